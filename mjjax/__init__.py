@@ -1,0 +1,128 @@
+"""MuJoCo's physics in JAX: jit, vmap, shard and differentiate the simulation of MJCF models.
+
+model = mjjax.Model.from_xml_path("humanoid.xml")
+data = mjjax.make_data(model)
+data = jax.jit(mjjax.step)(model, data)
+"""
+
+from mjjax.collision.driver import collision
+from mjjax.compiler.constants import set_const
+from mjjax.constraint.assemble import (
+    constraint_jacobian,
+    make_constraint,
+    reference_constraint,
+)
+from mjjax.core.enums import (
+    BiasType,
+    CamLightType,
+    ConeType,
+    ConstraintType,
+    DisableBit,
+    DynType,
+    EnableBit,
+    GainType,
+    GeomType,
+    IntegratorType,
+    JacobianType,
+    JointType,
+    ObjType,
+    SolverType,
+    TrnType,
+    WarningType,
+)
+from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.dynamics.actuation import fwd_actuation
+from mjjax.dynamics.camlight import camlight
+from mjjax.dynamics.energy import energy_pos, energy_vel
+from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
+from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
+from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.passive import passive
+from mjjax.dynamics.transmission import transmission
+from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.model.data import Contact, Data
+from mjjax.model.model import Model
+from mjjax.model.option import Option, Statistic
+from mjjax.model.structure import Structure
+from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
+from mjjax.pipeline.integrate import (
+    differentiate_pos,
+    euler,
+    implicit,
+    integrate_pos,
+    rungekutta4,
+)
+from mjjax.pipeline.make import make_data, reset_data
+from mjjax.pipeline.names import id2name, name2id
+from mjjax.pipeline.step import rollout, step
+from mjjax.solver.constraint import fwd_constraint
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BiasType",
+    "CamLightType",
+    "ConeType",
+    "ConstraintType",
+    "Contact",
+    "Data",
+    "DisableBit",
+    "DynType",
+    "EnableBit",
+    "GainType",
+    "GeomType",
+    "IntegratorType",
+    "JacobianType",
+    "JointType",
+    "MjcfError",
+    "Model",
+    "ObjType",
+    "Option",
+    "SolverType",
+    "Statistic",
+    "Structure",
+    "TrnType",
+    "UnsupportedFeature",
+    "WarningType",
+    "camlight",
+    "collision",
+    "com_pos",
+    "com_vel",
+    "constraint_jacobian",
+    "crb",
+    "differentiate_pos",
+    "energy_pos",
+    "energy_vel",
+    "euler",
+    "factor_m",
+    "forward",
+    "full_m",
+    "fwd_acceleration",
+    "fwd_actuation",
+    "fwd_constraint",
+    "fwd_position",
+    "fwd_velocity",
+    "id2name",
+    "implicit",
+    "integrate_pos",
+    "jac",
+    "jac_body",
+    "jac_body_com",
+    "jac_geom",
+    "jac_site",
+    "kinematics",
+    "make_constraint",
+    "make_data",
+    "mul_m",
+    "name2id",
+    "passive",
+    "reference_constraint",
+    "reset_data",
+    "rne",
+    "rollout",
+    "rungekutta4",
+    "set_const",
+    "solve_m",
+    "step",
+    "transmission",
+]

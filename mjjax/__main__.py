@@ -1,0 +1,7 @@
+"""`python -m mjjax` is the command `mjjax`."""
+
+import sys
+
+from mjjax.cli import main
+
+sys.exit(main())

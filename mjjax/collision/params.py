@@ -1,0 +1,90 @@
+"""Contact parameters of pairs of geoms, mixed as in MuJoCo; they depend on the model only."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.collision.pairs import PairPlan
+from mjjax.core.constants import MINMU, MINVAL
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.model import Model
+
+
+class PairParams(NamedTuple):
+    """Parameters per candidate pair (P, ...)."""
+
+    margin: Array
+    gap: Array
+    friction: Array
+    solref: Array
+    solreffriction: Array
+    solimp: Array
+
+
+def pair_params(model: Model, plan: PairPlan) -> PairParams:
+    """Margin, gap, friction and solver parameters of every candidate pair.
+
+    Margins and gaps add up. With equal priority friction is the larger, solimp (and solref, if
+    both are of the standard kind) the weighted mean by `solmix`, direct solrefs the smaller; with
+    different priority all are the winner's. Explicit pairs have their own values.
+    """
+    s = model.structure
+    xp = namespace(model.geom_friction)
+    g1, g2 = plan.geom[:, 0], plan.geom[:, 1]
+    p1, p2 = s.geom_priority[g1][:, None], s.geom_priority[g2][:, None]
+    mix = _mix(model.geom_solmix[g1], model.geom_solmix[g2])[:, None]
+    weight = xp.where(p1 == p2, mix, xp.where(p1 > p2, 1.0, 0.0))
+
+    def mean(a: Array, b: Array) -> Array:
+        return weight * a + (1 - weight) * b
+
+    def rank(a: Array, b: Array, equal: Array) -> Array:
+        return xp.where(p1 == p2, equal, xp.where(p1 > p2, a, b))
+
+    ref1, ref2 = model.geom_solref[g1], model.geom_solref[g2]
+    standard = (ref1[:, :1] > 0) & (ref2[:, :1] > 0)
+    solref = rank(ref1, ref2, xp.where(standard, mean(ref1, ref2), xp.minimum(ref1, ref2)))
+    imp1, imp2 = model.geom_solimp[g1], model.geom_solimp[g2]
+    f1, f2 = model.geom_friction[g1], model.geom_friction[g2]
+    friction = rank(f1, f2, xp.maximum(f1, f2))[:, np.array([0, 0, 1, 2, 2])]
+    mixed = PairParams(
+        margin=model.geom_margin[g1] + model.geom_margin[g2],
+        gap=model.geom_gap[g1] + model.geom_gap[g2],
+        friction=friction,
+        solref=solref,
+        solreffriction=xp.zeros_like(solref),
+        solimp=rank(imp1, imp2, mean(imp1, imp2)),
+    )
+    mixed = _with_explicit(model, plan, mixed)
+    return mixed._replace(friction=xp.maximum(mixed.friction, MINMU))
+
+
+def _mix(s1: Array, s2: Array) -> Array:
+    """Weight of the first of two solmix values; halves if both vanish."""
+    xp = namespace(s1)
+    both = (s1 >= MINVAL) & (s2 >= MINVAL)
+    total = xp.where(both, s1 + s2, 1)
+    neither = (s1 < MINVAL) & (s2 < MINVAL)
+    alone = xp.where(s1 < MINVAL, 0.0, 1.0)
+    return xp.where(both, s1 / total, xp.where(neither, 0.5, alone))
+
+
+def _with_explicit(model: Model, plan: PairPlan, mixed: PairParams) -> PairParams:
+    if not (plan.explicit >= 0).any():
+        return mixed
+    xp = namespace(mixed.friction)
+    row = np.maximum(plan.explicit, 0)
+    own = PairParams(
+        model.pair_margin[row],
+        model.pair_gap[row],
+        model.pair_friction[row],
+        model.pair_solref[row],
+        model.pair_solreffriction[row],
+        model.pair_solimp[row],
+    )
+
+    def choose(a: Array, b: Array) -> Array:
+        mask = (plan.explicit >= 0).reshape((-1,) + (1,) * (a.ndim - 1))
+        return xp.where(mask, a, b)
+
+    return PairParams(*(choose(a, b) for a, b in zip(own, mixed, strict=True)))

@@ -1,0 +1,67 @@
+"""Planes against spheres, capsules and boxes.
+
+A plane is the half space below the z axis of its frame; its size only serves drawing. Contacts
+are sought at a few points of the other geom: the centre of the sphere, the ends of the capsule's
+axis, the corners of the box. Distances are heights over the plane, less the radius.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.touch import Touch, filled, first
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array
+
+# Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
+CORNERS = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8)])
+
+
+def plane_sphere(
+    pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
+) -> Touch:
+    """Plane and sphere: one contact, at the sphere's lowest point."""
+    del size1, mat2
+    return _plane_balls(pos1, mat1, pos2[None], size2[0], margin)
+
+
+def plane_capsule(
+    pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
+) -> Touch:
+    """Plane and capsule: one contact per end, the upper end first; tangents along the capsule."""
+    del size1
+    axis = mat2[:, 2]
+    half = size2[1] * axis
+    ends = jnp.stack([pos2 + half, pos2 - half])
+    touch = _plane_balls(pos1, mat1, ends, size2[0], margin)
+    return touch._replace(tangent=jnp.broadcast_to(axis, ends.shape))
+
+
+def plane_box(
+    pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
+) -> Touch:
+    """Plane and box: the first four corners below the box's centre that are near the plane.
+
+    Corners are signs times the size in the frame of the box; only the four that are kept are
+    brought to the world frame.
+    """
+    del size1
+    normal = mat1[:, 2]
+    slope = size2 * matmul(normal, mat2)
+    signs = jnp.asarray(CORNERS, size2.dtype)
+    drop = matmul(signs, slope)
+    height = jnp.sum((pos2 - pos1) * normal)
+    pick = first((height + drop <= margin) & (drop <= 0), 4)
+    chosen = matmul(pick.astype(signs.dtype), signs)
+    dist = height + matmul(chosen, slope)
+    corners = pos2[None] + matmul(chosen * size2[None], mat2.T)
+    normal = jnp.broadcast_to(normal, corners.shape)
+    pos = corners - 0.5 * dist[:, None] * normal
+    return Touch(filled(jnp.any(pick, axis=1), dist), pos, normal, jnp.zeros_like(pos))
+
+
+def _plane_balls(pos1: Array, mat1: Array, centre: Array, radius: Array, margin: Array) -> Touch:
+    """Contacts of a plane with balls of one radius, with centres (m, 3)."""
+    normal = jnp.broadcast_to(mat1[:, 2], centre.shape)
+    dist = matmul(centre - pos1[None], mat1[:, 2]) - radius
+    pos = centre - (radius + 0.5 * dist)[:, None] * normal
+    return Touch(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

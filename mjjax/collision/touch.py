@@ -1,0 +1,66 @@
+"""What a narrow-phase kernel returns, and the rules shared by the kernels.
+
+A kernel takes the poses and sizes of one pair of geoms, `(pos1, mat1, size1, pos2, mat2, size2,
+margin)`, the geom of the lower type first: positions (3,) and rotations (3, 3) in the world frame
+[m], sizes (3,) [m] as in MuJoCo, `margin` [m] a scalar. It returns a `Touch` with as many slots
+as the kind can have contacts. Which features touch (faces, edges, ends) is chosen by comparison
+and has no derivative; the derivatives of distances, points and normals are exact for the chosen
+features. That of a distance is the normal times the motion of geom 2's nearest point relative to
+geom 1's, also where the normal is arbitrary (coincident centres).
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import Array
+
+NO_CONTACT = 1e10  # distance [m] of an empty slot: beyond any margin, finite in float32
+
+
+class Touch(NamedTuple):
+    """Contacts of one pair of geoms in m slots, world frame.
+
+    Attributes:
+        dist: (m,) signed distance of the surfaces [m], `NO_CONTACT` where the slot is empty.
+        pos: (m, 3) midpoint between the surfaces [m].
+        normal: (m, 3) unit vector from geom 1 to geom 2.
+        tangent: (m, 3) hint for the second axis of the contact frame, zero where there is none.
+    """
+
+    dist: Array
+    pos: Array
+    normal: Array
+    tangent: Array
+
+
+def filled(exists: Array, dist: Array) -> Array:
+    """Distances (m,), `NO_CONTACT` in the slots that hold no contact."""
+    return jnp.where(exists, dist, NO_CONTACT)
+
+
+def first(valid: Array, slots: int) -> Array:
+    """One-hot rows (slots, n) of the first candidates that are `valid` (n,), in their order.
+
+    The row of a slot that gets no candidate is false throughout.
+    """
+    rank = jnp.cumsum(valid, dtype=jnp.int32)
+    slot = np.arange(1, slots + 1, dtype=np.int32)[:, None]
+    return valid[None] & (rank[None] == slot)
+
+
+def plus_minus(positive: Array, dtype: Any) -> Array:
+    """1 where `positive`, -1 elsewhere."""
+    return jnp.where(positive, 1.0, -1.0).astype(dtype)
+
+
+def tolerance(scale: Array) -> Array:
+    """Differences below this count as zero: MuJoCo's `MINVAL`, or the rounding error of `scale`.
+
+    In float64 and at the size of robots the rounding error is the smaller one, so the decisions
+    are MuJoCo's. In float32 a difference of terms of size `scale` that is mathematically zero is
+    far above `MINVAL`: parallel axes would never be found parallel.
+    """
+    return jnp.maximum(16 * float(jnp.finfo(scale.dtype).eps) * scale, MINVAL)

@@ -1,0 +1,8 @@
+"""`Spec` to `Model`: ids, poses, inertia, parameters, derived constants."""
+
+from mjjax.compiler.compile import compile_spec
+from mjjax.compiler.constants import set_const
+from mjjax.compiler.fields import Compiled
+from mjjax.compiler.load import load_path, load_string
+
+__all__ = ["Compiled", "compile_spec", "load_path", "load_string", "set_const"]

@@ -1,0 +1,94 @@
+"""From compiled fields to a `Model`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import JointType
+from mjjax.core.struct import specs
+from mjjax.model.model import Model
+from mjjax.model.option import Option, Statistic
+from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
+from mjjax.model.structure import Structure
+
+EPS = 1e-14  # frames closer than this coincide
+
+
+def host_model(
+    fields: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    names: Mapping[str, tuple[str, ...]],
+    option: Mapping[str, Any],
+    name: str = "",
+) -> Model:
+    """A model of numpy arrays: real fields as leaves, integers and booleans in its structure.
+
+    Real fields that are not in `fields` (derived constants) are zero.
+    """
+    integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
+    integers["body_simple"] = simple_bodies(fields)
+    nonzero = {
+        k: may_hold(fields[k], test, fields[k].size) if k in fields else np.zeros(0, bool)
+        for k, test in SPARSE_FIELDS.items()
+    }
+    structure = Structure(sizes, integers, names, nonzero, name)
+    dims = dict(
+        sizes,
+        nnumericdata=fields["numeric_data"].size,
+        ntupledata=fields["tuple_objprm"].size,
+        **{"nmocap*3": 3 * sizes["nmocap"], "nmocap*4": 4 * sizes["nmocap"]},
+    )
+    leaves: dict[str, Any] = {
+        k: np.array(fields[k], float) if k in fields else np.zeros(_shape(spec.shape, dims))
+        for k, spec in specs(Model).items()
+        if k not in ("opt", "stat")
+    }
+    static = {k: v for k, v in option.items() if k not in specs(Option)}
+    real: dict[str, Any] = {k: np.array(v, float) for k, v in option.items() if k in specs(Option)}
+    fluid = bool(real["density"] > 0 or real["viscosity"] > 0)
+    zeros: dict[str, Any] = {
+        k: np.zeros(_shape(spec.shape, {})) for k, spec in specs(Statistic).items()
+    }
+    stat = Statistic(**zeros)
+    return Model(
+        structure=structure, opt=Option(**real, **static, has_fluid=fluid), stat=stat, **leaves
+    )
+
+
+def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
+    """`body_simple` (nbody,): 1 if the body's inertia is diagonal, 2 if it also only slides.
+
+    That is a body without children at the top of its tree, in its own inertial frame, whose joints
+    sit at its origin along its axes, no more than one of them a rotation.
+    """
+    parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
+    null = (np.abs(fields["body_ipos"]) < EPS).all(axis=1)
+    null &= (np.abs(fields["body_iquat"][:, 1:]) < EPS).all(axis=1)
+    index = np.arange(len(parent))
+    top = (fields["body_rootid"] == index) | (
+        (parent[parent] == 0) & (fields["body_dofnum"][parent] == 0)
+    )
+    simple = null & top
+    simple[parent[parent > 0]] = False
+    aligned = (np.abs(fields["jnt_axis"]) > EPS).sum(axis=1) == 1
+    centered = (np.abs(fields["jnt_pos"]) < EPS).all(axis=1)
+    fits = centered & (aligned | (kind <= JointType.BALL))
+    turns = (kind == JointType.BALL) | (kind == JointType.HINGE)
+    for body in index[simple]:
+        mine = np.flatnonzero(owner == body)
+        simple[body] = fits[mine].all() and not turns[mine[:-1]].any()
+    slides = [(kind[owner == body] == JointType.SLIDE).all() for body in index]
+    return np.where(simple & (fields["body_dofnum"] > 0) & slides, 2, simple.astype(int))
+
+
+def device_model(model: Model) -> Model:
+    """The model with JAX arrays of the default precision."""
+    dtype = jnp.zeros(()).dtype
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x), dtype), model)
+
+
+def _shape(shape: tuple[int | str, ...], sizes: Mapping[str, int]) -> list[int]:
+    return [n if isinstance(n, int) else sizes[n] for n in shape]

@@ -1,0 +1,252 @@
+"""Bodies: topology, poses, inertia."""
+
+import numpy as np
+
+from mjjax.compiler import poses
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import ints, reals, user
+from mjjax.core.constants import MINVAL
+from mjjax.core.enums import JointType
+
+DOFS = np.array([6, 3, 1, 1])  # by joint type
+_COUNTED = (("jnt", "joint"), ("geom", "geom"))
+
+
+def compile_topology(ctx: Context) -> None:
+    """Adds the integer fields of bodies and trees, and their poses."""
+    bodies, f = ctx.tree.bodies, ctx.fields
+    n = len(bodies.elements)
+    ctx.sizes["nbody"] = n
+    parent = np.array(bodies.body, np.int32)
+    joints = ctx.members("joint")
+    dofs = DOFS[ints(joints.elements, "type")] if joints.elements else np.zeros(0, int)
+    jnt_body = np.array(joints.body, np.int64)
+    f["body_parentid"] = parent
+    for short, kind in _COUNTED:
+        count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
+        f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
+    dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
+    f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
+    root, weld, tree = (np.zeros(n, np.int32) for _ in range(3))
+    tree[0] = -1
+    trees: list[int] = []
+    for i in range(1, n):
+        up = parent[i]
+        root[i] = root[up] if up else i
+        weld[i] = i if f["body_jntnum"][i] else weld[up]
+        tree[i] = tree[up]
+        if weld[i] and tree[up] < 0:
+            tree[i] = len(trees)
+            trees.append(i)
+    f["body_rootid"], f["body_weldid"], f["body_treeid"] = root, weld, tree
+    _check_joints(ctx, dofs, jnt_body)
+    _trees(ctx, np.array(trees, np.int32), tree, dofnum)
+    _mocap(ctx)
+    pos = reals(bodies.elements, "pos", 3)
+    quat = poses.orientations(bodies.elements, ctx.degree, ctx.eulerseq)
+    # where nothing says better, MuJoCo's inertial frame is the pose as written, without the frame
+    f["body_ipos"], f["body_iquat"] = pos.copy(), quat.copy()
+    f["body_pos"], f["body_quat"] = ctx.frames.to_body(bodies, pos, quat)
+    f["body_gravcomp"] = reals(bodies.elements, "gravcomp")
+    f["body_user"] = user(bodies.elements, ctx.nuser("body", bodies.elements))
+
+
+def _addresses(count: np.ndarray) -> np.ndarray:
+    """First index of each body's share; -1 where it has none."""
+    return np.where(count > 0, np.cumsum(count) - count, -1).astype(np.int32)
+
+
+def _check_joints(ctx: Context, dofs: np.ndarray, body: np.ndarray) -> None:
+    """Rules about which joints a body may have."""
+    ball_in = -1
+    for element, owner in zip(ctx.members("joint").elements, body, strict=True):
+        kind, origin = element.values["type"], element.origin
+        if ctx.fields["body_dofnum"][owner] > 6:
+            raise origin.error("the body has more than 6 degrees of freedom")
+        if kind == JointType.FREE and ctx.tree.bodies.body[owner]:
+            raise origin.error("a free joint is allowed only in a child of the world")
+        if kind in (JointType.BALL, JointType.HINGE) and ball_in == owner:
+            raise origin.error("no joint may rotate after a ball joint in the same body")
+        if kind == JointType.BALL:
+            ball_in = owner
+
+
+def _trees(ctx: Context, roots: np.ndarray, tree: np.ndarray, dofnum: np.ndarray) -> None:
+    f, n = ctx.fields, len(roots)
+    moving = tree >= 0
+    f["tree_bodyadr"] = roots
+    f["tree_bodynum"] = np.bincount(tree[moving], minlength=n).astype(np.int32)
+    f["tree_dofnum"] = np.bincount(tree[moving], dofnum[moving], minlength=n).astype(np.int32)
+    f["tree_dofadr"] = (np.cumsum(f["tree_dofnum"]) - f["tree_dofnum"]).astype(np.int32)
+    ctx.sizes["ntree"] = n
+
+
+def _mocap(ctx: Context) -> None:
+    bodies, count = ctx.tree.bodies, 0
+    ids = np.full(len(bodies.elements), -1, np.int32)
+    for i, element in enumerate(bodies.elements):
+        if not element.values["mocap"]:
+            continue
+        if ctx.fields["body_jntnum"][i] or bodies.body[i]:
+            raise element.origin.error(
+                "a mocap body must be a child of the world without joints", "remove its joints"
+            )
+        ids[i], count = count, count + 1
+    ctx.fields["body_mocapid"], ctx.sizes["nmocap"] = ids, count
+
+
+def compile_inertia(ctx: Context) -> None:
+    """Adds mass, inertia and inertial frame of the bodies, and what they inherit from geoms."""
+    f, n, compiler = ctx.fields, ctx.sizes["nbody"], ctx.spec.compiler
+    f["body_mass"], f["body_inertia"] = np.zeros(n), np.zeros((n, 3))
+    _explicit(ctx)
+    _from_geoms(ctx)
+    mass, inertia = f["body_mass"], f["body_inertia"]
+    mass[1:] = np.maximum(mass[1:], compiler["boundmass"])
+    inertia[1:] = np.maximum(inertia[1:], compiler["boundinertia"])
+    _check_inertia(ctx)
+    _check_moving(ctx)
+    for name in ("contype", "conaffinity"):
+        f[f"body_{name}"] = np.zeros(n, np.int32)
+        np.bitwise_or.at(f[f"body_{name}"], f["geom_bodyid"], f[f"geom_{name}"])
+    f["body_margin"] = np.zeros(n)
+    np.maximum.at(f["body_margin"], f["geom_bodyid"], f["geom_margin"])
+
+
+def _explicit(ctx: Context) -> None:
+    """Inertia that the user wrote."""
+    f, ids = ctx.fields, list(ctx.tree.inertials)
+    if not ids:
+        return
+    elements = [ctx.tree.inertials[i] for i in ids]
+    f["body_ipos"][ids] = reals(elements, "pos", 3)
+    f["body_iquat"][ids] = poses.orientations(elements, ctx.degree, ctx.eulerseq)
+    f["body_mass"][ids] = reals(elements, "mass")
+    f["body_inertia"][ids] = reals(elements, "diaginertia", 3)
+    full = [i for i in ids if ctx.tree.inertials[i].values["fullinertia"] is not None]
+    if full:
+        xx, yy, zz, xy, xz, yz = reals([ctx.tree.inertials[i] for i in full], "fullinertia", 6).T
+        matrices = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
+        _set_principal(ctx, full, matrices)
+
+
+def _set_principal(ctx: Context, ids: list[int], matrices: np.ndarray) -> None:
+    inertia, quat = poses.principal_axes(matrices)
+    for i in np.flatnonzero(~(inertia[:, 2] >= poses.EPS)):
+        element = ctx.tree.inertials.get(ids[i], ctx.tree.bodies.elements[ids[i]])
+        raise element.origin.error("the inertia matrix is not positive definite")
+    ctx.fields["body_inertia"][ids], ctx.fields["body_iquat"][ids] = inertia, quat
+
+
+def _from_geoms(ctx: Context) -> None:
+    """Inertia of the bodies that take it from their geoms."""
+    f, mode = ctx.fields, ctx.spec.compiler["inertiafromgeom"]
+    low, high = ctx.spec.compiler["inertiagrouprange"]
+    if mode == 0:
+        return
+    use = (f["geom_group"] >= low) & (f["geom_group"] <= high) & (f["geom_mass"] > poses.EPS)
+    by_body: dict[int, list[int]] = {}
+    for geom in np.flatnonzero(use):
+        body = int(f["geom_bodyid"][geom])
+        if mode == 1 or body not in ctx.tree.inertials:
+            by_body.setdefault(body, []).append(int(geom))
+    several = []
+    for body, geoms in by_body.items():
+        if len(geoms) == 1:
+            for name in ("pos", "quat"):
+                f[f"body_i{name}"][body] = f[f"geom_{name}"][geoms[0]]
+            f["body_mass"][body] = f["geom_mass"][geoms[0]]
+            f["body_inertia"][body] = f["geom_inertia"][geoms[0]]
+        else:
+            several.append(body)
+    if several:
+        matrices = np.stack([_combined(ctx, body, by_body[body]) for body in several])
+        _set_principal(ctx, several, matrices)
+
+
+def _combined(ctx: Context, body: int, geoms: list[int]) -> np.ndarray:
+    """Sets mass and centre of mass of a body; its inertia matrix (3, 3) about the centre.
+
+    I = sum_g R_g diag(I_g) R_g' + m_g (|d|^2 - d d'), with d from the centre to geom g.
+    """
+    f = ctx.fields
+    mass, pos = f["geom_mass"][geoms], f["geom_pos"][geoms]
+    total = np.cumsum(mass)[-1]
+    centre = np.cumsum(mass[:, None] * pos, axis=0)[-1] / total
+    f["body_mass"][body], f["body_ipos"][body] = total, centre
+    frame = poses.q.to_mat(f["geom_quat"][geoms])
+    turned = np.swapaxes(frame, 1, 2) * f["geom_inertia"][geoms][:, :, None]
+    own = poses.product(frame, turned)
+    d = pos - centre
+    square = d * d
+    shift = -mass[:, None, None] * d[:, :, None] * d[:, None, :]
+    others = square[:, [1, 0, 0]] + square[:, [2, 2, 1]]
+    shift[:, range(3), range(3)] = mass[:, None] * others
+    inertia = np.zeros((3, 3))
+    for i in range(len(geoms)):
+        inertia = inertia + own[i] + shift[i]
+    return inertia
+
+
+def _check_inertia(ctx: Context) -> None:
+    """A + B >= C for the principal moments, or their mean if the user asked for it."""
+    inertia = ctx.fields["body_inertia"]
+    excess = 2 * np.max(inertia, axis=1) - np.sum(inertia, axis=1)
+    for i in np.flatnonzero(excess > 1e-12 * np.max(np.abs(inertia), axis=1)):
+        element = ctx.tree.inertials.get(int(i), ctx.tree.bodies.elements[i])
+        if not ctx.spec.compiler["balanceinertia"]:
+            raise element.origin.error(
+                "the principal moments of inertia do not satisfy A + B >= C",
+                "balanceinertia in <compiler> replaces them by their mean",
+            )
+        inertia[i] = np.mean(inertia[i])
+
+
+def _check_moving(ctx: Context) -> None:
+    """Moving bodies need mass and inertia, their own or that of a body welded to them."""
+    f = ctx.fields
+    heavy = (f["body_mass"] >= MINVAL) & (f["body_inertia"] >= MINVAL).all(axis=1)
+    for i in range(len(heavy) - 1, 0, -1):
+        if heavy[i] and not f["body_jntnum"][i]:
+            heavy[f["body_parentid"][i]] = True
+    for i in np.flatnonzero(~heavy & (f["body_jntnum"] > 0)):
+        raise ctx.tree.bodies.elements[i].origin.error(
+            "the body moves, but has no mass or no inertia",
+            "give it a geom with mass, or an <inertial>",
+        )
+
+
+def align_free(ctx: Context) -> None:
+    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+    f = ctx.fields
+    ids = []
+    for element, body in zip(ctx.members("joint").elements, ctx.members("joint").body, strict=True):
+        align = element.values["align"]
+        wanted = align == 1 or (align == 2 and ctx.spec.compiler["alignfree"])
+        lone = f["body_jntnum"][body] == 1 and not ctx.tree.children[body]
+        if element.values["type"] == JointType.FREE and wanted and lone:
+            ids.append(body)
+    for body in ids:
+        ipos, iquat = f["body_ipos"][body], f["body_iquat"][body]
+        back, turn = poses.invert(ipos, iquat)
+        f["body_pos"][body], f["body_quat"][body] = poses.compose(
+            f["body_pos"][body], f["body_quat"][body], ipos, iquat
+        )
+        for kind in ("geom", "site", "cam"):
+            rows = f[f"{kind}_bodyid"] == body
+            f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows] = poses.compose(
+                back, turn, f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows]
+            )
+        rows = f["light_bodyid"] == body
+        f["light_pos"][rows] = back + poses.q.rotate(turn, f["light_pos"][rows])
+        f["light_dir"][rows] = poses.q.rotate(turn, f["light_dir"][rows])
+        f["body_ipos"][body], f["body_iquat"][body] = 0, poses.IDENTITY
+
+
+def set_total_mass(ctx: Context) -> None:
+    """Scales all masses and inertias to the total mass that the user wants."""
+    wanted = ctx.spec.compiler["settotalmass"]
+    if wanted > 0:
+        scale = max(MINVAL, wanted / max(MINVAL, float(np.sum(ctx.fields["body_mass"]))))
+        ctx.fields["body_mass"] = ctx.fields["body_mass"] * scale
+        ctx.fields["body_inertia"] = ctx.fields["body_inertia"] * scale

@@ -1,0 +1,102 @@
+"""The phases of compilation, in order."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mjjax.compiler.actuators import compile_actuators
+from mjjax.compiler.attachments import compile_cameras, compile_lights, compile_sites
+from mjjax.compiler.bodies import align_free, compile_inertia, compile_topology, set_total_mass
+from mjjax.compiler.contacts import sort_contacts
+from mjjax.compiler.context import Context
+from mjjax.compiler.extras import compile_custom, compile_keyframes
+from mjjax.compiler.fields import Compiled
+from mjjax.compiler.geoms import compile_geoms
+from mjjax.compiler.joints import compile_joints
+from mjjax.compiler.names import Names
+from mjjax.compiler.options import options
+from mjjax.compiler.tree import KINDS, Frames, flatten
+from mjjax.mjcf.spec import Origin, Spec
+
+PHASES: tuple[Callable[[Context], None], ...] = (
+    compile_topology,
+    compile_geoms,
+    compile_inertia,
+    compile_sites,
+    compile_cameras,
+    compile_lights,
+    align_free,
+    compile_joints,
+    sort_contacts,
+    compile_actuators,
+    set_total_mass,
+    compile_keyframes,
+    compile_custom,
+)
+# Kinds outside the world whose ids are their order in the file.
+_LISTED = ("actuator", "key", "numeric", "text", "tuple", "texture", "material")
+_COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
+_COUNTS |= {"nmat": "material", "ntex": "texture"}
+_NONE_YET = (
+    "nmesh nhfield neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
+).split()
+_SECTIONS = ("compiler", "option", "size", "statistic", "visual")
+_PRIVATE = ("geom_mass", "geom_inertia")
+
+
+def compile_spec(spec: Spec) -> Compiled:
+    """Compiles a model description into arrays with MuJoCo's names, shapes and ids.
+
+    Derived constants that need the kinematics at qpos0 (inverse weights, lengths, statistics,
+    camera and light offsets) are not computed here.
+
+    Args:
+        spec: what was read or built; it is not changed.
+
+    Raises:
+        MjcfError: the description is not valid.
+        UnsupportedFeature: it uses something that mjjax does not simulate.
+    """
+    ctx = _start(spec)
+    with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
+        for phase in PHASES:
+            phase(ctx)
+    for name, kind in _COUNTS.items():
+        ctx.sizes[name] = len(ctx.names.lists[kind])
+    ctx.sizes |= dict.fromkeys(_NONE_YET, 0) | {"nuserdata": spec.size["nuserdata"]}
+    key_names = ctx.names.lists["key"]
+    ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
+    return Compiled(
+        fields={name: x for name, x in ctx.fields.items() if name not in _PRIVATE},
+        sizes=ctx.sizes,
+        names=ctx.names.lists,
+        option=options(spec),
+        statistic={
+            name: np.array(value) if isinstance(value, tuple) else value
+            for name, value in spec.statistic.items()
+        },
+        warnings=tuple(spec.warnings),
+        modelname=spec.modelname,
+        origins=ctx.names.origins | {(tag, 0): origin for tag, origin in _sections(spec)},
+    )
+
+
+def _start(spec: Spec) -> Context:
+    tree, names = flatten(spec.worldbody), Names()
+    compiler = spec.compiler
+    frames = Frames(tree.frames, bool(compiler["angle"]), compiler["eulerseq"])
+    Names().add("frame", tree.frames.elements)  # frames have no ids, but their names must differ
+    names.add("body", tree.bodies.elements)
+    for kind in KINDS:
+        names.add(kind, tree.members[kind].elements)
+    for kind in _LISTED:
+        names.add(kind, spec.elements[kind])
+    for material in spec.elements["material"]:  # what renderers need must be there, too
+        for user in (material, *material.children):
+            names.find_all("texture", [user], "texture")
+    return Context(spec, tree, frames, names)
+
+
+def _sections(spec: Spec) -> list[tuple[str, Origin]]:
+    """Where the settings stand; also for sections that the file does not have."""
+    return [(tag, spec.origins.get(tag, Origin(tag))) for tag in _SECTIONS]

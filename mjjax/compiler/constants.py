@@ -1,0 +1,242 @@
+"""Derived constants (`mj_setConst`): what follows from the parameters at `qpos0`.
+
+The same kernels as in the simulation, on numpy arrays when a model is loaded and on JAX arrays
+(pure, differentiable, vmappable) in `set_const`.
+"""
+
+import warnings
+from typing import Any, cast
+
+import numpy as np
+
+from mjjax.core.constants import MINVAL
+from mjjax.core.enums import GeomType, JointType
+from mjjax.core.struct import specs
+from mjjax.dynamics.inertia import com_pos, crb
+from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.transmission import moment, transmission
+from mjjax.dynamics.tree import subtree_sum, tree_plan
+from mjjax.math import quat, safe
+from mjjax.math.linalg import einsum
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
+from mjjax.math.spatial import flat9
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.option import Statistic
+
+
+def set_const(model: Model) -> Model:
+    """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
+
+    Call it after changing masses, inertias, body or joint frames, armature or `qpos0`. Pure,
+    differentiable and vmappable; statistics given in the model file are recomputed too.
+    """
+    data = reference_data(model)
+    inverse = inverse_inertia(data.qM)
+    model = model.replace(
+        body_subtreemass=subtree_sum(model.structure, model.body_mass[:, None])[:, 0],
+        dof_M0=einsum("ii->i", data.qM),
+        dof_invweight0=dof_invweight(model, inverse),
+        body_invweight0=body_invweight(model, data, inverse),
+        **camera_offsets(model, data),
+        **light_offsets(model, data),
+    )
+    model = model.replace(**actuator_constants(model, data, inverse))
+    return statistics(model, data)
+
+
+def reference_data(model: Model) -> Data:
+    """Positions, centres of mass and inertia at `qpos0`."""
+    s = model.structure
+    xp = namespace(model.qpos0)
+    empty = cast(dict[str, Any], dict.fromkeys(specs(Data)))
+    mocap = np.flatnonzero(s.body_mocapid >= 0)
+    mocap = mocap[np.argsort(s.body_mocapid[mocap])]
+    blank: Any = Data(structure=s, **empty).replace(
+        qpos=model.qpos0,
+        mocap_pos=model.body_pos[mocap],
+        mocap_quat=model.body_quat[mocap],
+        actuator_length=xp.zeros(s.nu),
+    )
+    data = com_pos(model, kinematics(model, blank))
+    return transmission(model, crb(model, data))
+
+
+def inverse_inertia(inertia: Array) -> Array:
+    """Inverse (nv, nv) of the joint-space inertia; the one place that needs it.
+
+    Not a number if the inertia is singular, as in C; warns then when a model is loaded.
+    """
+    try:
+        return namespace(inertia).linalg.inv(inertia)
+    except np.linalg.LinAlgError:
+        warnings.warn(
+            "the joint-space inertia is singular at qpos0: two joints move the same bodies in the "
+            "same way; give one of them armature or remove it",
+            stacklevel=2,
+        )
+        return np.full_like(inertia, np.nan)
+
+
+def dof_invweight(model: Model, inverse: Array) -> Array:
+    """Diagonal of the inverse inertia (nv,), averaged over a ball and over halves of a free joint.
+
+    For a body that only slides along its own axes it is the inverse of its mass.
+    """
+    s = model.structure
+    diagonal = einsum("ii->i", inverse)
+    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
+    scalar = s.jnt_type[s.dof_jntid] >= JointType.SLIDE
+    group = s.dof_jntid * 2 + within // 3
+    same = (group[:, None] == group[None]) & ~scalar[:, None] | np.eye(s.nv, dtype=bool)
+    weight = same / same.sum(axis=1, keepdims=True)
+    mean = namespace(diagonal).asarray(weight, dtype=diagonal.dtype)
+    point = s.body_simple[s.dof_bodyid] == 2
+    mass = namespace(diagonal).where(point, model.body_mass[s.dof_bodyid], 1)
+    return namespace(diagonal).where(point, 1 / mass, einsum("ij,j->i", mean, diagonal))
+
+
+def body_invweight(model: Model, data: Data, inverse: Array) -> Array:
+    """Mean inverse weights (nbody, 2) at the centres of mass: translation, rotation.
+
+    The mean diagonal of J M^-1 J' over three axes; a vanishing one takes the value of the other.
+    Bodies welded to the world have none; a body that only slides along its own axes counts as a
+    point, with the inverse of its mass.
+    """
+    s = model.structure
+    xp = namespace(data.cdof)
+    moves = tree_plan(s).moves[:, :, None]
+    ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
+    lever = (data.xipos - data.subtree_com[s.body_rootid])[:, None]
+    trans = xp.where(moves, lin + cross(ang + 0 * lever, lever + 0 * ang), 0)
+    rot = xp.where(moves, ang, 0)
+    weights = [einsum("bik,ij,bjk->b", j, inverse, j) / 3 for j in (trans, rot)]
+    t, r = weights
+    copied = xp.stack(
+        [xp.where((t < MINVAL) & (r > MINVAL), r, t), xp.where((r < MINVAL) & (t > MINVAL), t, r)],
+        axis=-1,
+    )
+    point = s.body_simple == 2
+    mass = xp.where(point, model.body_mass, 1)
+    alone = xp.stack([1 / mass, xp.zeros_like(mass)], axis=-1)
+    copied = xp.where(point[:, None], alone, copied)
+    return xp.where((s.body_weldid == 0)[:, None], 0, copied)
+
+
+def actuator_constants(model: Model, data: Data, inverse: Array) -> dict[str, Array]:
+    """Lengths and accelerations from unit force at `qpos0`, and damping from a damping ratio.
+
+    A position servo with positive `biasprm[2]` has a damping ratio there; it becomes
+    -2 ratio sqrt(kp m), with m the inertia that the actuator moves.
+    """
+    s = model.structure
+    if not s.nu:
+        return {}
+    xp = namespace(model.qpos0, model.actuator_gear)
+    arm = moment(model, data.qpos)
+    response = einsum("un,nm->um", arm, inverse)
+    square = arm * arm
+    felt = square > MINVAL
+    reflected = xp.sum(xp.where(felt, model.dof_M0[None] / xp.where(felt, square, 1), 0), axis=-1)
+    kp, bias = model.actuator_gainprm[:, 0], model.actuator_biasprm
+    ratio = (kp == -bias[:, 1]) & (bias[:, 2] > 0)
+    damping = -2 * bias[:, 2] * safe.sqrt(kp * reflected)
+    changed = xp.where(ratio, damping, bias[:, 2])
+    return {
+        "actuator_length0": data.actuator_length,
+        "actuator_acc0": safe.norm(response),
+        "actuator_biasprm": xp.concatenate([bias[:, :2], changed[:, None], bias[:, 3:]], axis=1),
+    }
+
+
+def camera_offsets(model: Model, data: Data) -> dict[str, Array]:
+    """Camera offsets at `qpos0`, for the modes that follow a body."""
+    s = model.structure
+    if not s.ncam:
+        return {}
+    body = s.cam_bodyid
+    pos = data.xpos[body] + quat.rotate(data.xquat[body], model.cam_pos)
+    mat = flat9(quat.to_mat(quat.mul(data.xquat[body], model.cam_quat)))
+    com = data.subtree_com[_watched(s.cam_targetbodyid, body)]
+    return {"cam_pos0": pos - data.xpos[body], "cam_poscom0": pos - com, "cam_mat0": mat}
+
+
+def light_offsets(model: Model, data: Data) -> dict[str, Array]:
+    """Light offsets at `qpos0`, for the modes that follow a body."""
+    s = model.structure
+    if not s.nlight:
+        return {}
+    body = s.light_bodyid
+    pos = data.xpos[body] + quat.rotate(data.xquat[body], model.light_pos)
+    direction = quat.rotate(data.xquat[body], model.light_dir)
+    com = data.subtree_com[_watched(s.light_targetbodyid, body)]
+    return {
+        "light_pos0": pos - data.xpos[body],
+        "light_poscom0": pos - com,
+        "light_dir0": direction,
+    }
+
+
+def _watched(target: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """The body whose centre of mass counts: the target if there is one."""
+    return np.where(target >= 0, target, body)
+
+
+def statistics(model: Model, data: Data) -> Model:
+    """Model statistics and the length scale of the dofs (`mj_setStat`).
+
+    What a model has nothing to average over keeps MuJoCo's defaults.
+    """
+    s = model.structure
+    xp = namespace(data.xpos)
+    points = [data.xpos[1:], data.xipos[1:], data.xanchor, data.site_xpos, data.geom_xpos]
+    cloud = xp.concatenate(points)
+    reach = xp.concatenate([xp.zeros(len(cloud) - s.ngeom), display_radius(model)])[:, None]
+    low = xp.min(cloud - reach, axis=0, initial=1e10)
+    high = xp.max(cloud + reach, axis=0, initial=-1e10)
+    size = body_sizes(model, data)
+    alone = s.nbody == 1
+    meansize = xp.asarray(0.2) if alone else xp.mean(size[1:])
+    extent = xp.where(high[0] > low[0], xp.maximum(1e-5, xp.max(high - low)), 2.0)
+    stat = Statistic(
+        meaninertia=xp.mean(einsum("ii->i", data.qM)) if s.nv else xp.asarray(1.0),
+        meanmass=xp.asarray(1.0) if alone else xp.mean(model.body_mass[1:]),
+        meansize=meansize,
+        extent=xp.maximum(extent, 2 * meansize),
+        center=0.5 * (low + high),
+    )
+    length = xp.where(_rotational(model), size[s.dof_bodyid], 1)
+    return model.replace(stat=stat, dof_length=length)
+
+
+def display_radius(model: Model) -> Array:
+    """Extent (ngeom,) of each geom in the picture: planes count with a tenth of their size [m]."""
+    xp = namespace(model.geom_size)
+    side = xp.maximum(model.geom_size[:, 0], model.geom_size[:, 1])
+    plane = xp.where(side > 0, 0.1 * side, 1)
+    is_plane = model.structure.geom_type == GeomType.PLANE
+    return xp.where(model.geom_rbound > 0, model.geom_rbound, xp.where(is_plane, plane, 0))
+
+
+def body_sizes(model: Model, data: Data) -> Array:
+    """Size (nbody,) of each body: its farthest joint, child joint or geom from its mass centre."""
+    s = model.structure
+    xp = namespace(data.xpos)
+    child, geoms = s.jnt_bodyid, s.geom_bodyid
+    owner = np.concatenate([child, s.body_parentid[child], geoms]).astype(int)
+    other = xp.concatenate([data.xanchor, data.xanchor, data.geom_xpos])
+    distance = safe.norm(data.xipos[owner] - other)
+    bound = model.geom_rbound
+    extra = xp.concatenate([xp.zeros(2 * s.njnt), bound])
+    counted = xp.concatenate([xp.ones(2 * s.njnt, bool), bound > 0])
+    mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
+    return xp.maximum(xp.max(xp.where(mine, (distance + extra)[None], 0), axis=1, initial=0), 1e-5)
+
+
+def _rotational(model: Model) -> np.ndarray:
+    s = model.structure
+    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
+    kind = s.jnt_type[s.dof_jntid]
+    free = (kind == JointType.FREE) & (within >= 3)
+    return free | (kind == JointType.BALL) | (kind == JointType.HINGE)

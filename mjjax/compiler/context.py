@@ -1,0 +1,53 @@
+"""What the phases of the compiler share."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mjjax.compiler.names import Names
+from mjjax.compiler.tree import Frames, Members, Tree
+from mjjax.mjcf.spec import Element, Spec
+
+
+@dataclass
+class Context:
+    """A model being compiled: each phase reads the spec and earlier fields and adds its own.
+
+    Attributes:
+        spec: what the user wrote.
+        tree: the world flattened.
+        frames: poses of the frames inside bodies.
+        names: ids by name.
+        fields: compiled arrays by MuJoCo's name.
+        sizes: sizes by MuJoCo's name.
+    """
+
+    spec: Spec
+    tree: Tree
+    frames: Frames
+    names: Names
+    fields: dict[str, np.ndarray] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def degree(self) -> bool:
+        """Angles in the file are degrees."""
+        return bool(self.spec.compiler["angle"])
+
+    @property
+    def eulerseq(self) -> str:
+        """Order of euler rotations."""
+        return self.spec.compiler["eulerseq"]
+
+    def members(self, kind: str) -> Members:
+        """The elements of a kind that belong to bodies."""
+        return self.tree.members[kind]
+
+    def nuser(self, kind: str, elements: list[Element]) -> int:
+        """Length of the user data of a kind, as given or as much as needed; kept in `sizes`."""
+        name = f"nuser_{kind}"
+        given = self.spec.size[name]
+        if given < 0:
+            given = max((len(e.values["user"] or ()) for e in elements), default=0)
+        self.sizes[name] = given
+        return given

@@ -1,0 +1,106 @@
+"""Custom numbers, texts and tuples, and keyframes."""
+
+import numpy as np
+
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import reals
+from mjjax.compiler.poses import normalize
+from mjjax.core.enums import JointType
+from mjjax.mjcf.check import nearest
+from mjjax.mjcf.keywords import OBJECT_TYPES
+from mjjax.mjcf.spec import Element
+
+_MAX_NUMERIC = 500
+_PADDED = ("qvel", "act", "ctrl")  # parts of a keyframe that may be short; the rest is zero
+# Kinds whose names differ from MuJoCo's name of the object type.
+_KIND = {"xbody": "body"}
+
+
+def _ragged(ctx: Context, kind: str, sizes: list[int]) -> None:
+    """Sizes and addresses of elements of different length."""
+    size = np.array(sizes, np.int32)
+    ctx.fields[f"{kind}_size"] = size
+    ctx.fields[f"{kind}_adr"] = (np.cumsum(size) - size).astype(np.int32)
+    ctx.sizes[f"n{kind}"] = len(size)
+
+
+def compile_custom(ctx: Context) -> None:
+    """Adds the fields `numeric_*`, `text_*`, `tuple_*`."""
+    f = ctx.fields
+    rows = [_numeric(e) for e in ctx.spec.elements["numeric"]]
+    f["numeric_data"] = np.concatenate([np.zeros(0), *rows])
+    _ragged(ctx, "numeric", [len(row) for row in rows])
+    texts = ctx.spec.elements["text"]
+    for element in texts:
+        if not element.values["data"]:
+            raise element.origin.error("the text is empty")
+    data = [e.values["data"].encode() + b"\0" for e in texts]
+    f["text_data"] = np.frombuffer(b"".join(data), np.uint8)
+    _ragged(ctx, "text", [len(row) for row in data])
+    _tuples(ctx)
+
+
+def _numeric(element: Element) -> np.ndarray:
+    data, size = element.values["data"] or (), element.values["size"]
+    size = len(data) if size is None else size
+    if not 1 <= size <= _MAX_NUMERIC:
+        raise element.origin.error(f"the size must be between 1 and {_MAX_NUMERIC}")
+    if len(data) > size:
+        raise element.origin.error(f"{len(data)} values are given, but the size is {size}")
+    return np.concatenate([np.array(data, np.float64), np.zeros(size - len(data))])
+
+
+def _tuples(ctx: Context) -> None:
+    elements, f = ctx.spec.elements["tuple"], ctx.fields
+    types: list[int] = []
+    ids: list[int] = []
+    for element in elements:
+        if not element.children:
+            raise element.origin.error("the tuple is empty")
+        for member in element.children:
+            type_, name = member.values["objtype"], member.values["objname"]
+            if type_ not in OBJECT_TYPES:
+                hint = nearest(type_, OBJECT_TYPES)
+                raise member.origin.error(f"unknown object type {type_!r}", hint)
+            types.append(OBJECT_TYPES[type_])
+            kind = _KIND.get(type_, type_)
+            if kind not in ctx.names.ids:
+                raise member.origin.error(f"a tuple cannot refer to a {type_}")
+            ids.append(ctx.names.find(kind, name, member))
+    f["tuple_objtype"], f["tuple_objid"] = np.array(types, np.int32), np.array(ids, np.int32)
+    members = [member for element in elements for member in element.children]
+    f["tuple_objprm"] = reals(members, "prm")
+    _ragged(ctx, "tuple", [len(e.children) for e in elements])
+
+
+def compile_keyframes(ctx: Context) -> None:
+    """Adds the fields `key_*`; what a keyframe leaves out is the reference state."""
+    keys, f = ctx.spec.elements["key"], ctx.fields
+    n = max(len(keys), ctx.spec.size["nkey"])
+    mocap = f["body_mocapid"] >= 0
+    defaults = {
+        "qpos": f["qpos0"],
+        "qvel": np.zeros(ctx.sizes["nv"]),
+        "act": np.zeros(ctx.sizes["na"]),
+        "ctrl": np.zeros(ctx.sizes["nu"]),
+        "mpos": f["body_pos"][mocap].ravel(),
+        "mquat": f["body_quat"][mocap].ravel(),
+    }
+    for name, default in defaults.items():
+        table = np.tile(default, (n, 1))
+        for row, key in zip(table, keys, strict=False):
+            data = key.values[name]
+            if data is None:
+                continue
+            if len(data) > len(row) or (len(data) < len(row) and name not in _PADDED):
+                raise key.origin.error(f"{name} has {len(data)} values, the model {len(row)}")
+            row[: len(data)] = data
+        f[f"key_{name}"] = table
+    f["key_time"] = np.zeros(n)
+    f["key_time"][: len(keys)] = reals(keys, "time")
+    start = f["jnt_qposadr"] + 3 * (f["jnt_type"] == JointType.FREE)
+    for adr in start[f["jnt_type"] <= JointType.BALL]:
+        f["key_qpos"][:, adr : adr + 4] = normalize(f["key_qpos"][:, adr : adr + 4])
+    quats = f["key_mquat"].reshape(n, -1, 4) if n else f["key_mquat"]
+    f["key_mquat"] = normalize(quats).reshape(f["key_mquat"].shape)
+    ctx.sizes["nkey"] = n

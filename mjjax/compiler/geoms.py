@@ -1,0 +1,158 @@
+"""Geoms: sizes and poses, mass and inertia, bounding volumes, contact parameters."""
+
+import numpy as np
+
+from mjjax.compiler import fluid, poses
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import bools, ints, reals, user
+from mjjax.compiler.shapes import SHAPES
+from mjjax.core.constants import NFLUID
+from mjjax.core.enums import GeomType
+from mjjax.mjcf.spec import Element
+
+_CONDIMS = (1, 3, 4, 6)
+_STRETCHED = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.ELLIPSOID, GeomType.BOX)
+
+
+def compile_geoms(ctx: Context) -> None:
+    """Adds the fields `geom_*`; `geom_mass` and `geom_inertia` are for the bodies only."""
+    members = ctx.members("geom")
+    elements = members.elements
+    f = ctx.fields
+    _check(ctx, elements)
+    kind = ints(elements, "type")
+    pos, quat, size = placed(ctx, elements, kind)
+    _check_sizes(elements, kind, size)
+    f["geom_type"], f["geom_size"] = kind, size
+    f["geom_bodyid"] = np.array(members.body, np.int32)
+    f["geom_dataid"] = np.full(len(elements), -1, np.int32)
+    f["geom_matid"] = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    for name in ("contype", "conaffinity", "condim", "group", "priority"):
+        f[f"geom_{name}"] = ints(elements, name)
+    for name in ("solmix", "margin", "gap"):
+        f[f"geom_{name}"] = reals(elements, name)
+    for name, width in (("solref", 2), ("solimp", 5), ("friction", 3), ("rgba", 4)):
+        f[f"geom_{name}"] = reals(elements, name, width)
+    f["geom_user"] = user(elements, ctx.nuser("geom", elements))
+    _bounds(ctx, kind, size)
+    _masses(ctx, elements, kind, size)
+    _fluid(ctx, elements, kind)
+    f["geom_pos"], f["geom_quat"] = ctx.frames.to_body(members, pos, quat)
+
+
+def _check(ctx: Context, elements: list[Element]) -> None:
+    body_weld = ctx.fields["body_weldid"]
+    for element, body in zip(elements, ctx.members("geom").body, strict=True):
+        values, origin = element.values, element.origin
+        if values["type"] not in SHAPES or values["mesh"] or values["hfield"]:
+            asset = "hfield" if values["hfield"] or values["type"] == GeomType.HFIELD else "mesh"
+            name = values[asset] or ""
+            raise origin.error(f"the geom needs the {asset} {name!r}, which does not exist")
+        if values["condim"] not in _CONDIMS:
+            raise origin.error(f"condim is {values['condim']}", "it must be 1, 3, 4 or 6")
+        if values["type"] == GeomType.PLANE and body_weld[body]:
+            raise origin.error(
+                "a plane cannot move", "put it in the world or in a body without joints above it"
+            )
+
+
+def placed(
+    ctx: Context, elements: list[Element], kind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Position, orientation and size of geoms or sites, with `fromto` resolved.
+
+    A shape from one point to another has its z axis pointing from the second to the first.
+
+    Raises:
+        MjcfError: `fromto` for a shape without a length, with a position, or of zero length.
+    """
+    pos, size = reals(elements, "pos", 3), reals(elements, "size", 3)
+    rows = [i for i, e in enumerate(elements) if e.values["fromto"] is not None]
+    plain = [
+        e if e.values["fromto"] is None else Element(e.kind, {"quat": poses.IDENTITY, "alt": None})
+        for e in elements
+    ]
+    quat = poses.orientations(plain, ctx.degree, ctx.eulerseq)
+    if not rows:
+        return pos, quat, size
+    ends = reals([elements[i] for i in rows], "fromto", 6)
+    axis = ends[:, :3] - ends[:, 3:]
+    half = np.sqrt(np.sum(axis * axis, axis=1)) / 2
+    for i, length in zip(rows, half, strict=True):
+        origin = elements[i].origin
+        if kind[i] not in _STRETCHED:
+            raise origin.error("fromto needs a capsule, cylinder, ellipsoid or box")
+        if pos[i].any():
+            raise origin.error("fromto and pos cannot both be given")
+        if length < poses.EPS:
+            raise origin.error("the points of fromto coincide")
+    thick = np.isin(kind[rows], (GeomType.ELLIPSOID, GeomType.BOX))
+    size[rows] = np.where(
+        thick[:, None],
+        np.stack([size[rows, 0], size[rows, 0], half], axis=1),
+        np.stack([size[rows, 0], half, size[rows, 2]], axis=1),
+    )
+    pos[rows] = (ends[:, :3] + ends[:, 3:]) / 2
+    quat[rows] = poses.from_z(poses.normalize(axis))
+    return pos, quat, size
+
+
+def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) -> None:
+    for element, type_, row in zip(elements, kind, size, strict=True):
+        if np.isnan(row).any():
+            raise element.origin.error("the size is not a number")
+        if type_ == GeomType.PLANE:
+            if row[2] <= 0:
+                raise element.origin.error("the third size of a plane must be positive")
+        elif not (row[: SHAPES[type_].nsize] > 0).all():
+            name, n = GeomType(type_).name.lower(), SHAPES[type_].nsize
+            raise element.origin.error(f"a {name} needs {n} positive size{'s' * (n > 1)}")
+
+
+def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
+    """Bounding sphere and box, the latter as centre and half size."""
+    rbound, half = np.zeros(len(kind)), np.zeros((len(kind), 3))
+    for type_ in np.unique(kind):
+        rows = kind == type_
+        rbound[rows] = SHAPES[type_].rbound(size[rows])
+        half[rows] = SHAPES[type_].semiaxes(size[rows])
+    center = np.zeros_like(half)
+    center[kind == GeomType.PLANE, 2] = -half[kind == GeomType.PLANE, 2]
+    ctx.fields["geom_rbound"] = rbound
+    ctx.fields["geom_aabb"] = np.hstack([center, half])
+
+
+def _masses(ctx: Context, elements: list[Element], kind: np.ndarray, size: np.ndarray) -> None:
+    """Mass and inertia of the geoms that give their body its inertia."""
+    low, high = ctx.spec.compiler["inertiagrouprange"]
+    group, body = ctx.fields["geom_group"], ctx.fields["geom_bodyid"]
+    inferred = np.array([i not in ctx.tree.inertials for i in range(ctx.sizes["nbody"])])
+    if ctx.spec.compiler["inertiafromgeom"] == 1:
+        inferred[:] = True
+    used = (body > 0) & inferred[body] & (group >= low) & (group <= high)
+    shell = bools(elements, "shellinertia")
+    given, density = reals(elements, "mass"), reals(elements, "density")
+    mass, inertia = np.zeros(len(kind)), np.zeros((len(kind), 3))
+    for type_ in np.unique(kind):
+        for hollow in (False, True):
+            rows = np.flatnonzero(used & (kind == type_) & (shell == hollow))
+            if not len(rows):
+                continue
+            measure = (SHAPES[type_].shell if hollow else SHAPES[type_].solid)(size[rows])
+            weighed = np.where(measure.volume > poses.EPS, given[rows], 0.0)
+            mass[rows] = np.where(np.isnan(given[rows]), density[rows] * measure.volume, weighed)
+            inertia[rows] = mass[rows, None] * measure.inertia
+    for i in np.flatnonzero(used & ((mass < 0) | (np.isnan(given) & (density < 0)))):
+        raise elements[i].origin.error("mass and density cannot be negative")
+    ctx.fields["geom_mass"], ctx.fields["geom_inertia"] = mass, inertia
+
+
+def _fluid(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
+    """Coefficients (n, 12): flag, drag and lift coefficients (5), virtual mass and inertia."""
+    table = np.zeros((len(elements), NFLUID))
+    rows = np.flatnonzero(bools(elements, "fluidshape") & (kind != GeomType.PLANE))
+    if len(rows):
+        mass, inertia = fluid.added_mass(ctx.fields["geom_aabb"][rows, 3:])
+        coef = reals([elements[i] for i in rows], "fluidcoef", 5)
+        table[rows] = np.hstack([np.ones((len(rows), 1)), coef, mass, inertia])
+    ctx.fields["geom_fluid"] = table

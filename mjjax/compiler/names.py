@@ -1,0 +1,59 @@
+"""Names to ids, and what goes wrong with them."""
+
+from collections.abc import Sequence
+
+from mjjax.core.errors import MjcfError
+from mjjax.mjcf.check import nearest
+from mjjax.mjcf.spec import Element, Origin
+
+UNSUPPORTED_KINDS = ("sensor", "equality", "tendon", "mesh", "hfield")
+
+
+class Names:
+    """Ids by kind and name."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, dict[str, int]] = {k: {} for k in UNSUPPORTED_KINDS}
+        self.lists: dict[str, tuple[str, ...]] = dict.fromkeys(UNSUPPORTED_KINDS, ())
+        self.origins: dict[tuple[str, int], Origin] = {}
+
+    def add(self, kind: str, elements: Sequence[Element]) -> None:
+        """Registers all elements of a kind, in the order of their ids.
+
+        Raises:
+            MjcfError: a name occurs twice.
+        """
+        ids: dict[str, int] = {}
+        for index, element in enumerate(elements):
+            self.origins[kind, index] = element.origin
+            if not element.name:
+                continue
+            if element.name in ids:
+                first = elements[ids[element.name]].origin
+                raise element.origin.error(
+                    f"the name {element.name!r} is already used by another {kind}",
+                    f"it stands in line {first.line} of {first.file or 'the model'}",
+                )
+            ids[element.name] = index
+        self.ids[kind] = ids
+        self.lists[kind] = tuple(element.name for element in elements)
+
+    def find(self, kind: str, name: str, element: Element) -> int:
+        """The id of the `kind` called `name`, which `element` refers to.
+
+        Raises:
+            MjcfError: there is none.
+        """
+        index = self.ids[kind].get(name)
+        if index is None:
+            raise self._missing(kind, name, element)
+        return index
+
+    def _missing(self, kind: str, name: str, element: Element) -> MjcfError:
+        return element.origin.error(f"unknown {kind} {name!r}", nearest(name, self.ids[kind]))
+
+    def find_all(self, kind: str, elements: Sequence[Element], attribute: str) -> list[int]:
+        """Ids that an attribute refers to; -1 where it is absent."""
+        return [
+            self.find(kind, e.values[attribute], e) if e.values[attribute] else -1 for e in elements
+        ]

@@ -1,0 +1,195 @@
+"""Volume, inertia, bounding volume and fluid coefficients of primitive geoms.
+
+Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPES` says what
+MuJoCo's types have; a new shape is one entry.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.core.enums import GeomType
+
+_MAXVAL = 1e10  # half size of the bounding box of a plane
+_SHELL = 1e-6  # thickness of the shell of an ellipsoid [m]
+_THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
+
+
+class Measure(NamedTuple):
+    """Volume (or area) [m^3, m^2] and the diagonal inertia of unit mass [m^2]."""
+
+    volume: np.ndarray
+    inertia: np.ndarray
+
+
+def _diag(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return np.stack([x, y, z], axis=-1)
+
+
+def _parts(*parts: tuple[np.ndarray, np.ndarray]) -> Measure:
+    """A body made of parts (volume, inertia of unit mass about the common centre)."""
+    volume = np.sum([v for v, _ in parts], axis=0)
+    moment = np.sum([v[:, None] * i for v, i in parts], axis=0)
+    return Measure(volume, moment / np.maximum(volume, 1e-300)[:, None])
+
+
+def _ball(r: np.ndarray, factor: float) -> np.ndarray:
+    return _diag(*(factor * r * r,) * 3)
+
+
+def sphere(size: np.ndarray) -> Measure:
+    """Solid sphere."""
+    r = size[:, 0]
+    return Measure(4 / 3 * np.pi * r**3, _ball(r, 2 / 5))
+
+
+def sphere_shell(size: np.ndarray) -> Measure:
+    """Hollow sphere."""
+    r = size[:, 0]
+    return Measure(4 * np.pi * r**2, _ball(r, 2 / 3))
+
+
+def _tube(r: np.ndarray, h: np.ndarray, radial: float) -> np.ndarray:
+    """Cylinder of length h: mean squared radius is `radial` r^2 (1/2 solid, 1 hollow)."""
+    across = radial * r * r / 2 + h * h / 12
+    return _diag(across, across, radial * r * r)
+
+
+def _split_ball(r: np.ndarray, half: np.ndarray, factor: float, centre: float) -> np.ndarray:
+    """Ball cut in two at z = 0, halves moved to +-half; `centre` r is where a half has its mass."""
+    shift = (half + centre * r) ** 2 - (centre * r) ** 2
+    inertia = _ball(r, factor)
+    inertia[:, :2] += shift[:, None]
+    return inertia
+
+
+def capsule(size: np.ndarray) -> Measure:
+    """Solid capsule: a cylinder and two half balls."""
+    r, half = size[:, 0], size[:, 1]
+    return _parts(
+        (2 * np.pi * r**2 * half, _tube(r, 2 * half, 1 / 2)),
+        (4 / 3 * np.pi * r**3, _split_ball(r, half, 2 / 5, 3 / 8)),
+    )
+
+
+def capsule_shell(size: np.ndarray) -> Measure:
+    """Hollow capsule."""
+    r, half = size[:, 0], size[:, 1]
+    return _parts(
+        (4 * np.pi * r * half, _tube(r, 2 * half, 1)),
+        (4 * np.pi * r**2, _split_ball(r, half, 2 / 3, 1 / 2)),
+    )
+
+
+def cylinder(size: np.ndarray) -> Measure:
+    """Solid cylinder."""
+    r, half = size[:, 0], size[:, 1]
+    return Measure(2 * np.pi * r**2 * half, _tube(r, 2 * half, 1 / 2))
+
+
+def cylinder_shell(size: np.ndarray) -> Measure:
+    """Hollow cylinder with its two discs."""
+    r, half = size[:, 0], size[:, 1]
+    across = r * r / 4 + half * half
+    return _parts(
+        (4 * np.pi * r * half, _tube(r, 2 * half, 1)),
+        (2 * np.pi * r**2, _diag(across, across, r * r / 2)),
+    )
+
+
+def _others(size: np.ndarray) -> np.ndarray:
+    """For each axis the sum of the squares of the other two."""
+    square = size * size
+    return np.sum(square, axis=1, keepdims=True) - square
+
+
+def ellipsoid(size: np.ndarray) -> Measure:
+    """Solid ellipsoid."""
+    return Measure(4 / 3 * np.pi * np.prod(size, axis=1), _others(size) / 5)
+
+
+def ellipsoid_shell(size: np.ndarray) -> Measure:
+    """Hollow ellipsoid: area by Thomsen's formula, inertia of a thin layer of the solid one."""
+    p = _THOMSEN
+    pairs = size * np.roll(size, -1, axis=1)
+    area = 4 * np.pi * np.mean(pairs**p, axis=1) ** (1 / p)
+    inner, outer = ellipsoid(size), ellipsoid(size + _SHELL)
+    layer = outer.volume[:, None] * outer.inertia - inner.volume[:, None] * inner.inertia
+    return Measure(area, layer / (outer.volume - inner.volume)[:, None])
+
+
+def box(size: np.ndarray) -> Measure:
+    """Solid box."""
+    return Measure(8 * np.prod(size, axis=1), _others(size) / 3)
+
+
+def box_shell(size: np.ndarray) -> Measure:
+    """Hollow box: three pairs of plates."""
+    plates = []
+    for axis in range(3):
+        plate = size.copy()
+        plate[:, axis] = 0
+        moment = _others(plate) / 3
+        moment[:, np.arange(3) != axis] += (size[:, axis] ** 2)[:, None]
+        area = 8 * np.prod(np.delete(size, axis, axis=1), axis=1)
+        plates.append((area, moment))
+    return _parts(*plates)
+
+
+def plane(size: np.ndarray) -> Measure:
+    """No volume, no mass."""
+    return Measure(np.zeros(len(size)), np.zeros_like(size))
+
+
+class Shape(NamedTuple):
+    """What the compiler knows about one geom type.
+
+    Attributes:
+        nsize: how many sizes it has; they must be positive.
+        solid, shell: its volume and inertia.
+        semiaxes: half extents (n, 3) along its axes, from its sizes.
+        rbound: radius of the bounding sphere, from its sizes; 0 for none.
+    """
+
+    nsize: int
+    solid: Callable[[np.ndarray], Measure]
+    shell: Callable[[np.ndarray], Measure]
+    semiaxes: Callable[[np.ndarray], np.ndarray]
+    rbound: Callable[[np.ndarray], np.ndarray]
+
+
+def _norm(size: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.sum(size * size, axis=1))
+
+
+SHAPES: dict[int, Shape] = {
+    GeomType.PLANE: Shape(
+        3,
+        plane,
+        plane,
+        lambda s: np.tile([_MAXVAL, _MAXVAL, _MAXVAL / 2], (len(s), 1)),
+        lambda s: np.zeros(len(s)),
+    ),
+    GeomType.SPHERE: Shape(
+        1, sphere, sphere_shell, lambda s: np.repeat(s[:, :1], 3, axis=1), lambda s: s[:, 0]
+    ),
+    GeomType.CAPSULE: Shape(
+        2,
+        capsule,
+        capsule_shell,
+        lambda s: _diag(s[:, 0], s[:, 0], s[:, 0] + s[:, 1]),
+        lambda s: s[:, 0] + s[:, 1],
+    ),
+    GeomType.ELLIPSOID: Shape(
+        3, ellipsoid, ellipsoid_shell, lambda s: s, lambda s: np.max(s, axis=1)
+    ),
+    GeomType.CYLINDER: Shape(
+        2,
+        cylinder,
+        cylinder_shell,
+        lambda s: _diag(s[:, 0], s[:, 0], s[:, 1]),
+        lambda s: _norm(s[:, :2]),
+    ),
+    GeomType.BOX: Shape(3, box, box_shell, lambda s: s, _norm),
+}

@@ -1,0 +1,100 @@
+"""What the engine does not simulate: one row per reason, checked when a model is loaded."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mjjax.collision.pairs import pair_plan
+from mjjax.compiler.fields import Compiled
+from mjjax.core.enums import (
+    BiasType,
+    DisableBit,
+    DynType,
+    EnableBit,
+    GainType,
+    IntegratorType,
+    JointType,
+    SolverType,
+    TrnType,
+)
+from mjjax.mjcf.spec import Origin
+from mjjax.model.model import Model
+
+Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
+
+
+def check_support(model: Model, compiled: Compiled) -> None:
+    """Refuses a model that would not be simulated as written.
+
+    Raises:
+        UnsupportedFeature: naming the first such element, its file and line.
+    """
+    for check in CHECKS:
+        for kind, index, what, hint in check(model):
+            raise compiled.origins.get((kind, index), Origin(kind)).unsupported(what, hint)
+
+
+def _options(model: Model) -> Iterator[Finding]:
+    opt = model.opt
+    if opt.integrator == IntegratorType.IMPLICIT:
+        yield "option", 0, "integrator 'implicit' is not simulated yet", "use implicitfast"
+    if opt.solver != SolverType.NEWTON:
+        name = SolverType(opt.solver).name
+        yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
+    if opt.noslip_iterations:
+        yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
+    flags = EnableBit.OVERRIDE | EnableBit.FWDINV | EnableBit.SLEEP
+    for flag in EnableBit:
+        if flag & flags and opt.enabled(flag):
+            yield "flag", 0, f"flag '{str(flag.name).lower()}' is not simulated yet", "disable it"
+
+
+def _collisions(model: Model) -> Iterator[Finding]:
+    opt = model.opt
+    if opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT):
+        return
+    plan = pair_plan(model.structure, not opt.disabled(DisableBit.FILTERPARENT))
+    for (a, b), geoms in plan.unsupported.items():
+        pair = f"{a.name.lower()}-{b.name.lower()}"
+        yield (
+            "geom",
+            max(geoms),
+            f"{pair} collisions are not simulated yet",
+            "exclude the pair by contype, conaffinity or <exclude>",
+        )
+
+
+def _fluid_geoms(model: Model) -> Iterator[Finding]:
+    if model.opt.has_fluid:
+        for geom in np.flatnonzero(np.asarray(model.geom_fluid)[:, 0]):
+            yield "geom", int(geom), "fluidshape 'ellipsoid' is not simulated yet", "use 'none'"
+
+
+def _actuators(model: Model) -> Iterator[Finding]:
+    s = model.structure
+    known: tuple[tuple[str, str, np.ndarray, tuple[Any, ...]], ...] = (
+        ("transmission", "trntype", s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT)),
+        ("gaintype", "gaintype", s.actuator_gaintype, (GainType.FIXED, GainType.AFFINE)),
+        ("biastype", "biastype", s.actuator_biastype, (BiasType.NONE, BiasType.AFFINE)),
+        ("dyntype", "dyntype", s.actuator_dyntype, tuple(DynType)[:4]),
+    )
+    for what, _, values, supported in known:
+        for i in np.flatnonzero(~np.isin(values, supported)):
+            yield "actuator", int(i), f"this {what} is not simulated yet", ""
+
+
+def _free_joint_limits(model: Model) -> Iterator[Finding]:
+    s = model.structure
+    free = (s.jnt_type == JointType.FREE) & (s.jnt_actfrclimited.astype(bool))
+    for joint in np.flatnonzero(free):
+        yield "joint", int(joint), "a free joint has no actuator force limit", "remove it"
+
+
+CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
+    _options,
+    _actuators,
+    _fluid_geoms,
+    _collisions,
+    _free_joint_limits,
+)

@@ -1,0 +1,113 @@
+"""Ids: the kinematic tree flattened into lists, in MuJoCo's order."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mjjax.compiler import poses
+from mjjax.mjcf.spec import Element
+
+KINDS = ("joint", "geom", "site", "camera", "light")
+
+
+@dataclass
+class Members:
+    """The elements of one kind with the body and the frame they belong to."""
+
+    elements: list[Element] = field(default_factory=list)
+    body: list[int] = field(default_factory=list)
+    frame: list[int] = field(default_factory=list)
+
+    def add(self, element: Element, body: int, frame: int) -> None:
+        """Appends one element."""
+        self.elements.append(element)
+        self.body.append(body)
+        self.frame.append(frame)
+
+
+@dataclass
+class Tree:
+    """The world body flattened.
+
+    Attributes:
+        bodies: all bodies, depth first; `body` of a body is its parent (0 for the world).
+        members: joints, geoms, sites, cameras, lights, in the order of their bodies.
+        inertials: the explicit inertia of a body, by body id.
+        frames: all frames; `frame` of a frame is the one around it; -1 is the body itself.
+        children: number of child bodies of each body.
+    """
+
+    bodies: Members = field(default_factory=Members)
+    members: dict[str, Members] = field(default_factory=lambda: {k: Members() for k in KINDS})
+    inertials: dict[int, Element] = field(default_factory=dict)
+    frames: Members = field(default_factory=Members)
+    children: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+
+
+def flatten(world: Element) -> Tree:
+    """Bodies depth first, everything else in the order of its body, frames dissolved."""
+    tree = Tree()
+    waiting = [(world, 0, -1)]
+    while waiting:
+        body, parent, frame = waiting.pop()
+        index = len(tree.bodies.elements)
+        tree.bodies.add(body, parent, frame)
+        inside: list[tuple[Element, int, int]] = []
+        _collect(tree, body, index, -1, inside)
+        waiting.extend(reversed(inside))
+    parents = np.array(tree.bodies.body[1:], np.int64)
+    tree.children = np.bincount(parents, minlength=len(tree.bodies.elements)).astype(np.int32)
+    return tree
+
+
+def _collect(
+    tree: Tree, parent: Element, body: int, frame: int, inside: list[tuple[Element, int, int]]
+) -> None:
+    """Adds the children of a body or frame; child bodies go to `inside`."""
+    for child in parent.children:
+        if child.kind == "body":
+            inside.append((child, body, frame))
+        elif child.kind == "frame":
+            tree.frames.add(child, body, frame)
+            _collect(tree, child, body, len(tree.frames.elements) - 1, inside)
+        elif child.kind == "inertial":
+            tree.inertials[body] = child
+        else:
+            tree.members[child.kind].add(child, body, frame)
+
+
+class Frames:
+    """Poses of the frames relative to their body."""
+
+    def __init__(self, frames: Members, degree: bool, sequence: str):
+        n = len(frames.elements)
+        pos = np.array([e.values["pos"] for e in frames.elements], np.float64).reshape(n, 3)
+        quat = poses.orientations(frames.elements, degree, sequence)
+        for i, outer in enumerate(frames.frame):  # an outer frame comes before its inner ones
+            if outer >= 0:
+                pos[i], quat[i] = poses.compose(pos[outer], quat[outer], pos[i], quat[i])
+        # the body itself is the last row, found by index -1
+        self.pos = np.vstack([pos, np.zeros(3)])
+        self.quat = np.vstack([quat, poses.IDENTITY])
+
+    def to_body(
+        self, members: Members, pos: np.ndarray, quat: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Poses given in the frames of `members`, in body coordinates."""
+        if len(self.pos) == 1:
+            return pos, quat
+        frame = np.array(members.frame, np.int64)
+        inside = frame >= 0
+        rows = frame[inside]
+        pos, quat = pos.copy(), quat.copy()
+        pos[inside], quat[inside] = poses.compose(
+            self.pos[rows], self.quat[rows], pos[inside], quat[inside]
+        )
+        return pos, quat
+
+    def rotate(self, members: Members, vectors: np.ndarray) -> np.ndarray:
+        """Directions given in the frames of `members`, in body coordinates."""
+        identity = np.tile(poses.IDENTITY, (len(vectors), 1))
+        zero = np.zeros_like(vectors)
+        _, turn = self.to_body(members, zero, identity)
+        return poses.q.rotate(turn, vectors)

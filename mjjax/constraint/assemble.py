@@ -1,0 +1,82 @@
+"""Stages that fill the `efc_*` fields."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.jacobian import dense, mul
+from mjjax.constraint.rows import all_rows, general_jacobian, layout_of, row_jacobian
+from mjjax.core.enums import WarningType
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def make_constraint(model: Model, data: Data) -> Data:
+    """Constraint rows from positions: residuals, constraint masses, counts (`mj_makeConstraint`).
+
+    A row slot is active if its limit or contact is within its margin; the others have `efc_D` zero
+    and exert no force. Contacts that find no row slots are counted in
+    `data.warning[WarningType.CNSTRFULL]`. Derivatives are exact for a fixed set of active rows.
+    """
+    layout = layout_of(model, data)
+    data = data.replace(efc_Jgeneral=_fit(general_jacobian(model, data, layout), data.efc_Jgeneral))
+    if not layout.nrow:
+        return data.replace(nefc=jnp.int32(0))
+    rows = all_rows(model, data, layout)
+    on = rows.active
+    columns = {
+        "efc_pos": jnp.where(on, rows.pos, 0),
+        "efc_margin": jnp.where(on, rows.margin, 0),
+        "efc_frictionloss": jnp.where(on, rows.frictionloss, 0),
+        "efc_D": jnp.where(on, 1 / rows.R, 0),
+    }
+    contact = data.contact
+    n = layout.ncontact
+    if n:
+        first = np.arange(n, dtype=np.int32) * layout.per_contact
+        address = jnp.where(on[layout.nscalar :][first], layout.nscalar + first, -1)
+        lost = jnp.sum(contact.dim[n:] > 0, dtype=jnp.int32)
+        contact = contact.replace(
+            efc_address=_fit(address.astype(jnp.int32), contact.efc_address, -1)
+        )
+    else:
+        lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
+    return data.replace(
+        nefc=jnp.sum(on, dtype=jnp.int32),
+        contact=contact,
+        warning=data.warning.at[WarningType.CNSTRFULL].add(jnp.minimum(lost, 1)),
+        **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
+    )
+
+
+def reference_constraint(model: Model, data: Data) -> Data:
+    """Row velocities and reference accelerations (`mj_referenceConstraint`).
+
+    aref = -B J qvel - K imp (pos - margin).
+    """
+    layout = layout_of(model, data)
+    if not layout.nrow:
+        return data
+    rows = all_rows(model, data, layout)
+    velocity = mul(layout, row_jacobian(model, data, layout), data.qvel)
+    aref = -rows.B * velocity - rows.K * rows.imp * (rows.pos - rows.margin)
+    return data.replace(
+        efc_vel=_fit(jnp.where(rows.active, velocity, 0), data.efc_vel),
+        efc_aref=_fit(jnp.where(rows.active, aref, 0), data.efc_aref),
+    )
+
+
+def constraint_jacobian(model: Model, data: Data) -> Array:
+    """Jacobian of the constraint rows (njmax, nv), zero in empty slots (C's dense `efc_J`)."""
+    layout = layout_of(model, data)
+    matrix = dense(layout, row_jacobian(model, data, layout))
+    matrix = jnp.where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
+    return _fit(matrix, jnp.zeros((data.efc_D.shape[0], model.structure.nv), matrix.dtype))
+
+
+def _fit(values: Array, like: Array, fill: float = 0) -> Array:
+    """`values` padded at the end to the capacity of `like`."""
+    missing = like.shape[0] - values.shape[0]
+    if not missing:
+        return values
+    return jnp.pad(values, [(0, missing)] + [(0, 0)] * (values.ndim - 1), constant_values=fill)

@@ -1,0 +1,54 @@
+"""Impedance and reference acceleration of constraint rows."""
+
+from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
+from mjjax.math import safe
+from mjjax.math.namespace import Array, namespace
+
+
+def impedance(solimp: Array, distance: Array) -> Array:
+    """Constraint impedance (n,) in (0, 1) from `solimp` (n, 5) and `pos - margin` (n,).
+
+    A power sigmoid from d0 at zero distance to dmax at distance `width`; constant if d0 = dmax or
+    the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
+    """
+    xp = namespace(solimp, distance)
+    d0 = xp.clip(solimp[:, 0], MINIMP, MAXIMP)
+    dmax = xp.clip(solimp[:, 1], MINIMP, MAXIMP)
+    width = xp.maximum(solimp[:, 2], 0)
+    mid = xp.clip(solimp[:, 3], MINIMP, MAXIMP)
+    power = xp.maximum(solimp[:, 4], 1)
+    flat = (d0 == dmax) | (width <= MINVAL)
+    x = xp.abs(distance) / xp.where(flat, 1, width)
+    x = xp.minimum(x, 1)
+    # x^p / mid^(p-1) below the midpoint, its mirror image above it
+    below = safe.power(x / mid, power) * mid
+    above = 1 - safe.power((1 - x) / (1 - mid), power) * (1 - mid)
+    y = xp.where(power == 1, x, xp.where(x <= mid, below, above))
+    return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
+
+
+def stiffness_damping(
+    solref: Array, solimp: Array, timestep: Array, refsafe: bool
+) -> tuple[Array, Array]:
+    """Stiffness K [1/s^2] and damping B [1/s] (n,) of the reference acceleration.
+
+    Standard (positive timeconst): K = 1 / (dmax timeconst dampratio)^2, B = 2 / (dmax timeconst),
+    with timeconst at least two time steps under `refsafe`. Direct (negative): K = -ref0 / dmax^2,
+    B = -ref1 / dmax.
+    """
+    xp = namespace(solref)
+    ref0, ref1 = solref[:, 0], solref[:, 1]
+    dmax = xp.clip(solimp[:, 1], MINIMP, MAXIMP)
+    standard = ref0 > 0
+    safe0 = xp.maximum(ref0, 2 * timestep) if refsafe else ref0
+    time = xp.where(standard, safe0, 1)
+    ratio = xp.where(standard, ref1, 1)
+    spring = 1 / xp.maximum(MINVAL, (dmax * time * ratio) ** 2)
+    k = xp.where(standard, spring, -ref0 / xp.maximum(MINVAL, dmax * dmax))
+    b = xp.where(standard, 2 / xp.maximum(MINVAL, dmax * time), -ref1 / xp.maximum(MINVAL, dmax))
+    return k, b
+
+
+def regularization(imp: Array, diag: Array) -> Array:
+    """Regularization R (n,) = (1 - imp) / imp diag, at least 1e-15."""
+    return namespace(imp).maximum(MINVAL, (1 - imp) / imp * diag)

@@ -1,0 +1,12 @@
+"""Numerical constants of MuJoCo 3.6.0 that decide results."""
+
+MINVAL = 1e-15  # smallest number that may stand in a denominator
+MINMU = 1e-5  # smallest friction coefficient
+MINIMP = 1e-4  # smallest constraint impedance
+MAXIMP = 0.9999  # largest constraint impedance
+MAXVAL = 1e10  # a state beyond this counts as diverged
+NREF = 2
+NIMP = 5
+NDYN = NGAIN = NBIAS = 10
+NEQDATA = 11
+NFLUID = 12

@@ -1,0 +1,202 @@
+"""Actuators: controls to activations to forces in joint space."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mjjax.core.constants import MAXVAL, MINVAL
+from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, WarningType
+from mjjax.dynamics.transmission import moment
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+# Rows of the tables take (parameters (n, 10), and what the kind needs) and return (n,).
+GAINS: dict[GainType, Callable[[Array, Array, Array], Array]] = {
+    GainType.FIXED: lambda prm, length, velocity: prm[:, 0],
+    GainType.AFFINE: lambda prm, length, velocity: _affine(prm, length, velocity),
+}
+BIASES: dict[BiasType, Callable[[Array, Array, Array], Array]] = {
+    BiasType.NONE: lambda prm, length, velocity: 0 * length,
+    BiasType.AFFINE: lambda prm, length, velocity: _affine(prm, length, velocity),
+}
+DYNAMICS: dict[DynType, Callable[[Array, Array, Array], Array]] = {
+    DynType.NONE: lambda prm, ctrl, act: 0 * ctrl,
+    DynType.INTEGRATOR: lambda prm, ctrl, act: ctrl,
+    DynType.FILTER: lambda prm, ctrl, act: (ctrl - act) / _time_constant(prm),
+    DynType.FILTEREXACT: lambda prm, ctrl, act: (ctrl - act) / _time_constant(prm),
+}
+
+
+def fwd_actuation(model: Model, data: Data) -> Data:
+    """Activation rates and actuator forces (`mj_fwdActuation`).
+
+    force = gain (ctrl or act) + bias, clipped to `forcerange`; qfrc = moment' force, then the
+    joints' own force limits. Derivatives are zero where a clip is active.
+    """
+    s, opt = model.structure, model.opt
+    xp = namespace(data.qpos)
+    if not s.nu or opt.disabled(DisableBit.ACTUATION):
+        qfrc = gravcomp_actuation(model, data, xp.zeros_like(data.qfrc_actuator))
+        return data.replace(qfrc_actuator=qfrc, actuator_force=xp.zeros_like(data.actuator_force))
+    ctrl, bad = clamped_ctrl(model, data)
+    data = data.replace(warning=data.warning.at[WarningType.BADCTRL].add(bad))
+    data = data.replace(act_dot=activation_rate(model, data, ctrl))
+    force = actuator_force(model, data, ctrl)
+    qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data.qpos)))
+    return data.replace(actuator_force=force, qfrc_actuator=clip_joints(model, qfrc))
+
+
+def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
+    """Controls within their ranges, all zero if one is not a number; and whether that was so."""
+    s = model.structure
+    xp = namespace(data.ctrl)
+    ctrl = data.ctrl
+    if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
+        low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
+        ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)
+    bad = xp.any(~(xp.abs(ctrl) <= MAXVAL))
+    return xp.where(bad, 0, ctrl), bad.astype(xp.int32)
+
+
+def activation_rate(model: Model, data: Data, ctrl: Array) -> Array:
+    """Time derivative of the activations (na,)."""
+    s = model.structure
+    xp = namespace(ctrl)
+    stateful = np.flatnonzero(s.actuator_actnum > 0)
+    if not len(stateful):
+        return data.act_dot
+    last = (s.actuator_actadr + s.actuator_actnum - 1)[stateful]
+    rate = _by_kind(
+        DYNAMICS,
+        s.actuator_dyntype[stateful],
+        model.actuator_dynprm[stateful],
+        ctrl[stateful],
+        data.act[last],
+    )
+    index = np.full(s.na, len(stateful))
+    index[last] = np.arange(len(stateful))
+    return xp.concatenate([rate, xp.zeros(1, rate.dtype)])[index]
+
+
+def next_act(model: Model, act: Array, act_dot: Array) -> Array:
+    """Activations (na,) after one time step, exactly for `filterexact`, within `actrange`."""
+    s = model.structure
+    xp = namespace(act)
+    if not s.na:
+        return act
+    owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
+    h = model.opt.timestep
+    after = act + h * act_dot
+    exact = s.actuator_dyntype[owner] == DynType.FILTEREXACT
+    if exact.any():
+        tau = _time_constant(model.actuator_dynprm[owner])
+        after = xp.where(exact, act + act_dot * tau * -xp.expm1(-h / tau), after)
+    limited = s.actuator_actlimited[owner].astype(bool)
+    if limited.any():
+        low, high = model.actuator_actrange[owner, 0], model.actuator_actrange[owner, 1]
+        after = xp.where(limited, xp.clip(after, low, high), after)
+    return after
+
+
+def enabled_actuators(model: Model) -> np.ndarray:
+    """(nu,) mask of the actuators whose group is not disabled."""
+    group = model.structure.actuator_group
+    valid = (group >= 0) & (group < 31)
+    bit = np.left_shift(1, np.where(valid, group, 0))
+    return ~(valid & ((model.opt.disableactuator & bit) != 0))
+
+
+def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
+    """What the gain multiplies (nu,): the control, or the activation (the next one: actearly)."""
+    s = model.structure
+    stateful = s.actuator_actnum > 0
+    if not stateful.any():
+        return ctrl
+    xp = namespace(ctrl)
+    last = np.where(stateful, s.actuator_actadr + s.actuator_actnum - 1, 0)
+    value = data.act[last]
+    early = s.actuator_actearly.astype(bool) & stateful
+    if early.any():
+        value = xp.where(early, next_act(model, data.act, data.act_dot)[last], value)
+    return xp.where(stateful, value, ctrl)
+
+
+def actuator_force(model: Model, data: Data, ctrl: Array) -> Array:
+    """Actuator forces (nu,) after the clip to `forcerange` [N or N m]."""
+    s = model.structure
+    xp = namespace(ctrl)
+    length, velocity = data.actuator_length, data.actuator_velocity
+    gain = _by_kind(GAINS, s.actuator_gaintype, model.actuator_gainprm, length, velocity)
+    bias = _by_kind(BIASES, s.actuator_biastype, model.actuator_biasprm, length, velocity)
+    force = gain * actuator_input(model, data, ctrl) + bias
+    enabled = enabled_actuators(model)
+    if not enabled.all():
+        force = xp.where(enabled, force, 0)
+    limited = s.actuator_forcelimited.astype(bool)
+    if limited.any():
+        low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
+        force = xp.where(limited, xp.clip(force, low, high), force)
+    return force
+
+
+def velocity_gain(model: Model, data: Data) -> Array:
+    """Derivative (nu,) of the actuator forces with respect to actuator velocity, as in C.
+
+    From affine gain and bias; zero for a disabled group and where the force is at its range.
+    """
+    s = model.structure
+    xp = namespace(data.qvel)
+    ctrl = data.ctrl
+    slope_gain = xp.where(s.actuator_gaintype == GainType.AFFINE, model.actuator_gainprm[:, 2], 0)
+    slope_bias = xp.where(s.actuator_biastype == BiasType.AFFINE, model.actuator_biasprm[:, 2], 0)
+    slope = slope_gain * actuator_input(model, data, ctrl) + slope_bias
+    free = enabled_actuators(model)
+    limited = s.actuator_forcelimited.astype(bool)
+    low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
+    inside = (data.actuator_force > low) & (data.actuator_force < high)
+    return xp.where(free & (inside | ~limited), slope, 0)
+
+
+def gravcomp_actuation(model: Model, data: Data, qfrc: Array) -> Array:
+    """Adds the gravity compensation of the joints that leave it to their actuators."""
+    s = model.structure
+    if not s.jnt_actgravcomp.any() or not s.nonzero["body_gravcomp"].any():
+        return qfrc
+    mask = s.jnt_actgravcomp[s.dof_jntid].astype(bool)
+    return qfrc + namespace(qfrc).where(mask, data.qfrc_gravcomp, 0)
+
+
+def clip_joints(model: Model, qfrc: Array) -> Array:
+    """Joint-space actuator force within the joints' `actfrcrange`."""
+    s = model.structure
+    limited = s.jnt_actfrclimited[s.dof_jntid].astype(bool)
+    if not limited.any():
+        return qfrc
+    xp = namespace(qfrc)
+    bounds = model.jnt_actfrcrange[s.dof_jntid]
+    return xp.where(limited, xp.clip(qfrc, bounds[:, 0], bounds[:, 1]), qfrc)
+
+
+def actuator_velocity(model: Model, data: Data) -> Array:
+    """Velocities (nu,) moment qvel."""
+    return matmul(moment(model, data.qpos), data.qvel)
+
+
+def _by_kind(table: dict, kinds: np.ndarray, *operands: Array) -> Array:
+    """Evaluates each kind that occurs on all rows and keeps its own."""
+    xp = namespace(*operands)
+    result: Array = 0 * operands[1]
+    for kind in np.unique(kinds):
+        value = table[type(next(iter(table)))(kind)](*operands)
+        result = value if (kinds == kind).all() else xp.where(kinds == kind, value, result)
+    return result
+
+
+def _affine(prm: Array, length: Array, velocity: Array) -> Array:
+    return prm[:, 0] + prm[:, 1] * length + prm[:, 2] * velocity
+
+
+def _time_constant(prm: Array) -> Array:
+    return namespace(prm).maximum(MINVAL, prm[:, 0])

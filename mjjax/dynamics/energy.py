@@ -1,0 +1,33 @@
+"""Potential and kinetic energy."""
+
+from mjjax.core.enums import DisableBit
+from mjjax.dynamics.passive import spring_stretch
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def potential_energy(model: Model, data: Data) -> Array:
+    """Energy of gravity and joint springs [J]: -sum m g . xipos + sum k stretch^2 / 2."""
+    xp = namespace(data.xipos)
+    total = xp.zeros((), data.xipos.dtype)
+    if not model.opt.disabled(DisableBit.GRAVITY):
+        total = total - xp.sum(model.body_mass[1:] * matmul(data.xipos[1:], model.opt.gravity))
+    if not model.opt.disabled(DisableBit.SPRING) and model.structure.nonzero["jnt_stiffness"].any():
+        stiffness = model.jnt_stiffness[model.structure.dof_jntid]
+        total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
+    return total
+
+
+def energy_pos(model: Model, data: Data) -> Data:
+    """Potential energy into `energy[0]` (`mj_energyPos`); exact derivative."""
+    xp = namespace(data.xipos)
+    return data.replace(energy=xp.stack([potential_energy(model, data), data.energy[1]]))
+
+
+def energy_vel(model: Model, data: Data) -> Data:
+    """Kinetic energy v' M v / 2 into `energy[1]` (`mj_energyVel`); exact derivative."""
+    xp = namespace(data.qvel)
+    kinetic = 0.5 * xp.sum(data.qvel * matmul(data.qM, data.qvel))
+    return data.replace(energy=xp.stack([data.energy[0], kinetic]))

@@ -1,0 +1,114 @@
+"""Centres of mass, motion axes, composite inertia and the joint-space inertia matrix."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from mjjax.core.enums import JointType
+from mjjax.dynamics.tree import subtree_sum, tree_plan
+from mjjax.math.linalg import cho_solve, cholesky, matmul, rows
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
+from mjjax.math.spatial import inertia_about, inertia_mul, mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+
+@dataclasses.dataclass(frozen=True)
+class DofPlan:
+    """Where each dof's direction comes from.
+
+    Attributes:
+        source: (nv,) row of the table [joint axes, body axes, world axes].
+        rotates: (nv,) the dof is a rotation.
+        lower: (nv, nv) the second dof moves the body of the first.
+    """
+
+    source: np.ndarray
+    rotates: np.ndarray
+    lower: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def dof_plan(s: Structure) -> DofPlan:
+    """Directions and coupling of the dofs of a structure."""
+    jnt, body = s.dof_jntid, s.dof_bodyid
+    kind = s.jnt_type[jnt]
+    within = np.arange(s.nv) - s.jnt_dofadr[jnt]
+    world, frames = s.njnt + 3 * s.nbody, s.njnt
+    free_rotation = (kind == JointType.FREE) & (within >= 3)
+    source = np.where(kind >= JointType.SLIDE, jnt, world + within)
+    turning = (kind == JointType.BALL) | free_rotation
+    source = np.where(turning, frames + 3 * body + within % 3, source)
+    rotates = turning | (kind == JointType.HINGE)
+    lower = tree_plan(s).moves[body]
+    return DofPlan(source.astype(int), rotates, lower)
+
+
+def subtree_com(model: Model, xipos: Array) -> Array:
+    """Centre of mass of each body's subtree (nbody, 3) [m]; `xipos` where it has no mass."""
+    xp = namespace(xipos)
+    mass = model.body_mass[:, None]
+    total = subtree_sum(model.structure, xp.concatenate([mass * xipos, mass], axis=-1))
+    empty = total[:, 3:] < 1e-15
+    return xp.where(empty, xipos, total[:, :3] / xp.where(empty, 1, total[:, 3:]))
+
+
+def com_pos(model: Model, data: Data) -> Data:
+    """Subtree centres of mass, motion axes `cdof` and inertias `cinert` (`mj_comPos`).
+
+    A rotation about axis u through point c is (u, u x (r - c)) with r the centre of mass of the
+    kinematic root; a translation along u is (0, u). Differentiable everywhere.
+    """
+    s, plan = model.structure, dof_plan(model.structure)
+    xp = namespace(data.xipos)
+    com = subtree_com(model, data.xipos)
+    root = rows(com, s.body_rootid)
+    cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
+    columns = xp.swapaxes(mat3(data.xmat), -1, -2).reshape(-1, 3)
+    world = xp.eye(3, dtype=data.xaxis.dtype)
+    axis = rows(xp.concatenate([data.xaxis, columns, world]), plan.source)
+    lever = rows(root, s.dof_bodyid) - rows(data.xanchor, s.dof_jntid)
+    turn = plan.rotates[:, None]
+    cdof = xp.concatenate(
+        [xp.where(turn, axis, 0), xp.where(turn, cross(axis, lever), axis)], axis=-1
+    )
+    return data.replace(subtree_com=com, cinert=cinert, cdof=cdof)
+
+
+def crb(model: Model, data: Data) -> Data:
+    """Composite inertias and the joint-space inertia `qM`, dense (`mj_crb`).
+
+    M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
+    way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
+    """
+    s, plan = model.structure, dof_plan(model.structure)
+    xp = namespace(data.cinert)
+    composite = subtree_sum(s, data.cinert)
+    momentum = inertia_mul(rows(composite, s.dof_bodyid), data.cdof)
+    product = matmul(momentum, data.cdof.T)
+    inertia = xp.where(plan.lower, product, xp.where(plan.lower.T, product.T, 0))
+    inertia = inertia + xp.eye(s.nv, dtype=product.dtype) * model.dof_armature[:, None]
+    return data.replace(crb=composite, qM=inertia)
+
+
+def mul_m(model: Model, data: Data, v: Array) -> Array:
+    """Product of the joint-space inertia with a vector (nv,) (`mj_mulM`)."""
+    return matmul(data.qM, v)
+
+
+def full_m(model: Model, data: Data) -> Array:
+    """Dense joint-space inertia (nv, nv) (`mj_fullM`)."""
+    return data.qM
+
+
+def factor_m(model: Model, data: Data) -> Array:
+    """Lower Cholesky factor of the joint-space inertia (nv, nv)."""
+    return cholesky(data.qM)
+
+
+def solve_m(model: Model, data: Data, v: Array) -> Array:
+    """Solution x of M x = v (nv,) (`mj_solveM`)."""
+    return cho_solve(cholesky(data.qM), v)

@@ -1,0 +1,67 @@
+"""Jacobians of points and bodies, and forces in joint space.
+
+Every dof moves a point p attached to the bodies below it with velocity
+lin_i + ang_i x (p - r), where r is the reference point of `cdof`; a Jacobian row differs between
+bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
+"""
+
+from mjjax.dynamics.tree import dof_sum, tree_plan
+from mjjax.math.linalg import rows
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def jac(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:
+    """Translational and rotational Jacobians (3, nv) of a world point on a body (`mj_jac`).
+
+    Args:
+        model: model.
+        data: data with `cdof` and `subtree_com`.
+        point: (3,) world coordinates [m].
+        body: body id; static.
+    """
+    s = model.structure
+    xp = namespace(data.cdof)
+    moves = tree_plan(s).moves[body][:, None]
+    ang, lin = data.cdof[:, :3], data.cdof[:, 3:]
+    lever = point[None] - data.subtree_com[s.body_rootid[body]][None]
+    return xp.where(moves, lin + cross(ang, lever), 0).T, xp.where(moves, ang, 0).T
+
+
+def jac_body(model: Model, data: Data, body: int) -> tuple[Array, Array]:
+    """Jacobians (3, nv) of the origin of a body frame (`mj_jacBody`)."""
+    return jac(model, data, data.xpos[body], body)
+
+
+def jac_body_com(model: Model, data: Data, body: int) -> tuple[Array, Array]:
+    """Jacobians (3, nv) of the centre of mass of a body (`mj_jacBodyCom`)."""
+    return jac(model, data, data.xipos[body], body)
+
+
+def jac_geom(model: Model, data: Data, geom: int) -> tuple[Array, Array]:
+    """Jacobians (3, nv) of the centre of a geom (`mj_jacGeom`)."""
+    return jac(model, data, data.geom_xpos[geom], int(model.structure.geom_bodyid[geom]))
+
+
+def jac_site(model: Model, data: Data, site: int) -> tuple[Array, Array]:
+    """Jacobians (3, nv) of a site (`mj_jacSite`)."""
+    return jac(model, data, data.site_xpos[site], int(model.structure.site_bodyid[site]))
+
+
+def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Array) -> Array:
+    """Joint-space force (nv,) of one wrench per body.
+
+    Args:
+        model: model.
+        data: data with `cdof` and `subtree_com`.
+        force: (nbody, 3) world axes [N].
+        torque: (nbody, 3) world axes [N m].
+        point: (nbody, 3) points of application, world [m].
+    """
+    s = model.structure
+    xp = namespace(force)
+    lever = point - rows(data.subtree_com, s.body_rootid)
+    wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
+    return xp.sum(data.cdof * dof_sum(s, wrench), axis=-1)

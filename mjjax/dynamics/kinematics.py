@@ -1,0 +1,230 @@
+"""Forward kinematics: world poses of bodies, joints, inertial frames, geoms and sites.
+
+A joint is one link of a chain, and a body is the last link of its joints. World poses come from
+pointer doubling: in round r every link's pose is expressed in the link 2^r above it, so the number
+of operations grows with the logarithm of the depth.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from mjjax.core.enums import JointType
+from mjjax.math.components import (
+    Parts,
+    add,
+    compose,
+    from_axis_angle,
+    mul,
+    normalize,
+    rotate,
+    split,
+    to_mat,
+)
+from mjjax.math.linalg import columns, rows
+from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkPlan:
+    """Links in the order: bodies without joints (the world first), free, ball, scalar joints.
+
+    Attributes:
+        fixed: ids of the bodies without joints.
+        free, ball, scalar: joint ids of these kinds; scalar is slide and hinge.
+        parents: per round, the link to compose with.
+        body_link: (nbody,) last link of each body.
+        joint_link: (njnt,) link of each joint.
+        first: (nball + nscalar,) the joint is the first of its body.
+        above: (nball,) link above each ball joint.
+    """
+
+    fixed: np.ndarray
+    free: np.ndarray
+    ball: np.ndarray
+    scalar: np.ndarray
+    parents: tuple[np.ndarray, ...]
+    body_link: np.ndarray
+    joint_link: np.ndarray
+    first: np.ndarray
+    above: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def link_plan(s: Structure) -> LinkPlan:
+    """Links of a structure."""
+    kind = s.jnt_type
+    fixed = np.flatnonzero(s.body_jntnum == 0)
+    free, ball = np.flatnonzero(kind == JointType.FREE), np.flatnonzero(kind == JointType.BALL)
+    scalar = np.flatnonzero(kind >= JointType.SLIDE)
+    joint_link = np.empty(s.njnt, int)
+    joint_link[np.concatenate([free, ball, scalar]).astype(int)] = len(fixed) + np.arange(s.njnt)
+    body_link = np.empty(s.nbody, int)
+    body_link[fixed] = np.arange(len(fixed))
+    jointed = np.flatnonzero(s.body_jntnum > 0)
+    body_link[jointed] = joint_link[(s.body_jntadr + s.body_jntnum - 1)[jointed]]
+
+    first = np.array([j == s.body_jntadr[s.jnt_bodyid[j]] for j in range(s.njnt)], bool)
+    parent = np.zeros(len(fixed) + s.njnt, int)
+    parent[: len(fixed)] = body_link[s.body_parentid[fixed]]
+    for j in range(s.njnt):
+        up = body_link[s.body_parentid[s.jnt_bodyid[j]]] if first[j] else joint_link[j - 1]
+        parent[joint_link[j]] = 0 if kind[j] == JointType.FREE else up
+    above = parent[joint_link[ball]] if len(ball) else np.zeros(0, int)
+    rounds = []
+    while np.any(parent):
+        rounds.append(parent)
+        parent = parent[parent]
+    moving = np.concatenate([ball, scalar]).astype(int)
+    return LinkPlan(
+        fixed, free, ball, scalar, tuple(rounds), body_link, joint_link, first[moving], above
+    )
+
+
+def kinematics(model: Model, data: Data) -> Data:
+    """World poses of everything attached to bodies (`mj_kinematics`).
+
+    Differentiable everywhere; quaternions in `qpos` are normalized when read, so that the
+    derivative along their length is zero.
+    """
+    s, plan = model.structure, link_plan(model.structure)
+    xp = namespace(data.qpos)
+    body = body_frames(model, data)
+    links = world_links(s, local_links(model, data.qpos, body))
+    xanchor, xaxis = joint_frames(model, data.qpos, links, body)
+
+    owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
+    frames = columns(links, plan.body_link[np.concatenate([np.arange(s.nbody), owner])])
+    bodies = frames[:, : s.nbody]
+    attached = materialize(xp.stack(compose(frames[:, s.nbody :], _attached_frames(model))))
+    turns = xp.concatenate([bodies[3:], attached[3:]], axis=1)
+    mats = materialize(xp.stack(to_mat(turns))).T
+    body_mat, mat, pos = mats[: s.nbody], mats[s.nbody :], attached[:3].T
+    n, g = s.nbody, s.nbody + s.ngeom
+    return data.replace(
+        xpos=bodies[:3].T,
+        xquat=bodies[3:].T,
+        xmat=body_mat,
+        xanchor=xanchor,
+        xaxis=xaxis,
+        xipos=pos[:n],
+        ximat=mat[:n],
+        geom_xpos=pos[n:g],
+        geom_xmat=mat[n:g],
+        site_xpos=pos[g:],
+        site_xmat=mat[g:],
+    )
+
+
+def _attached_frames(model: Model) -> Parts:
+    """Inertial, geom and site frames in their bodies."""
+    xp = namespace(model.body_ipos)
+    pos = xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos])
+    ori = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
+    return (*split(pos), *split(ori))
+
+
+def body_frames(model: Model, data: Data) -> Parts:
+    """Body frames in their parents, with mocap poses in place of those of mocap bodies."""
+    s = model.structure
+    pos, ori = model.body_pos, model.body_quat
+    if s.nmocap:
+        xp = namespace(data.mocap_pos)
+        mocap, index = (s.body_mocapid >= 0)[:, None], np.maximum(s.body_mocapid, 0)
+        pos = xp.where(mocap, rows(data.mocap_pos, index), pos)
+        ori = xp.where(mocap, rows(data.mocap_quat, index), ori)
+    return (*split(pos), *normalize(split(ori)))
+
+
+def displacement(model: Model, qpos: Array) -> Array:
+    """`qpos - qpos0` of the scalar joints, in the order of the link plan [m or rad]."""
+    adr = model.structure.jnt_qposadr[link_plan(model.structure).scalar]
+    return rows(qpos, adr) - rows(model.qpos0, adr)
+
+
+def local_links(model: Model, qpos: Array, body: Parts) -> Array:
+    """Frames (7, nlink) of the links in the links above them, of free joints in the world.
+
+    A rotation about an anchor c moves the frame by c - R c.
+    """
+    s, plan = model.structure, link_plan(model.structure)
+    xp = namespace(qpos)
+    free, ball = s.jnt_qposadr[plan.free], s.jnt_qposadr[plan.ball]
+    offset = displacement(model, qpos)
+    hinge = s.jnt_type[plan.scalar] == JointType.HINGE
+    axis = split(model.jnt_axis[plan.scalar])
+    turn = from_axis_angle(axis, offset if hinge.all() else xp.where(hinge, offset, 0))
+    turn = _joined(normalize(tuple(rows(qpos, ball + k) for k in range(4))), turn)
+    moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
+    anchor = split(model.jnt_pos[moving])
+    shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
+    if not hinge.all():
+        along = xp.where(hinge, 0, offset)
+        none = xp.zeros(len(ball), offset.dtype)
+        slide = tuple(xp.concatenate([none, x * along]) for x in axis)
+        shift = add(shift, slide)
+
+    identity = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    owner = s.jnt_bodyid[moving]
+    base = tuple(xp.where(plan.first, x[owner], i) for x, i in zip(body, identity, strict=True))
+    moved = compose(base, (*shift, *turn))
+    floating = tuple(rows(qpos, free + k) for k in range(7))
+    fixed = tuple(x[plan.fixed] for x in body)
+    return xp.stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
+
+
+def world_links(s: Structure, frames: Array) -> Array:
+    """World frames (7, nlink) of the links by pointer doubling."""
+    xp = namespace(frames)
+    for parent in link_plan(s).parents:
+        frames = materialize(frames)
+        frames = xp.stack(compose(columns(frames, parent), frames))
+    return materialize(frames)
+
+
+def joint_frames(model: Model, qpos: Array, links: Array, body: Parts) -> tuple[Array, Array]:
+    """World anchors and axes (njnt, 3) of the joints, before each joint's own motion."""
+    s, plan = model.structure, link_plan(model.structure)
+    xp = namespace(qpos)
+    frames = links[:, len(plan.fixed) :]
+    kinds = np.concatenate([plan.free, plan.ball, plan.scalar]).astype(int)
+    nfree, nball = len(plan.free), len(plan.ball)
+    first = nfree + nball
+    anchor = add(frames[:3], rotate(frames[3:], split(model.jnt_pos[kinds])))
+    # a hinge turns about its axis and a slide moves along it: the axis is the same before and after
+    local = split(model.jnt_axis[plan.scalar])
+    axis = rotate(frames[3:, first:], local)
+    slide = s.jnt_type[plan.scalar] == JointType.SLIDE
+    if slide.any():
+        back = xp.where(slide, displacement(model, qpos), 0)
+        anchor = tuple(
+            xp.concatenate([c[:first], c[first:] - a * back])
+            for c, a in zip(anchor, axis, strict=True)
+        )
+    parts = [split(model.jnt_axis[plan.free]), axis]
+    if nball:
+        before = columns(links[3:], plan.above)
+        own = mul(before, tuple(x[s.jnt_bodyid[plan.ball]] for x in body[3:]))
+        pick = plan.first[:nball]
+        before = tuple(xp.where(pick, a, b) for a, b in zip(own, before, strict=True))
+        parts.insert(1, rotate(before, split(model.jnt_axis[plan.ball])))
+    # a free joint is anchored at the origin of its body
+    anchor = tuple(
+        xp.concatenate([x[:nfree], c[nfree:]]) for x, c in zip(frames[:3], anchor, strict=True)
+    )
+    order = plan.joint_link - len(plan.fixed)
+    both = columns(xp.stack((*anchor, *_joined(*parts))), order)
+    return both[:3].T, both[3:].T
+
+
+def _joined(*frames: Parts) -> Parts:
+    """Tuples of component arrays one behind the other; empty ones are left out."""
+    xp = namespace(*(x for f in frames for x in f))
+    some = [f for f in frames if f[0].shape[0]]
+    if len(some) <= 1:
+        return (some or list(frames[-1:]))[0]
+    return tuple(xp.concatenate(c) for c in zip(*some, strict=True))

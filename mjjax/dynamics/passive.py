@@ -1,0 +1,82 @@
+"""Passive forces: springs, dampers, gravity compensation and fluid."""
+
+import numpy as np
+
+from mjjax.core.enums import DisableBit, JointType
+from mjjax.dynamics.fluid import fluid
+from mjjax.dynamics.jacobian import body_wrench
+from mjjax.math import quat
+from mjjax.math.linalg import rows
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def passive(model: Model, data: Data) -> Data:
+    """Passive forces in joint space (`mj_passive`) [N or N m].
+
+    As in MuJoCo, everything is off if both springs and dampers are disabled. Gravity compensation
+    of joints with `actgravcomp` is left to the actuation stage.
+    """
+    opt, s = model.opt, model.structure
+    xp = namespace(data.qpos)
+    zero = xp.zeros_like(data.qvel)
+    off = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
+    spring = damper = gravcomp = flow = zero
+    if not opt.disabled(DisableBit.SPRING) and s.nonzero["jnt_stiffness"].any():
+        spring = spring_force(model, data.qpos)
+    if not opt.disabled(DisableBit.DAMPER) and s.nonzero["dof_damping"].any():
+        damper = -model.dof_damping * data.qvel
+    if not off and not opt.disabled(DisableBit.GRAVITY) and s.nonzero["body_gravcomp"].any():
+        gravcomp = gravity_compensation(model, data)
+    if not off and opt.has_fluid:
+        flow = fluid(model, data)
+    compensated = xp.where(s.jnt_actgravcomp[s.dof_jntid].astype(bool), 0, gravcomp)
+    return data.replace(
+        qfrc_spring=spring,
+        qfrc_damper=damper,
+        qfrc_gravcomp=gravcomp,
+        qfrc_fluid=flow,
+        qfrc_passive=spring + damper + compensated + flow,
+    )
+
+
+def spring_stretch(model: Model, qpos: Array) -> Array:
+    """Displacement of every dof from its spring's rest position (nv,) [m or rad].
+
+    Rotations of ball and free joints: the rotation vector from rest, in the body frame.
+    """
+    s = model.structure
+    xp = namespace(qpos)
+    kind = s.jnt_type
+    parts, where = [], []
+    scalar = np.flatnonzero(kind >= JointType.SLIDE)
+    adr = s.jnt_qposadr[scalar]
+    parts.append(rows(qpos, adr) - model.qpos_spring[adr])
+    where.append(s.jnt_dofadr[scalar])
+    free = np.flatnonzero(kind == JointType.FREE)
+    three = np.arange(3)
+    if len(free):
+        adr = s.jnt_qposadr[free][:, None] + three
+        parts.append((rows(qpos, adr) - model.qpos_spring[adr]).ravel())
+        where.append((s.jnt_dofadr[free][:, None] + three).ravel())
+    turning = np.flatnonzero(kind <= JointType.BALL)
+    if len(turning):
+        shift = np.where(kind[turning] == JointType.FREE, 3, 0)
+        adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
+        parts.append(quat.sub(quat.normalize(rows(qpos, adr)), model.qpos_spring[adr]).ravel())
+        where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
+    return rows(xp.concatenate(parts), np.argsort(np.concatenate(where)))
+
+
+def spring_force(model: Model, qpos: Array) -> Array:
+    """Joint spring force -k (q - q_spring) (nv,) [N or N m]."""
+    stiffness = model.jnt_stiffness[model.structure.dof_jntid]
+    return -stiffness * spring_stretch(model, qpos)
+
+
+def gravity_compensation(model: Model, data: Data) -> Array:
+    """Force (nv,) that carries the fraction `gravcomp` of each body's weight [N or N m]."""
+    xp = namespace(data.xipos)
+    weight = -(model.body_gravcomp * model.body_mass)[:, None] * model.opt.gravity[None]
+    return body_wrench(model, data, weight, xp.zeros_like(weight), data.xipos)

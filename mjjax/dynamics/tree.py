@@ -1,0 +1,154 @@
+"""Sums along the kinematic trees as products with constant masks.
+
+Bodies of one tree are a block; trees of equal size share one batched product, so that a scene of a
+hundred robots costs a hundred small products, not one of the square of the scene. The masks are
+static; the number of operations does not depend on the number of bodies.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from mjjax.math.linalg import einsum, rows
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.structure import Structure
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Trees with the same number of bodies and of dofs.
+
+    Attributes:
+        bodies: (T, b) body ids of each tree.
+        dofs: (T, d) dof ids of each tree.
+        above: (T, b, d) dof moves body.
+        before: (T, d, d) second dof precedes the first one's joint on the way from the root.
+        subtree: (T, b, b) second body is in the subtree of the first.
+    """
+
+    bodies: np.ndarray
+    dofs: np.ndarray
+    above: np.ndarray
+    before: np.ndarray
+    subtree: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class TreePlan:
+    """Static masks of a structure's trees.
+
+    Attributes:
+        blocks: trees grouped by size.
+        static_bodies: ids of the bodies without dofs above them, the world first.
+        static_subtree: (static, static + tree) what lies in the subtree of a static body.
+        moves: (nbody, nv) dof moves body, over the whole model (for contacts across trees).
+    """
+
+    blocks: tuple[Block, ...]
+    static_bodies: np.ndarray
+    static_subtree: np.ndarray
+    moves: np.ndarray
+
+
+def ancestors(parentid: np.ndarray) -> np.ndarray:
+    """(n, n) mask: second index is the first or one of its ancestors."""
+    n = len(parentid)
+    mask = np.eye(n, dtype=bool)
+    for i in range(1, n):
+        mask[i] |= mask[parentid[i]]
+    return mask
+
+
+@functools.lru_cache(maxsize=64)
+def tree_plan(s: Structure) -> TreePlan:
+    """Masks of the trees of a structure."""
+    above_body = ancestors(s.body_parentid)
+    moves = above_body[:, s.dof_bodyid]
+    # a dof is preceded by the dofs of earlier joints; a free joint's rotations by its translations
+    order = np.arange(s.nv)
+    earlier = (s.dof_jntid[None, :] != s.dof_jntid[:, None]) & (order[None, :] < order[:, None])
+    within = order - s.jnt_dofadr[s.dof_jntid]
+    free = s.jnt_type[s.dof_jntid] == 0
+    same_free = (s.dof_jntid[None, :] == s.dof_jntid[:, None]) & free[:, None]
+    earlier |= same_free & (within[:, None] >= 3) & (within[None, :] < 3)
+    before = moves[s.dof_bodyid] & earlier
+
+    groups: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
+    roots: list[np.ndarray] = []
+    for tree in range(s.ntree):
+        bodies = np.flatnonzero(s.body_treeid == tree)
+        dofs = np.flatnonzero(s.dof_treeid == tree)
+        groups.setdefault((len(bodies), len(dofs)), []).append((bodies, dofs))
+    blocks = []
+    for members in groups.values():
+        b = np.stack([m[0] for m in members])
+        d = np.stack([m[1] for m in members])
+        roots += [row[:1] for row in b]
+        blocks.append(
+            Block(
+                b,
+                d,
+                np.stack([moves[np.ix_(i, j)] for i, j in zip(b, d, strict=True)]),
+                np.stack([before[np.ix_(j, j)] for j in d]),
+                np.stack([above_body[np.ix_(i, i)].T for i in b]),
+            )
+        )
+    static = np.flatnonzero(s.body_treeid < 0)
+    heads = np.concatenate([static, *roots]).astype(int)
+    return TreePlan(tuple(blocks), static, above_body[heads][:, static].T, moves)
+
+
+def body_sum(s: Structure, x: Array) -> Array:
+    """Sum over the dofs that move each body: (nv, k) -> (nbody, k), zero for static bodies."""
+    return _per_block(s, x, "dofs", "above", "bodies", s.nbody)
+
+
+def before_sum(s: Structure, x: Array) -> Array:
+    """Sum over the dofs that precede each dof's joint: (nv, k) -> (nv, k)."""
+    return _per_block(s, x, "dofs", "before", "dofs", s.nv)
+
+
+def subtree_sum(s: Structure, x: Array) -> Array:
+    """Sum over the subtree of each body, static ones included: (nbody, k) -> (nbody, k)."""
+    xp = namespace(x)
+    plan = tree_plan(s)
+    parts, heads, where = [], [], []
+    for block in plan.blocks:
+        total = einsum("tij,tjk->tik", block.subtree, rows(x, block.bodies))
+        heads.append(total[:, 0])
+        parts.append(total.reshape(-1, x.shape[-1]))
+        where.append(block.bodies.ravel())
+    static = einsum(
+        "ij,jk->ik", plan.static_subtree, xp.concatenate([rows(x, plan.static_bodies), *heads])
+    )
+    return _ordered(xp.concatenate([static, *parts]), [plan.static_bodies, *where])
+
+
+def dof_sum(s: Structure, x: Array) -> Array:
+    """Sum over the bodies that each dof moves: (nbody, k) -> (nv, k)."""
+    xp = namespace(x)
+    parts = [
+        einsum("tij,tik->tjk", b.above, rows(x, b.bodies)).reshape(-1, x.shape[-1])
+        for b in tree_plan(s).blocks
+    ]
+    if not parts:
+        return xp.zeros((0, x.shape[-1]), x.dtype)
+    return _ordered(xp.concatenate(parts), [b.dofs.ravel() for b in tree_plan(s).blocks])
+
+
+def _per_block(s: Structure, x: Array, source: str, mask: str, target: str, size: int) -> Array:
+    xp = namespace(x)
+    parts, where = [], []
+    for block in tree_plan(s).blocks:
+        picked = rows(x, getattr(block, source))
+        parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
+        where.append(getattr(block, target).ravel())
+    rest = np.setdiff1d(np.arange(size), np.concatenate(where)) if where else np.arange(size)
+    parts.append(xp.zeros((len(rest), x.shape[-1]), x.dtype))
+    return _ordered(xp.concatenate(parts), [*where, rest])
+
+
+def _ordered(x: Array, where: list[np.ndarray]) -> Array:
+    """Rows that stand for the indices `where`, in index order."""
+    return rows(x, np.argsort(np.concatenate(where).astype(int)))

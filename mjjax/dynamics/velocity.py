@@ -1,0 +1,45 @@
+"""Body velocities and the bias force: Coriolis, centrifugal and gravitational."""
+
+from mjjax.core.enums import DisableBit, JointType
+from mjjax.dynamics.tree import before_sum, body_sum, dof_sum
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.spatial import force_cross, inertia_mul, motion_cross
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def com_vel(model: Model, data: Data) -> Data:
+    """Body velocities `cvel` and the time derivative of `cdof` (`mj_comVel`).
+
+    cvel_b is the sum of cdof_i qvel_i over the dofs that move b; cdof_dot_i is the velocity before
+    the joint of i crossed with cdof_i, and zero for the translations of a free joint.
+    """
+    s = model.structure
+    xp = namespace(data.qvel)
+    moved = data.cdof * data.qvel[:, None]
+    within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
+    still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
+    cdof_dot = motion_cross(before_sum(s, moved), data.cdof)
+    if still.any():
+        cdof_dot = xp.where(still[:, None], 0, cdof_dot)
+    return data.replace(cvel=body_sum(s, moved), cdof_dot=cdof_dot)
+
+
+def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
+    """Recursive Newton-Euler (nv,) [N or N m]: M qacc + bias; the bias alone without `qacc`.
+
+    The world accelerates by -gravity; body force = I a + v x* (I v), projected on the dofs that
+    move the body (`mj_rne`). Exact derivatives.
+    """
+    s = model.structure
+    xp = namespace(data.qvel)
+    acc = data.cdof_dot * data.qvel[:, None]
+    if qacc is not None:
+        acc = acc + data.cdof * qacc[:, None]
+    cacc = body_sum(s, acc)
+    if not model.opt.disabled(DisableBit.GRAVITY):
+        zero = xp.zeros_like(model.opt.gravity)
+        cacc = cacc - xp.concatenate([zero, model.opt.gravity])[None]
+    force = inertia_mul(data.cinert, cacc)
+    force = force + force_cross(data.cvel, inertia_mul(data.cinert, data.cvel))
+    return xp.sum(data.cdof * dof_sum(s, force), axis=-1)

@@ -1,0 +1,103 @@
+"""Products at full precision and Cholesky algebra for numpy and JAX arrays.
+
+Every product of the engine goes through here, so that no accelerator rounds it to a shorter
+format (TF32, bfloat16): the precision is part of the physics, not a global setting.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.math.namespace import Array, namespace
+
+
+def einsum(spec: str, *operands: Array) -> Array:
+    """`einsum` at `Precision.HIGHEST`."""
+    if namespace(*operands) is np:
+        return np.einsum(spec, *operands)
+    return jnp.einsum(spec, *_same_type(operands), precision=lax.Precision.HIGHEST)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Matrix product at `Precision.HIGHEST`."""
+    if namespace(a, b) is np:
+        return np.matmul(a, b)
+    return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
+
+
+def cholesky(a: Array) -> Array:
+    """Lower factor L of a symmetric positive definite matrix, a = L L'; NaN if it is not."""
+    if namespace(a) is np:
+        return np.linalg.cholesky(a)
+    return lax.linalg.cholesky(a, symmetrize_input=False)
+
+
+def cho_solve(factor: Array, b: Array) -> Array:
+    """Solution x of L L' x = b for one right-hand side `b` (n,) or several (n, k)."""
+    if namespace(factor, b) is np:
+        return np.linalg.solve(factor.T, np.linalg.solve(factor, b))
+    return jax.scipy.linalg.cho_solve((factor, True), b)
+
+
+SMALL = 96  # up to this many rows a product with a 0/1 matrix is faster than a gather (measured)
+
+
+def rows(x: Array, index: np.ndarray) -> Array:
+    """`x[index]` along the first axis for a static `index`, in the fastest form.
+
+    XLA's gather handles one element at a time, and its derivative is a scatter. Runs of indices
+    become slices, repeated ones broadcasts, and small tables a product with a constant 0/1 matrix.
+    """
+    index = np.asarray(index)
+    if namespace(x) is np or not index.size:
+        return x[index]
+    n, flat = x.shape[0], index.ravel()
+    shape = (*index.shape, *x.shape[1:])
+    first = int(flat[0])
+    if (flat == first).all():
+        return jnp.broadcast_to(
+            x[first : first + 1].reshape((1,) * index.ndim + x.shape[1:]), shape
+        )
+    if np.array_equal(flat, np.arange(first, first + len(flat))):
+        return x[first : first + len(flat)].reshape(shape)
+    if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
+        return x[index]
+    table = jnp.asarray(np.eye(n)[flat], x.dtype)
+    return matmul(table, x.reshape(n, -1)).reshape(shape)
+
+
+def columns(x: Array, index: np.ndarray) -> Array:
+    """`x[:, index]` of a component-first array (k, n) for a static `index`; see `rows`."""
+    index = np.asarray(index)
+    n = x.shape[1]
+    run = len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index)))
+    if run:
+        return x[:, index[0] : index[0] + len(index)]
+    if namespace(x) is np or not len(index) or n > SMALL:
+        return x[:, index]
+    return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
+
+
+def sum_rows(x: Array, index: np.ndarray, size: int) -> Array:
+    """Transpose of `rows` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
+    if not len(index):
+        return jnp.zeros(size, x.dtype)
+    first = int(index[0])
+    if np.array_equal(index, np.arange(first, first + len(index))):
+        return jnp.pad(x, (first, size - first - len(index)))
+    if len(index) <= 2 * SMALL:
+        return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
+    most = np.bincount(index).max()
+    table = np.full((size, most), len(index))
+    filled = np.zeros(size, int)
+    for row, i in enumerate(index):
+        table[i, filled[i]] = row
+        filled[i] += 1
+    return jnp.sum(jnp.append(x, 0)[table], axis=-1)
+
+
+def _same_type(operands: tuple[Array, ...]) -> list[Array]:
+    """Static 0/1 masks (numpy booleans) take the type of the traced operand beside them."""
+    dtype = jnp.result_type(*(a for a in operands if isinstance(a, jax.Array)))
+    return [a if isinstance(a, jax.Array) else jnp.asarray(a, dtype) for a in operands]

@@ -1,0 +1,29 @@
+"""One kernel for two array libraries.
+
+The derived constants of a model (masses at qpos0, inverse weights, ...) come from the same kernels
+as the simulation. At load they run on numpy arrays, where nothing is compiled; on the device the
+same code is traced by JAX. A kernel asks `namespace(...)` for the library of its arguments.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+Array = Any  # np.ndarray or jax.Array
+
+
+def namespace(*arrays: Array) -> Any:
+    """`jax.numpy` if any argument is a JAX array or tracer, otherwise `numpy`."""
+    return jnp if any(isinstance(a, jax.Array) for a in arrays) else np
+
+
+def materialize(x: Array) -> Array:
+    """The same array, computed once and stored.
+
+    XLA otherwise computes it anew inside each of its readers, one kernel apiece. No effect on
+    values, derivatives or numpy arrays.
+    """
+    return x if namespace(x) is np else lax.optimization_barrier(x)

@@ -1,0 +1,86 @@
+"""Unit quaternions (w, x, y, z), rotating child coordinates into parent coordinates.
+
+Functions take arrays with the components on the last axis and any leading axes. The formulas
+themselves, in `components`, work on separate component arrays: whole kinematic trees are composed
+in that form, where every operation runs along contiguous memory.
+"""
+
+from mjjax.math import components, safe
+from mjjax.math.components import split
+from mjjax.math.namespace import Array, namespace
+
+
+def join(parts: tuple[Array, ...]) -> Array:
+    """Component arrays as one array with the components on the last axis."""
+    return namespace(*parts).stack(parts, axis=-1)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product on the last axis."""
+    return join(components.cross(split(a), split(b)))
+
+
+def mul(a: Array, b: Array) -> Array:
+    """Hamilton product: the rotation `b`, then `a`."""
+    return join(components.mul(split(a), split(b)))
+
+
+def conj(q: Array) -> Array:
+    """Inverse of a unit quaternion."""
+    xp = namespace(q)
+    return xp.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
+
+
+def rotate(q: Array, v: Array) -> Array:
+    """Vector `v` (..., 3) rotated by `q`."""
+    return join(components.rotate(split(q), split(v)))
+
+
+def normalize(q: Array) -> Array:
+    """Unit quaternion; the zero quaternion gives the identity. The derivative is exact."""
+    return safe.normalize(q)[0]
+
+
+def from_axis_angle(axis: Array, angle: Array) -> Array:
+    """Rotation by `angle` [rad] about the unit vector `axis`."""
+    return join(components.from_axis_angle(split(axis), angle))
+
+
+def exp(v: Array) -> Array:
+    """Rotation by the vector `v` (..., 3) [rad]; smooth through zero."""
+    xp = namespace(v)
+    half = 0.5 * v
+    square = xp.sum(half * half, axis=-1, keepdims=True)
+    small = square < 1e-8
+    angle = xp.sqrt(xp.where(small, 1, square))
+    ratio = xp.where(small, 1 - square / 6, xp.sin(angle) / angle)
+    return xp.concatenate([xp.where(small, 1 - square / 2, xp.cos(angle)), half * ratio], axis=-1)
+
+
+def log(q: Array) -> Array:
+    """Rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi."""
+    xp = namespace(q)
+    w, u = q[..., :1], q[..., 1:]
+    square = xp.sum(u * u, axis=-1, keepdims=True)
+    small = square < 1e-16
+    sine = xp.sqrt(xp.where(small, 1, square))
+    angle = 2 * xp.arctan2(sine, w)
+    angle = xp.where(angle > xp.pi, angle - 2 * xp.pi, angle)
+    # near the identity 2 atan2(s, w) / s -> 2 / w, where w is 1 or -1
+    return u * xp.where(small, 2 / xp.where(small, w, 1), angle / sine)
+
+
+def sub(a: Array, b: Array) -> Array:
+    """Rotation vector that leads from `b` to `a`, in the frame of `b` (MuJoCo's subQuat)."""
+    return log(mul(conj(b), a))
+
+
+def integrate(q: Array, v: Array) -> Array:
+    """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
+    return normalize(mul(q, exp(v)))
+
+
+def to_mat(q: Array) -> Array:
+    """Rotation matrix (..., 3, 3) of a unit quaternion."""
+    flat = join(components.to_mat(split(q)))
+    return flat.reshape((*q.shape[:-1], 3, 3))

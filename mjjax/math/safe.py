@@ -1,0 +1,61 @@
+"""Roots, norms, quotients and inverse trigonometry whose derivatives stay finite at zero.
+
+Each function guards the argument of the singular operation itself (the "double where"), so that
+neither branch produces a NaN or infinity in forward or reverse mode. At the singular point the
+derivative is zero. All functions accept numpy and JAX arrays and return the same kind.
+"""
+
+from mjjax.math.namespace import Array, namespace
+
+
+def sqrt(x: Array) -> Array:
+    """Square root of `max(x, 0)`; derivative 0 where `x <= 0`."""
+    xp = namespace(x)
+    positive = x > 0
+    return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
+
+
+def norm(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
+    """Euclidean norm along `axis`; derivative 0 at the zero vector."""
+    xp = namespace(x)
+    return sqrt(xp.sum(x * x, axis=axis, keepdims=keepdims))
+
+
+def divide(a: Array, b: Array, otherwise: float = 0.0) -> Array:
+    """Quotient `a / b`, `otherwise` (a constant) where `b == 0`."""
+    xp = namespace(b)
+    nonzero = b != 0
+    return xp.where(nonzero, a / xp.where(nonzero, b, 1), otherwise)
+
+
+def normalize(x: Array, axis: int = -1) -> tuple[Array, Array]:
+    """Unit vector and length (kept dimension); the zero vector gives (1, 0, ...), as in MuJoCo."""
+    xp = namespace(x)
+    length = norm(x, axis=axis, keepdims=True)
+    shape = [1] * x.ndim
+    shape[axis] = x.shape[axis]
+    first = xp.reshape(xp.asarray([1.0] + [0.0] * (x.shape[axis] - 1), dtype=x.dtype), shape)
+    tiny = length < 1e-15
+    return xp.where(tiny, first, x / xp.where(tiny, 1, length)), length
+
+
+def arctan2(y: Array, x: Array) -> Array:
+    """Angle of the point (x, y); 0 with derivative 0 at the origin."""
+    xp = namespace(x)
+    origin = (x == 0) & (y == 0)
+    return xp.where(origin, 0, xp.arctan2(y, xp.where(origin, 1, x)))
+
+
+def arccos(x: Array) -> Array:
+    """Arc cosine of `clip(x, -1, 1)`; derivative 0 outside (-1, 1)."""
+    xp = namespace(x)
+    inside = abs(x) < 1
+    edge = xp.where(x > 0, 0.0, xp.pi)
+    return xp.where(inside, xp.arccos(xp.where(inside, x, 0)), edge)
+
+
+def power(x: Array, p: Array) -> Array:
+    """`x ** p` for `x >= 0`, `p > 0`; 0 with derivative 0 where `x <= 0`."""
+    xp = namespace(x)
+    positive = x > 0
+    return xp.where(positive, xp.where(positive, x, 1) ** p, 0)

@@ -1,0 +1,85 @@
+"""Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force).
+
+Motion and force vectors of a body are taken at one reference point in world axes: the centre of
+mass of the body's kinematic root. Spatial inertias are ten numbers: the rotational inertia about
+that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
+"""
+
+from mjjax.math.linalg import einsum
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
+
+
+def mat3(flat: Array) -> Array:
+    """(..., 9) as (..., 3, 3), row-major."""
+    return flat.reshape((*flat.shape[:-1], 3, 3))
+
+
+def flat9(mat: Array) -> Array:
+    """(..., 3, 3) as (..., 9), row-major."""
+    return mat.reshape((*mat.shape[:-2], 9))
+
+
+def motion_cross(v: Array, m: Array) -> Array:
+    """Derivative of the motion vector `m` that moves with velocity `v` (both (..., 6))."""
+    xp = namespace(v, m)
+    ang, lin = v[..., :3], v[..., 3:]
+    return xp.concatenate(
+        [cross(ang, m[..., :3]), cross(ang, m[..., 3:]) + cross(lin, m[..., :3])], axis=-1
+    )
+
+
+def force_cross(v: Array, f: Array) -> Array:
+    """Derivative of the force vector `f` that moves with velocity `v` (both (..., 6))."""
+    xp = namespace(v, f)
+    ang, lin = v[..., :3], v[..., 3:]
+    return xp.concatenate(
+        [cross(ang, f[..., :3]) + cross(lin, f[..., 3:]), cross(ang, f[..., 3:])], axis=-1
+    )
+
+
+def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Array:
+    """Spatial inertia (..., 10) of a body about a point.
+
+    Args:
+        mass: (...,) [kg].
+        inertia: (..., 3) principal moments about the body's centre of mass [kg m^2].
+        mat: (..., 3, 3) world orientation of the principal axes.
+        offset: (..., 3) centre of mass minus the reference point, world axes [m].
+    """
+    xp = namespace(mass, mat, offset)
+    rotated = einsum("...ij,...j,...kj->...ik", mat, inertia, mat)
+    x, y, z = offset[..., 0], offset[..., 1], offset[..., 2]
+    m = mass
+    return xp.stack(
+        [
+            rotated[..., 0, 0] + m * (y * y + z * z),
+            rotated[..., 1, 1] + m * (x * x + z * z),
+            rotated[..., 2, 2] + m * (x * x + y * y),
+            rotated[..., 0, 1] - m * x * y,
+            rotated[..., 0, 2] - m * x * z,
+            rotated[..., 1, 2] - m * y * z,
+            m * x,
+            m * y,
+            m * z,
+            m,
+        ],
+        axis=-1,
+    )
+
+
+def inertia_mul(inertia: Array, v: Array) -> Array:
+    """Momentum (..., 6) of a spatial inertia (..., 10) that moves with velocity (..., 6)."""
+    xp = namespace(inertia, v)
+    i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
+    ang, lin = v[..., :3], v[..., 3:]
+    x, y, z = ang[..., 0], ang[..., 1], ang[..., 2]
+    spin = xp.stack(
+        [
+            i[..., 0] * x + i[..., 3] * y + i[..., 4] * z,
+            i[..., 3] * x + i[..., 1] * y + i[..., 5] * z,
+            i[..., 4] * x + i[..., 5] * y + i[..., 2] * z,
+        ],
+        axis=-1,
+    )
+    return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)

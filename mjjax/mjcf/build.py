@@ -1,0 +1,234 @@
+"""Checked node tree to `Spec`: sections merged, classes resolved, one element per object."""
+
+from typing import Any
+
+from mjjax.core.enums import JointType
+from mjjax.mjcf import defaults
+from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
+from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+
+_TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
+# Section of single elements and the kinds it holds.
+_LISTS = {
+    "asset": ("texture", "material"),
+    "contact": ("pair", "exclude"),
+    "actuator": ("actuator",),
+    "custom": ("numeric", "text", "tuple"),
+    "keyframe": ("key",),
+}
+
+
+def build(root: Node, files: Files) -> Spec:
+    """The model description of a tree.
+
+    Raises:
+        MjcfError: the tree is not valid MJCF.
+        UnsupportedFeature: it uses something that mjjax does not simulate.
+    """
+    check(root)
+    refuse_unsupported(root)
+    sections: dict[str, list[Node]] = {}
+    for section in root.children:
+        sections.setdefault(section.tag, []).append(section)
+    classes = defaults.read_defaults(sections.get("default", []))
+    spec = Spec(
+        modelname=_last(sections, root),
+        compiler=_merged(sections, "compiler"),
+        lengthrange=_nested(sections, "compiler", "lengthrange"),
+        option=_merged(sections, "option"),
+        flag=_flags(sections.get("option", [])),
+        size=_merged(sections, "size"),
+        statistic=_written(sections.get("statistic", [])),
+        visual=_visual(sections.get("visual", [])),
+        defaults=classes,
+        worldbody=Element("body", dict(defaults.builtin("body"), name="world")),
+        elements={kind: [] for kinds in _LISTS.values() for kind in kinds},
+        origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
+        warnings=list(not_a_number(root)),
+        base=files.base,
+        assets=files.assets,
+    )
+    for tag in _LISTS:
+        for section in sections.get(tag, []):
+            for node in section.children:
+                element = _single(node, classes)
+                spec.elements[element.kind].append(element)
+    for section in sections.get("worldbody", []):
+        _fill_body(spec.worldbody, section, defaults.ROOT_CLASS, classes, world=True)
+    _check_sections(spec, sections)
+    return spec
+
+
+def _origin(node: Node) -> Origin:
+    return Origin(node.tag, node.file, node.line)
+
+
+def _last(sections: dict[str, list[Node]], root: Node) -> str:
+    return root.values.get("model") or "MuJoCo Model"
+
+
+def _written(nodes: list[Node]) -> dict[str, Any]:
+    """The attributes of all sections of one name; the last one wins."""
+    return {name: value for node in nodes for name, value in node.values.items()}
+
+
+def _merged(sections: dict[str, list[Node]], tag: str) -> dict[str, Any]:
+    """As `_written`, over MuJoCo's defaults."""
+    values = dict(defaults.builtin(tag))
+    for node in sections.get(tag, []):
+        values = defaults.overlay(values, node)
+        for attribute, value in node.values.items():
+            schema = defaults.ELEMENTS[tag].attributes[attribute]
+            if not schema.supported and value != schema.default:
+                raise node.unsupported(f"attribute {attribute!r} is not supported yet")
+    return values
+
+
+def _nested(sections: dict[str, list[Node]], tag: str, child: str) -> dict[str, Any]:
+    nodes = [n for section in sections.get(tag, []) for n in section.children if n.tag == child]
+    return dict(defaults.builtin(child)) | _written(nodes)
+
+
+def _flags(sections: list[Node]) -> dict[str, int]:
+    return _written([child for section in sections for child in section.children])
+
+
+def _visual(sections: list[Node]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for section in sections:
+        for child in section.children:
+            found.setdefault(child.tag, {}).update(child.values)
+    return found
+
+
+def _single(node: Node, classes: dict[str, DefaultClass]) -> Element:
+    """One element outside the world."""
+    classname = defaults.find_class(node, "class", defaults.ROOT_CLASS, classes)
+    element = _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
+    for child in node.children:
+        element.children.append(defaults.make(child, classname, classes))
+    return element
+
+
+def _fill_body(
+    parent: Element,
+    node: Node,
+    inherited: str,
+    classes: dict[str, DefaultClass],
+    *,
+    world: bool = False,
+) -> None:
+    """Adds the children of `node` to a body or a frame.
+
+    Args:
+        parent: the body or frame.
+        node: its XML element.
+        inherited: default class of children that name none.
+        classes: all default classes.
+        world: inside the world body, where no joints and no inertia may stand.
+    """
+    for child in node.children:
+        if world and child.tag in ("joint", "freejoint", "inertial"):
+            raise child.error("the world cannot have joints or inertia", "put it in a <body>")
+        classname = defaults.find_class(child, "class", inherited, classes)
+        if child.tag in ("body", "frame"):
+            classname = defaults.find_class(child, "childclass", inherited, classes)
+        element = _MAKERS.get(child.tag, defaults.make)(child, classname, classes)
+        parent.children.append(element)
+        if child.tag in ("body", "frame"):
+            _fill_body(element, child, classname, classes, world=world and child.tag == "frame")
+
+
+def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """A free joint ignores the joint defaults of its class."""
+    values = dict(defaults.builtin("joint"), type=int(JointType.FREE)) | node.values
+    return Element("joint", values, _origin(node), classname)
+
+
+def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    element = defaults.make(node, classname, classes)
+    turned = element.values["alt"] is not None or "quat" in node.values
+    if turned and "fullinertia" in node.values:
+        raise node.error("fullinertia already says how the inertia is oriented")
+    if "fullinertia" in node.values and any(element.values["diaginertia"]):
+        raise node.error("fullinertia and diaginertia cannot both be given")
+    return element
+
+
+def _texture(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """A texture without a name is called like its file."""
+    element = defaults.make(node, classname, classes)
+    if not element.name and element.values["file"]:
+        name = element.values["file"].replace("\\", "/").rpartition("/")[2]
+        element.values["name"] = name.rpartition(".")[0] or name
+    return element
+
+
+def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    if "directional" in node.values and "type" in node.values:
+        raise node.error("'directional' and 'type' cannot both be given")
+    return defaults.make(node, classname, classes)
+
+
+_MAKERS = {
+    "freejoint": _freejoint,
+    "inertial": _inertial,
+    "light": _light,
+    "texture": _texture,
+}
+
+
+def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
+    """What MuJoCo checks while it reads the sections."""
+    for node in sections.get("compiler", []):
+        if node.values.get("coordinate"):
+            raise node.error("global coordinates were removed from MJCF", "use local coordinates")
+        if len(node.values.get("eulerseq", "xyz")) != 3:
+            raise node.error("eulerseq must name three axes")
+    for node in sections.get("option", []):
+        groups = node.values.get("actuatorgroupdisable", ())
+        if any(not 0 <= group <= 30 for group in groups):
+            raise node.error("only the actuator groups 0 to 30 can be disabled")
+    for node in sections.get("size", []):
+        _check_size(node)
+    for node in sections.get("statistic", []):
+        if node.values.get("extent", 1) <= 0:
+            raise node.error("extent must be positive")
+    for section in sections.get("visual", []):
+        for node in section.children:
+            for name in ("znear", "realtime"):
+                if node.values.get(name, 1) <= 0:
+                    raise node.error(f"{name} must be positive")
+    for section in sections.get("asset", []):
+        for node in section.children:
+            _check_asset(node)
+    for section in sections.get("worldbody", []):
+        if section.attrib:
+            raise section.error("the world cannot have attributes")
+
+
+def _check_asset(node: Node) -> None:
+    content = node.values.get("content_type", "")
+    if node.tag == "texture" and "file" in node.values and content not in _TEXTURE_TYPES:
+        raise node.error(f"unknown content type {content!r}", f"one of {_TEXTURE_TYPES[1:]}")
+    if node.tag == "material" and "texture" in node.values and node.children:
+        raise node.error("a material has either a texture or layers", "use layers only")
+    if node.tag == "material" and not node.values.get("name"):
+        raise node.error("a material needs a name", "add the attribute 'name'")
+
+
+def _check_size(node: Node) -> None:
+    values = node.values
+    for name, value in values.items():
+        if name.startswith("nuser_") and value < -1:
+            raise node.error(f"{name} cannot be less than -1")
+    if values.get("nuserdata", 0) < 0:
+        raise node.error("nuserdata cannot be negative")
+    memory = values.get("memory", "-1").strip()
+    number = memory[:-1] if memory[-1:].upper() in tuple("KMGTPE") else memory
+    if memory != "-1" and not number.isdecimal():
+        raise node.error(f"memory is {memory!r}, not a number with an optional suffix K,M,G,T,P,E")
+    for name in ("njmax", "nstack"):
+        if memory != "-1" and values.get(name, -1) != -1:
+            raise node.error(f"'memory' and {name!r} cannot both be given")

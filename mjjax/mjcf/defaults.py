@@ -1,0 +1,148 @@
+"""Default classes: what an element starts from, and how its own attributes are laid over it."""
+
+import functools
+from typing import Any
+
+from mjjax.mjcf.check import nearest
+from mjjax.mjcf.read import Node
+from mjjax.mjcf.schema import ELEMENTS
+from mjjax.mjcf.shortcuts import SHORTCUTS
+from mjjax.mjcf.spec import DefaultClass, Element, Origin
+
+ROOT_CLASS = "main"
+TURNS = ("axisangle", "xyaxes", "zaxis", "euler")
+_NOT_VALUES = frozenset(("class", "childclass", *TURNS))
+# Values that an element holds although its row of the table has no such attribute.
+_HIDDEN: dict[str, dict[str, Any]] = {
+    "actuator.general": {"inheritrange": 0.0},
+    "joint": {"align": 2},
+}
+# Kinds that a default class holds values for, and the table row with their attributes.
+_ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
+    "actuator": "actuator.general"
+}
+
+
+@functools.cache
+def builtin(key: str) -> dict[str, Any]:
+    """MuJoCo's own defaults for the attributes of a row of the table; do not modify."""
+    attributes = ELEMENTS[key].attributes
+    values = {n: a.default for n, a in attributes.items() if n not in _NOT_VALUES}
+    if "quat" in values:
+        values["alt"] = None
+    return values | _HIDDEN.get(key, {})
+
+
+def kind_of(node: Node) -> str:
+    """The kind of element that a node of the table describes."""
+    section, _, tag = node.key.rpartition(".")
+    if tag in SHORTCUTS and (section == "actuator" or section == "default"):
+        return "actuator"
+    return tag
+
+
+def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
+    """The values of `base` with the attributes of `node` laid over them.
+
+    A vector shorter than its maximum keeps the rest of the base's; an orientation in another
+    form replaces the one of the base; an actuator shortcut sets what it stands for.
+
+    Raises:
+        MjcfError: more than one orientation, or parameters that the shortcut does not accept.
+    """
+    values = dict(base)
+    attributes = ELEMENTS[node.key].attributes
+    for name, value in node.values.items():
+        if name in _NOT_VALUES or name not in base:  # not in the base: of a shortcut only
+            continue
+        below = base.get(name)
+        if not attributes[name].exact and below is not None:
+            value = value + below[len(value) :]
+        values[name] = value
+    _orientation(values, node)
+    shortcut = SHORTCUTS.get(node.tag) if kind_of(node) == "actuator" else None
+    if shortcut is not None:
+        try:
+            shortcut(values, node.values)
+        except ValueError as error:
+            raise node.error(str(error)) from None
+    return values
+
+
+def _orientation(values: dict[str, Any], node: Node) -> None:
+    turns = [name for name in TURNS if name in node.values]
+    if len(turns) + ("quat" in node.values) > 1:
+        raise node.error("more than one orientation is given", "keep one of them")
+    if "quat" in node.values and not any(node.values["quat"]):
+        raise node.error("the zero quaternion is not an orientation")
+    if turns:
+        values["alt"] = (turns[0], node.values[turns[0]])
+
+
+def read_defaults(sections: list[Node]) -> dict[str, DefaultClass]:
+    """The class tree of all top-level default sections.
+
+    Raises:
+        MjcfError: a class without a name, a repeated class, a renamed top level.
+    """
+    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in _ROWS.items()})
+    classes = {ROOT_CLASS: root}
+    for section in sections:
+        name = section.values.get("class")
+        if name and name != ROOT_CLASS:
+            raise section.error(
+                f"the top-level default class cannot be named {name!r}",
+                f"put <default class={name!r}> inside a <default>",
+            )
+        _fill(root, section, classes)
+    return classes
+
+
+def _fill(target: DefaultClass, section: Node, classes: dict[str, DefaultClass]) -> None:
+    nested = []
+    for child in section.children:
+        if child.tag == "default":
+            nested.append(child)
+            continue
+        kind = kind_of(child)
+        if kind in target.values:
+            target.values[kind] = overlay(target.values[kind], child)
+    for child in nested:
+        name = child.values.get("class")
+        if not name:
+            raise child.error("a default class needs a name", "add the attribute 'class'")
+        if name in classes:
+            raise child.error(f"default class {name!r} is repeated")
+        classes[name] = DefaultClass(name, target.name, dict(target.values))
+        _fill(classes[name], child, classes)
+
+
+def find_class(node: Node, attribute: str, inherited: str, classes: dict[str, DefaultClass]) -> str:
+    """The class that `node` names in `attribute`, or the inherited one."""
+    name = node.values.get(attribute)
+    if name is None:
+        return inherited
+    if name not in classes:
+        raise node.error(f"unknown default class {name!r}", nearest(name, classes))
+    return name
+
+
+def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """The element that a node describes, on top of its default class.
+
+    Raises:
+        MjcfError: from `overlay`.
+        UnsupportedFeature: an attribute that is not simulated has another value than its default.
+    """
+    kind = kind_of(node)
+    base = classes[classname].values.get(kind)
+    element = Element(
+        kind,
+        overlay(builtin(node.key) if base is None else base, node),
+        Origin(node.tag, node.file, node.line),
+        classname,
+    )
+    for attribute in ELEMENTS[node.key].attributes.values():
+        if not attribute.supported and element.values[attribute.name] != attribute.default:
+            raise node.unsupported(f"attribute {attribute.name!r} is not supported yet")
+    return element

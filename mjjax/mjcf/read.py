@@ -1,0 +1,165 @@
+"""XML text to a tree of nodes: hardened parsing, includes, file and line of every element."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import lxml.etree as etree
+
+from mjjax.core.errors import MjcfError, UnsupportedFeature
+
+MAX_INCLUDE_DEPTH = 50
+_JOINED = re.compile(rb"(=\s*(?:\"[^\"<]*\"|'[^'<]*'))(?=[A-Za-z_])")
+
+
+@dataclass(slots=True)
+class Node:
+    """One XML element, with includes replaced by what they contain.
+
+    Attributes:
+        tag: the element's name.
+        attrib: attributes as text.
+        file: path of the file that holds it.
+        line: line in that file.
+        children: child elements in document order.
+        key: the element's key in `schema.ELEMENTS`, set by `check`.
+        values: typed attributes, set by `check`.
+    """
+
+    tag: str
+    attrib: dict[str, str]
+    file: str
+    line: int
+    children: list["Node"] = field(default_factory=list)
+    key: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def error(self, what: str, hint: str = "") -> MjcfError:
+        """The error that this element is not valid."""
+        return MjcfError(what, element=self.tag, file=self.file, line=self.line, hint=hint)
+
+    def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
+        """The error that this element is valid but not simulated."""
+        return UnsupportedFeature(what, element=self.tag, file=self.file, line=self.line, hint=hint)
+
+
+@dataclass
+class Files:
+    """Where the files of one model come from: given in memory first, then the disk.
+
+    Attributes:
+        base: directory of the main file.
+        assets: contents of files by name.
+        seen: files read so far; a file may be included once.
+    """
+
+    base: str
+    assets: dict[str, bytes]
+    seen: set[str] = field(default_factory=set)
+
+    def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
+        """Path and content of `name`, looked up from the main file, then from `folder`."""
+        for path in dict.fromkeys((os.path.join(self.base, name), os.path.join(folder, name))):
+            for key in (name, path, os.path.normpath(path), os.path.normpath(name)):
+                if key in self.assets:
+                    return path, self.assets[key]
+            if os.path.isfile(path):
+                with open(path, "rb") as stream:
+                    return path, stream.read()
+        return None
+
+
+def read_tree(content: bytes, file: str, files: Files) -> Node:
+    """The tree of the main file, includes resolved.
+
+    Args:
+        content: the XML text.
+        file: its path, for messages and against including itself.
+        files: where included files are found.
+
+    Raises:
+        MjcfError: broken XML, a wrong root element, a missing or repeated include.
+        UnsupportedFeature: a URDF file.
+    """
+    if file:
+        files.seen.add(os.path.normpath(file))
+    root = _parse(content, file)
+    if root.tag == "robot":
+        raise _node(root, file).unsupported("URDF is not supported", "convert the model to MJCF")
+    if root.tag != "mujoco":
+        raise _node(root, file).error("the root element must be <mujoco>")
+    return _convert(root, file, files, 0)
+
+
+def _parse(content: bytes, file: str) -> etree._Element:
+    if not content.strip():
+        raise MjcfError("the file is empty", file=file)
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    text = content.decode("utf-8-sig", errors="replace").lstrip().encode()
+    skipped = content[: len(content) - len(content.lstrip())].count(b"\n")
+    try:
+        root = etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as error:
+        try:  # MuJoCo accepts attributes without a space between them
+            root = etree.fromstring(_JOINED.sub(rb"\1 ", text), parser)
+        except etree.XMLSyntaxError:
+            line = (error.lineno or 0) + skipped
+            raise MjcfError(f"broken XML: {error.msg}", file=file, line=line) from None
+    dtd = root.getroottree().docinfo.internalDTD
+    if dtd is not None and any(True for _ in dtd.iterentities()):
+        raise MjcfError("entity declarations are not allowed", file=file, line=1)
+    return root
+
+
+def _node(element: etree._Element, file: str) -> Node:
+    attrib = {str(name): str(value) for name, value in element.attrib.items()}
+    return Node(str(element.tag), attrib, file, int(element.sourceline or 0))
+
+
+def _convert(element: etree._Element, file: str, files: Files, depth: int) -> Node:
+    node = _node(element, file)
+    for child in element:
+        if not isinstance(child.tag, str):
+            raise node.error("entities are not allowed")
+        if child.tag.lower() == "include":
+            node.children.extend(_include(child, file, files, depth))
+        else:
+            node.children.append(_convert(child, file, files, depth))
+    return node
+
+
+def _include(element: etree._Element, file: str, files: Files, depth: int) -> list[Node]:
+    """The children of the root of the included file."""
+    node = _node(element, file)
+    name = node.attrib.get("file")
+    if name is None:
+        raise node.error("attribute 'file' is required")
+    if len(element):
+        raise node.error("an include cannot have children")
+    if depth >= MAX_INCLUDE_DEPTH:
+        raise node.error(f"includes are nested more than {MAX_INCLUDE_DEPTH} deep")
+    found = files.find(name, os.path.dirname(file))
+    if found is None:
+        raise node.error(
+            f"cannot find the included file {name!r}",
+            f"it is looked up relative to {files.base or '.'!r}; pass it in `assets` otherwise",
+        )
+    path, content = found
+    if os.path.normpath(path) in files.seen:
+        raise node.error(f"file {name!r} is already included", "include a file only once")
+    files.seen.add(os.path.normpath(path))
+    root = _parse(content, path)
+    if not len(root):
+        raise node.error(f"the included file {name!r} is empty")
+    return _convert(root, path, files, depth + 1).children

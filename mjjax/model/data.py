@@ -1,0 +1,107 @@
+"""`Data`: the state of one world and everything computed from it, as one immutable pytree."""
+
+import jax
+
+from mjjax.core.struct import PyTree, array, static
+from mjjax.model.structure import Structure
+from mjjax.model.view import Named
+
+
+class Contact(PyTree):
+    """Contact slots (`mjContact`), in MuJoCo's order; a slot without a contact has `geom == -1`."""
+
+    dist: jax.Array = array("nconmax", unit="m", doc="distance; 1e10 in an empty slot")
+    pos: jax.Array = array("nconmax", 3, unit="m", doc="point halfway between the surfaces")
+    frame: jax.Array = array("nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents")
+    includemargin: jax.Array = array("nconmax", unit="m", doc="margin - gap: included below it")
+    friction: jax.Array = array("nconmax", 5, doc="two sliding, torsional, two rolling")
+    solref: jax.Array = array("nconmax", 2, doc="reference of the normal direction")
+    solreffriction: jax.Array = array("nconmax", 2, doc="reference of the friction directions")
+    solimp: jax.Array = array("nconmax", 5, doc="impedance")
+    dim: jax.Array = array("nconmax", dtype=int, doc="1, 3, 4 or 6; 0 in an empty slot")
+    geom: jax.Array = array("nconmax", 2, dtype=int, doc="geom ids, -1 in an empty slot")
+    efc_address: jax.Array = array("nconmax", dtype=int, doc="first constraint row, -1: none")
+
+
+class Data(PyTree, Named):
+    """State, inputs and results of one world (`mjData`), without batch dimensions.
+
+    After `step`, state fields are those after the step, derived fields those before it, as in
+    MuJoCo. Row fields `efc_*` have fixed slots in MuJoCo's order; a slot without a row is zero.
+    """
+
+    structure: Structure = static(doc="structure of the model, for access by name")
+    # state and inputs
+    time: jax.Array = array(unit="s", doc="simulation time")
+    qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
+    qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
+    act: jax.Array = array("na", doc="actuator activation")
+    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver start")
+    ctrl: jax.Array = array("nu", doc="control")
+    qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
+    xfrc_applied: jax.Array = array(
+        "nbody", 6, unit="N, N m", doc="applied force, torque at the centre of mass, world axes"
+    )
+    mocap_pos: jax.Array = array("nmocap", 3, unit="m", doc="positions of mocap bodies")
+    mocap_quat: jax.Array = array("nmocap", 4, doc="orientations of mocap bodies")
+    userdata: jax.Array = array("nuserdata", doc="user data, untouched by the engine")
+    # results
+    qacc: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
+    act_dot: jax.Array = array("na", doc="time derivative of the activation")
+    sensordata: jax.Array = array("nsensordata", doc="sensor readings")
+    energy: jax.Array = array(2, unit="J", doc="potential, kinetic energy (flag `energy`)")
+    warning: jax.Array = array(8, dtype=int, doc="count of warnings by `WarningType`")
+    solver_niter: jax.Array = array(dtype=int, doc="solver iterations used")
+    solver_gradient: jax.Array = array(doc="scaled gradient norm at the end of the solver")
+    ncon: jax.Array = array(dtype=int, doc="number of detected contacts")
+    nefc: jax.Array = array(dtype=int, doc="number of constraint rows")
+    # position
+    xpos: jax.Array = array("nbody", 3, unit="m", doc="position of the body frame, world")
+    xquat: jax.Array = array("nbody", 4, doc="orientation of the body frame, world")
+    xmat: jax.Array = array("nbody", 9, doc="orientation of the body frame, world")
+    xipos: jax.Array = array("nbody", 3, unit="m", doc="position of the centre of mass, world")
+    ximat: jax.Array = array("nbody", 9, doc="orientation of the principal axes, world")
+    xanchor: jax.Array = array("njnt", 3, unit="m", doc="joint anchor, world")
+    xaxis: jax.Array = array("njnt", 3, doc="joint axis, world")
+    geom_xpos: jax.Array = array("ngeom", 3, unit="m", doc="position, world")
+    geom_xmat: jax.Array = array("ngeom", 9, doc="orientation, world")
+    site_xpos: jax.Array = array("nsite", 3, unit="m", doc="position, world")
+    site_xmat: jax.Array = array("nsite", 9, doc="orientation, world")
+    cam_xpos: jax.Array = array("ncam", 3, unit="m", doc="position, world")
+    cam_xmat: jax.Array = array("ncam", 9, doc="orientation, world")
+    light_xpos: jax.Array = array("nlight", 3, unit="m", doc="position, world")
+    light_xdir: jax.Array = array("nlight", 3, doc="direction, world")
+    subtree_com: jax.Array = array("nbody", 3, unit="m", doc="centre of mass of the subtree")
+    cdof: jax.Array = array("nv", 6, doc="motion axes (rotation, translation) about the root's com")
+    cinert: jax.Array = array("nbody", 10, doc="spatial inertia about the root's com")
+    crb: jax.Array = array("nbody", 10, doc="spatial inertia of the subtree about the root's com")
+    qM: jax.Array = array("nv", "nv", unit="kg, kg m, kg m^2", doc="joint-space inertia, dense")
+    actuator_length: jax.Array = array("nu", doc="actuator length")
+    contact: Contact = array(doc="contact slots")
+    # velocity
+    cvel: jax.Array = array("nbody", 6, doc="body velocity about the root's com")
+    cdof_dot: jax.Array = array("nv", 6, doc="time derivative of cdof")
+    actuator_velocity: jax.Array = array("nu", doc="actuator velocity")
+    qfrc_bias: jax.Array = array("nv", unit="N or N m", doc="Coriolis, centrifugal, gravity")
+    qfrc_spring: jax.Array = array("nv", unit="N or N m", doc="spring force")
+    qfrc_damper: jax.Array = array("nv", unit="N or N m", doc="damper force")
+    qfrc_gravcomp: jax.Array = array("nv", unit="N or N m", doc="gravity compensation")
+    qfrc_fluid: jax.Array = array("nv", unit="N or N m", doc="fluid force")
+    qfrc_passive: jax.Array = array("nv", unit="N or N m", doc="total passive force")
+    # acceleration
+    actuator_force: jax.Array = array("nu", unit="N or N m", doc="actuator force")
+    qfrc_actuator: jax.Array = array("nv", unit="N or N m", doc="actuator force in joint space")
+    qfrc_smooth: jax.Array = array("nv", unit="N or N m", doc="force without constraints")
+    qacc_smooth: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="unconstrained acceleration")
+    qfrc_constraint: jax.Array = array("nv", unit="N or N m", doc="constraint force")
+    # constraint rows
+    efc_pos: jax.Array = array("njmax", doc="residual: distance to the limit or contact")
+    efc_margin: jax.Array = array("njmax", doc="margin of inclusion")
+    efc_frictionloss: jax.Array = array("njmax", unit="N or N m", doc="largest friction force")
+    efc_D: jax.Array = array("njmax", doc="constraint mass 1/R, 0 in an empty slot")
+    efc_vel: jax.Array = array("njmax", doc="velocity in constraint space")
+    efc_aref: jax.Array = array("njmax", doc="reference acceleration")
+    efc_force: jax.Array = array("njmax", doc="force in constraint space")
+    efc_Jgeneral: jax.Array = array(
+        "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
+    )

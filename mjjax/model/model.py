@@ -1,0 +1,215 @@
+"""`Model`: every real number of a model, as one immutable pytree."""
+
+import dataclasses
+import importlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from mjjax.core.struct import PyTree, array, static
+from mjjax.model.option import Option, Statistic
+from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
+from mjjax.model.structure import Structure
+from mjjax.model.view import Named
+
+
+class Model(PyTree, Named):
+    """A compiled model (`mjModel`): real-valued leaves, with everything static in `structure`.
+
+    Attributes have MuJoCo's names. Real numbers are JAX arrays of MuJoCo's shapes and may be
+    traced, batched and differentiated; integers, booleans and sizes (`model.nv`,
+    `model.jnt_type`, ...) are numpy and belong to the structure. A model with other numbers and
+    the same structure reuses compiled code.
+    """
+
+    structure: Structure = static(doc="everything static")
+    opt: Option = array(doc="physics options")
+    stat: Statistic = array(doc="statistics")
+    qpos0: jax.Array = array("nq", doc="joint positions of the reference configuration")
+    qpos_spring: jax.Array = array("nq", doc="joint positions at which springs are at rest")
+    body_pos: jax.Array = array("nbody", 3, unit="m", doc="position in the parent body")
+    body_quat: jax.Array = array("nbody", 4, doc="orientation in the parent body")
+    body_ipos: jax.Array = array("nbody", 3, unit="m", doc="centre of mass in the body frame")
+    body_iquat: jax.Array = array(
+        "nbody", 4, doc="orientation of the principal axes in the body frame"
+    )
+    body_mass: jax.Array = array("nbody", unit="kg", doc="mass")
+    body_subtreemass: jax.Array = array("nbody", unit="kg", doc="mass of the subtree")
+    body_inertia: jax.Array = array("nbody", 3, unit="kg m^2", doc="principal moments of inertia")
+    body_invweight0: jax.Array = array(
+        "nbody",
+        2,
+        unit="1/kg, 1/(kg m^2)",
+        doc="mean inverse weight at qpos0: translation, rotation",
+    )
+    body_gravcomp: jax.Array = array("nbody", doc="antigravity force in units of body weight")
+    body_margin: jax.Array = array("nbody", unit="m", doc="largest contact margin of its geoms")
+    body_user: jax.Array = array("nbody", "nuser_body", doc="user data")
+    jnt_solref: jax.Array = array("njnt", 2, doc="limit reference")
+    jnt_solimp: jax.Array = array("njnt", 5, doc="limit impedance")
+    jnt_pos: jax.Array = array("njnt", 3, unit="m", doc="anchor in the body frame")
+    jnt_axis: jax.Array = array("njnt", 3, doc="axis in the body frame")
+    jnt_stiffness: jax.Array = array("njnt", unit="N/m or N m/rad", doc="spring stiffness")
+    jnt_range: jax.Array = array("njnt", 2, unit="m or rad", doc="limits")
+    jnt_actfrcrange: jax.Array = array(
+        "njnt", 2, unit="N or N m", doc="range of the total actuator force"
+    )
+    jnt_margin: jax.Array = array(
+        "njnt", unit="m or rad", doc="distance at which a limit becomes active"
+    )
+    jnt_user: jax.Array = array("njnt", "nuser_jnt", doc="user data")
+    dof_solref: jax.Array = array("nv", 2, doc="friction-loss reference")
+    dof_solimp: jax.Array = array("nv", 5, doc="friction-loss impedance")
+    dof_frictionloss: jax.Array = array("nv", unit="N or N m", doc="dry friction")
+    dof_armature: jax.Array = array("nv", unit="kg or kg m^2", doc="reflected inertia")
+    dof_damping: jax.Array = array("nv", unit="N s/m or N m s/rad", doc="damping")
+    dof_invweight0: jax.Array = array(
+        "nv", unit="1/kg or 1/(kg m^2)", doc="diagonal of the inverse inertia at qpos0"
+    )
+    dof_M0: jax.Array = array("nv", unit="kg or kg m^2", doc="diagonal of the inertia at qpos0")
+    dof_length: jax.Array = array("nv", unit="m", doc="length scale of the dof: 1 for translations")
+    geom_solmix: jax.Array = array("ngeom", doc="mixing weight of contact parameters")
+    geom_solref: jax.Array = array("ngeom", 2, doc="contact reference")
+    geom_solimp: jax.Array = array("ngeom", 5, doc="contact impedance")
+    geom_size: jax.Array = array("ngeom", 3, unit="m", doc="sizes by type")
+    geom_aabb: jax.Array = array(
+        "ngeom", 6, unit="m", doc="bounding box in the geom frame: centre, half sizes"
+    )
+    geom_rbound: jax.Array = array(
+        "ngeom", unit="m", doc="radius of the bounding sphere; 0 for planes"
+    )
+    geom_pos: jax.Array = array("ngeom", 3, unit="m", doc="position in the body frame")
+    geom_quat: jax.Array = array("ngeom", 4, doc="orientation in the body frame")
+    geom_friction: jax.Array = array("ngeom", 3, doc="sliding, torsional, rolling friction")
+    geom_margin: jax.Array = array("ngeom", unit="m", doc="distance at which contacts are detected")
+    geom_gap: jax.Array = array(
+        "ngeom", unit="m", doc="part of the margin in which contacts exert no force"
+    )
+    geom_fluid: jax.Array = array("ngeom", 12, doc="ellipsoid fluid model parameters")
+    geom_user: jax.Array = array("ngeom", "nuser_geom", doc="user data")
+    geom_rgba: jax.Array = array("ngeom", 4, doc="colour")
+    site_size: jax.Array = array("nsite", 3, unit="m", doc="sizes by type")
+    site_pos: jax.Array = array("nsite", 3, unit="m", doc="position in the body frame")
+    site_quat: jax.Array = array("nsite", 4, doc="orientation in the body frame")
+    site_user: jax.Array = array("nsite", "nuser_site", doc="user data")
+    site_rgba: jax.Array = array("nsite", 4, doc="colour")
+    cam_pos: jax.Array = array("ncam", 3, unit="m", doc="position in the body frame")
+    cam_quat: jax.Array = array("ncam", 4, doc="orientation in the body frame")
+    cam_poscom0: jax.Array = array(
+        "ncam", 3, unit="m", doc="position relative to the subtree centre of mass at qpos0"
+    )
+    cam_pos0: jax.Array = array(
+        "ncam", 3, unit="m", doc="position relative to the body at qpos0, world axes"
+    )
+    cam_mat0: jax.Array = array("ncam", 9, doc="orientation at qpos0")
+    cam_fovy: jax.Array = array("ncam", unit="deg", doc="vertical field of view")
+    cam_ipd: jax.Array = array("ncam", unit="m", doc="inter-pupillary distance")
+    cam_sensorsize: jax.Array = array("ncam", 2, unit="m", doc="sensor size")
+    cam_intrinsic: jax.Array = array("ncam", 4, unit="m", doc="focal length and principal point")
+    cam_user: jax.Array = array("ncam", "nuser_cam", doc="user data")
+    light_pos: jax.Array = array("nlight", 3, unit="m", doc="position in the body frame")
+    light_dir: jax.Array = array("nlight", 3, doc="direction in the body frame")
+    light_poscom0: jax.Array = array(
+        "nlight", 3, unit="m", doc="position relative to the subtree centre of mass at qpos0"
+    )
+    light_pos0: jax.Array = array(
+        "nlight", 3, unit="m", doc="position relative to the body at qpos0, world axes"
+    )
+    light_dir0: jax.Array = array("nlight", 3, doc="direction at qpos0")
+    light_bulbradius: jax.Array = array("nlight", unit="m", doc="bulb radius for soft shadows")
+    light_intensity: jax.Array = array("nlight", unit="cd", doc="intensity")
+    light_range: jax.Array = array("nlight", unit="m", doc="range of the light")
+    light_attenuation: jax.Array = array("nlight", 3, doc="attenuation")
+    light_cutoff: jax.Array = array("nlight", unit="deg", doc="cutoff angle")
+    light_exponent: jax.Array = array("nlight", doc="exponent")
+    light_ambient: jax.Array = array("nlight", 3, doc="ambient colour")
+    light_diffuse: jax.Array = array("nlight", 3, doc="diffuse colour")
+    light_specular: jax.Array = array("nlight", 3, doc="specular colour")
+    mat_texrepeat: jax.Array = array("nmat", 2, doc="texture repetition")
+    mat_emission: jax.Array = array("nmat", doc="emission")
+    mat_specular: jax.Array = array("nmat", doc="specularity")
+    mat_shininess: jax.Array = array("nmat", doc="shininess")
+    mat_reflectance: jax.Array = array("nmat", doc="reflectance")
+    mat_metallic: jax.Array = array("nmat", doc="metallic coefficient")
+    mat_roughness: jax.Array = array("nmat", doc="roughness coefficient")
+    mat_rgba: jax.Array = array("nmat", 4, doc="colour")
+    pair_solref: jax.Array = array("npair", 2, doc="contact reference")
+    pair_solreffriction: jax.Array = array(
+        "npair", 2, doc="contact reference of the friction dimensions"
+    )
+    pair_solimp: jax.Array = array("npair", 5, doc="contact impedance")
+    pair_margin: jax.Array = array("npair", unit="m", doc="distance at which contacts are detected")
+    pair_gap: jax.Array = array(
+        "npair", unit="m", doc="part of the margin in which contacts exert no force"
+    )
+    pair_friction: jax.Array = array(
+        "npair", 5, doc="two sliding, torsional, two rolling coefficients"
+    )
+    actuator_dynprm: jax.Array = array("nu", 10, doc="dynamics parameters")
+    actuator_gainprm: jax.Array = array("nu", 10, doc="gain parameters")
+    actuator_biasprm: jax.Array = array("nu", 10, doc="bias parameters")
+    actuator_ctrlrange: jax.Array = array("nu", 2, doc="range of controls")
+    actuator_forcerange: jax.Array = array("nu", 2, unit="N or N m", doc="range of forces")
+    actuator_actrange: jax.Array = array("nu", 2, doc="range of activations")
+    actuator_gear: jax.Array = array("nu", 6, doc="scale of length and transmitted force")
+    actuator_cranklength: jax.Array = array("nu", unit="m", doc="crank length of a slider-crank")
+    actuator_acc0: jax.Array = array("nu", doc="acceleration from unit force at qpos0")
+    actuator_length0: jax.Array = array("nu", doc="length at qpos0")
+    actuator_lengthrange: jax.Array = array("nu", 2, doc="feasible range of lengths")
+    actuator_delay: jax.Array = array("nu", unit="s", doc="delay of the control; not simulated yet")
+    actuator_user: jax.Array = array("nu", "nuser_actuator", doc="user data")
+    numeric_data: jax.Array = array("nnumericdata", doc="custom numeric data")
+    tuple_objprm: jax.Array = array("ntupledata", doc="custom tuple parameters")
+    key_time: jax.Array = array("nkey", unit="s", doc="keyframe time")
+    key_qpos: jax.Array = array("nkey", "nq", doc="keyframe positions")
+    key_qvel: jax.Array = array("nkey", "nv", doc="keyframe velocities")
+    key_act: jax.Array = array("nkey", "na", doc="keyframe activations")
+    key_mpos: jax.Array = array("nkey", "nmocap*3", unit="m", doc="keyframe mocap positions")
+    key_mquat: jax.Array = array("nkey", "nmocap*4", doc="keyframe mocap orientations")
+    key_ctrl: jax.Array = array("nkey", "nu", doc="keyframe controls")
+
+    @classmethod
+    def from_xml_path(cls, path: str | os.PathLike[str]) -> "Model":
+        """Loads an MJCF file.
+
+        Raises:
+            MjcfError: the file is missing, is not XML, or is not a valid model.
+            UnsupportedFeature: the model uses something that mjjax does not simulate.
+        """
+        return _compiler().load_path(path)
+
+    @classmethod
+    def from_xml_string(
+        cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None
+    ) -> "Model":
+        """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
+        return _compiler().load_string(xml, assets)
+
+    def replace(self, **changes: Any) -> "Model":
+        """This model with some fields changed.
+
+        Terms that are absent because their coefficients are zero (dry friction, damping, springs,
+        gravity compensation) appear when a coefficient becomes nonzero, or is traced; that is the
+        only case in which new numbers need a new compilation. Derived constants (`dof_M0`,
+        `body_invweight0`, ...) stay as they are.
+        """
+        wider = {
+            name: may_hold(changes[name], test, self.structure.nonzero[name].size)
+            for name, test in SPARSE_FIELDS.items()
+            if name in changes
+        }
+        if wider and "structure" not in changes:
+            changes["structure"] = self.structure.widened(wider)
+        return dataclasses.replace(self, **changes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "structure":
+            raise AttributeError(name)
+        return getattr(self.structure, name)
+
+
+def _compiler() -> Any:
+    # the compiler stands below this folder in the pipeline, so it is looked up when called
+    return importlib.import_module("mjjax.compiler")

@@ -1,0 +1,70 @@
+"""`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from mjjax.core.enums import DisableBit, EnableBit
+from mjjax.core.struct import PyTree, array, static
+from mjjax.model.sparsity import may_hold
+
+
+class Option(PyTree):
+    """Physics options (`mjOption`). Real numbers are traced; the rest decides the program."""
+
+    timestep: jax.Array = array(unit="s", doc="simulation time step")
+    gravity: jax.Array = array(3, unit="m/s^2", doc="gravitational acceleration, world")
+    wind: jax.Array = array(3, unit="m/s", doc="velocity of the medium, world")
+    magnetic: jax.Array = array(3, doc="global magnetic flux")
+    density: jax.Array = array(unit="kg/m^3", doc="density of the medium")
+    viscosity: jax.Array = array(unit="kg/(m s)", doc="viscosity of the medium")
+    impratio: jax.Array = array(doc="ratio of friction to normal contact impedance")
+    tolerance: jax.Array = array(doc="main solver tolerance")
+    ls_tolerance: jax.Array = array(doc="line-search tolerance, relative to `tolerance`")
+    noslip_tolerance: jax.Array = array(doc="noslip solver tolerance")
+    ccd_tolerance: jax.Array = array(doc="convex collision solver tolerance")
+    sleep_tolerance: jax.Array = array(doc="velocity below which a tree may sleep")
+    o_margin: jax.Array = array(unit="m", doc="contact override: margin")
+    o_solref: jax.Array = array(2, doc="contact override: solref")
+    o_solimp: jax.Array = array(5, doc="contact override: solimp")
+    o_friction: jax.Array = array(5, doc="contact override: friction")
+    iterations: int = static(100, doc="maximum number of solver iterations")
+    ls_iterations: int = static(50, doc="maximum number of line-search evaluations")
+    noslip_iterations: int = static(0)
+    ccd_iterations: int = static(35)
+    sdf_iterations: int = static(10)
+    sdf_initpoints: int = static(40)
+    integrator: int = static(0, doc="`IntegratorType`")
+    cone: int = static(0, doc="`ConeType`")
+    jacobian: int = static(2, doc="`JacobianType`; mjjax is always dense")
+    solver: int = static(2, doc="`SolverType`")
+    disableflags: int = static(0, doc="`DisableBit`s")
+    enableflags: int = static(0, doc="`EnableBit`s")
+    disableactuator: int = static(0, doc="bit i disables actuator group i")
+    has_fluid: bool = static(False, doc="density or viscosity may be positive")
+
+    def disabled(self, bits: DisableBit) -> bool:
+        """Whether any of `bits` is disabled."""
+        return bool(self.disableflags & bits)
+
+    def enabled(self, bits: EnableBit) -> bool:
+        """Whether any of `bits` is enabled."""
+        return bool(self.enableflags & bits)
+
+    def replace(self, **changes: Any) -> "Option":
+        """Options with some values changed; fluid forces appear with a density or viscosity."""
+        for name in {"density", "viscosity"} & set(changes):
+            if bool(may_hold(changes[name], lambda x: x > 0, 1)[0]):
+                changes["has_fluid"] = True
+        return dataclasses.replace(self, **changes)
+
+
+class Statistic(PyTree):
+    """Model statistics (`mjStatistic`), at qpos0."""
+
+    meaninertia: jax.Array = array(unit="kg m^2", doc="mean diagonal of the mass matrix")
+    meanmass: jax.Array = array(unit="kg", doc="mean mass of the moving bodies")
+    meansize: jax.Array = array(unit="m", doc="mean size of the bodies")
+    extent: jax.Array = array(unit="m", doc="half size of the model")
+    center: jax.Array = array(3, unit="m", doc="centre of the model")

@@ -1,0 +1,132 @@
+"""Worlds that diverge: detection, restart, and counting in `data.warning`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from mjjax.core.constants import MAXVAL
+from mjjax.core.enums import DisableBit, WarningType
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.forward import forward
+from mjjax.pipeline.make import reset_data
+
+STATE = (
+    "time",
+    "qpos",
+    "qvel",
+    "act",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "mocap_pos",
+    "mocap_quat",
+    "userdata",
+)
+
+
+def is_bad(x: Array) -> Array:
+    """Whether an entry is not a number or beyond 1e10."""
+    return jnp.any(~(jnp.abs(x) <= MAXVAL))
+
+
+def restarted(model: Model, data: Data, bad: Array, warning: WarningType) -> Data:
+    """`data` with the state of a reset where `bad`, which is counted."""
+    fresh = reset_data(model, data)
+    state = {k: jnp.where(bad, getattr(fresh, k), getattr(data, k)) for k in STATE}
+    return data.replace(**state, warning=data.warning.at[warning].add(bad.astype(jnp.int32)))
+
+
+def checked(model: Model, data: Data) -> Data:
+    """Restarts worlds whose position or velocity is bad (`mj_checkPos`, `mj_checkVel`)."""
+    bad_pos = is_bad(data.qpos)
+    bad_vel = is_bad(data.qvel) & ~bad_pos
+    if model.opt.disabled(DisableBit.AUTORESET):
+        warning = data.warning.at[WarningType.BADQPOS].add(bad_pos.astype(jnp.int32))
+        return data.replace(warning=warning.at[WarningType.BADQVEL].add(bad_vel.astype(jnp.int32)))
+    data = restarted(model, data, bad_pos, WarningType.BADQPOS)
+    return restarted(model, data, bad_vel, WarningType.BADQVEL)
+
+
+def checked_forward(model: Model, data: Data) -> Data:
+    """Forward dynamics; worlds whose acceleration is bad restart first (`mj_checkAcc`).
+
+    The forward pass is repeated only if some world of the batch has diverged, by a loop around one
+    traced copy of it. The derivative is that of `forward` at the state it ran from.
+    """
+    if not model.opt.disabled(DisableBit.AUTORESET):
+        return _attempt(model, data)
+    data = forward(model, data)
+    bad = is_bad(data.qacc).astype(jnp.int32)
+    return data.replace(warning=data.warning.at[WarningType.BADQACC].add(bad))
+
+
+def _restart_from(model: Model, data: Data, bad: Array) -> Data:
+    return restarted(model, data, bad, WarningType.BADQACC)
+
+
+@jax.custom_jvp
+def _attempt(model: Model, data: Data) -> Data:
+    return _loop(model, data)
+
+
+@_attempt.defjvp
+def _attempt_jvp(primals: Any, tangents: Any) -> Any:
+    model, data = primals
+    out = _attempt(model, data)
+    bad = out.warning[WarningType.BADQACC] > data.warning[WarningType.BADQACC]
+    start = lax.stop_gradient(bad)
+    _, tangent = jax.jvp(
+        lambda m, d: forward(m, _restart_from(m, d, start)), (model, data), tangents
+    )
+    return out, tangent
+
+
+@custom_vmap
+def _loop(model: Model, data: Data) -> Data:
+    return _repeat(lambda d: forward(model, d), _single(model), data)
+
+
+@_loop.def_vmap
+def _loop_batched(size: int, in_batched: Any, model: Model, data: Data) -> tuple[Data, Any]:
+    axes = jax.tree.map(lambda b: 0 if b else None, in_batched[0])
+    data = jax.tree.map(
+        lambda x, b: x if b else jnp.broadcast_to(x[None], (size, *x.shape)), data, in_batched[1]
+    )
+    run = jax.vmap(forward, in_axes=(axes, 0))
+    restart = jax.vmap(_restart_from, in_axes=(axes, 0, 0))
+    out = _repeat(
+        lambda d: run(model, d),
+        (jax.vmap(lambda d: is_bad(d.qacc)), lambda d, bad: restart(model, d, bad)),
+        data,
+    )
+    return out, jax.tree.map(lambda _: True, out)
+
+
+Restart = tuple[Callable[[Data], Array], Callable[[Data, Array], Data]]
+
+
+def _single(model: Model) -> Restart:
+    return lambda d: is_bad(d.qacc), lambda d, bad: _restart_from(model, d, bad)
+
+
+def _repeat(run: Callable[[Data], Data], restart: Restart, data: Data) -> Data:
+    """Runs forward, and once more with the diverged worlds restarted if there are any."""
+    find, reset = restart
+
+    def body(carry: tuple[Data, Data, Array]) -> tuple[Data, Data, Array]:
+        start, out, count = carry
+        start = reset(start, find(out) & (count > 0))
+        return start, run(start), count + 1
+
+    def again(carry: tuple[Data, Data, Array]) -> Array:
+        _, out, count = carry
+        return (count == 0) | ((count == 1) & jnp.any(find(out)))
+
+    return lax.while_loop(again, body, (data, data, jnp.int32(0)))[1]

@@ -1,0 +1,180 @@
+"""Time integrators."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import DisableBit, IntegratorType, JointType
+from mjjax.dynamics.actuation import enabled_actuators, next_act, velocity_gain
+from mjjax.dynamics.fluid import fluid_derivative
+from mjjax.dynamics.transmission import moment
+from mjjax.math import quat
+from mjjax.math.linalg import cho_solve, cholesky, matmul, rows
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.forward import forward
+
+
+def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> Array:
+    """Positions (nq,) after moving with velocity `qvel` (nv,) for `dt` [s] (`mj_integratePos`).
+
+    Quaternions turn by qvel dt in their own frame and are normalized. Exact derivatives.
+    """
+    s = model.structure
+    xp = namespace(qpos, qvel)
+    kind, q, v = s.jnt_type, s.jnt_qposadr, s.jnt_dofadr
+    linear_q, linear_v = [q[kind >= JointType.SLIDE]], [v[kind >= JointType.SLIDE]]
+    free = kind == JointType.FREE
+    linear_q.append((q[free][:, None] + np.arange(3)).ravel())
+    linear_v.append((v[free][:, None] + np.arange(3)).ravel())
+    at, along = np.concatenate(linear_q), np.concatenate(linear_v)
+    parts, where = [rows(qpos, at) + dt * rows(qvel, along)], [at]
+    turning = kind <= JointType.BALL
+    if turning.any():
+        shift = np.where(free[turning], 3, 0)
+        adr = (q[turning] + shift)[:, None] + np.arange(4)
+        spin = rows(qvel, (v[turning] + shift)[:, None] + np.arange(3))
+        parts.append(quat.integrate(quat.normalize(rows(qpos, adr)), dt * spin).ravel())
+        where.append(adr.ravel())
+    return rows(xp.concatenate(parts), np.argsort(np.concatenate(where)))
+
+
+def differentiate_pos(model: Model, dt: Array | float, qpos1: Array, qpos2: Array) -> Array:
+    """Velocity (nv,) that leads from `qpos1` to `qpos2` in `dt` [s] (`mj_differentiatePos`)."""
+    s = model.structure
+    xp = namespace(qpos1, qpos2)
+    kind, q, v = s.jnt_type, s.jnt_qposadr, s.jnt_dofadr
+    free = kind == JointType.FREE
+    at = np.concatenate([q[kind >= JointType.SLIDE], (q[free][:, None] + np.arange(3)).ravel()])
+    to = np.concatenate([v[kind >= JointType.SLIDE], (v[free][:, None] + np.arange(3)).ravel()])
+    parts, where = [qpos2[at] - qpos1[at]], [to]
+    turning = kind <= JointType.BALL
+    if turning.any():
+        shift = np.where(free[turning], 3, 0)
+        adr = (q[turning] + shift)[:, None] + np.arange(4)
+        turn = quat.sub(quat.normalize(qpos2[adr]), quat.normalize(qpos1[adr]))
+        parts.append(turn.ravel())
+        where.append(((v[turning] + shift)[:, None] + np.arange(3)).ravel())
+    return xp.concatenate(parts)[np.argsort(np.concatenate(where))] / dt
+
+
+def advance(
+    model: Model, data: Data, act_dot: Array, qacc: Array, qvel: Array | None = None
+) -> Data:
+    """New state from rates (`mj_advance`): activation, velocity, position, time, warm start.
+
+    Args:
+        model: model.
+        data: data at the start of the step.
+        act_dot: (na,) activation rates.
+        qacc: (nv,) acceleration that changes the velocity.
+        qvel: (nv,) velocity that changes the position; the new velocity by default.
+    """
+    h = model.opt.timestep
+    if model.structure.na:
+        s = model.structure
+        owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
+        held = ~enabled_actuators(model)[owner]
+        if model.opt.disabled(DisableBit.ACTUATION):
+            held = np.ones_like(held)
+        data = data.replace(act=next_act(model, data.act, jnp.where(held, 0, act_dot)))
+    velocity = data.qvel + h * qacc
+    moving = velocity if qvel is None else qvel
+    return data.replace(
+        qvel=velocity,
+        qpos=integrate_pos(model, data.qpos, moving, h),
+        time=data.time + h,
+        qacc_warmstart=data.qacc,
+    )
+
+
+def euler(model: Model, data: Data) -> Data:
+    """Semi-implicit Euler (`mj_Euler`), implicit in joint damping unless `eulerdamp` is disabled.
+
+    (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint.
+    """
+    implicit = model.structure.nonzero["dof_damping"].any() and not model.opt.disabled(
+        DisableBit.EULERDAMP | DisableBit.DAMPER
+    )
+    if not implicit:
+        return advance(model, data, data.act_dot, data.qacc)
+    damping = jnp.eye(model.structure.nv, dtype=data.qM.dtype) * model.dof_damping[:, None]
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping))
+
+
+def implicit(model: Model, data: Data) -> Data:
+    """Implicit integration in velocity (`mj_implicit`) for `implicitfast`.
+
+    (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the actuator, damping
+    and fluid forces with respect to velocity, without that of the bias force.
+    """
+    s, opt = model.structure, model.opt
+    d = jnp.zeros_like(data.qM)
+    if s.nu and not opt.disabled(DisableBit.ACTUATION):
+        arm = moment(model, data.qpos)
+        d = d + matmul(arm.T * velocity_gain(model, data)[None], arm)
+    if not opt.disabled(DisableBit.DAMPER):
+        d = d - jnp.eye(s.nv, dtype=d.dtype) * model.dof_damping[:, None]
+    off = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
+    if opt.has_fluid and not off:
+        d = d + fluid_derivative(model, data)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, d))
+
+
+def _implicit_qacc(model: Model, data: Data, d: Array) -> Array:
+    """Solution of (M - h d) qacc = qfrc_smooth + qfrc_constraint (nv,) for symmetric `d`."""
+    # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
+    # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
+    wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
+    factor = cholesky(data.qM - model.opt.timestep * d + wait[:, None])
+    return cho_solve(factor, data.qfrc_smooth + data.qfrc_constraint)
+
+
+def rungekutta4(model: Model, data: Data) -> Data:
+    """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
+
+    Derived fields are those of the last stage, as in MuJoCo.
+    """
+    h = model.opt.timestep
+    start = data
+
+    def substep(carry: tuple[Data, Rates], weights: Array) -> tuple[tuple[Data, Rates], None]:
+        data, total = carry
+        fraction, weight = weights[0], weights[1]
+        dt = fraction * h
+        moved = data.replace(
+            time=start.time + dt,
+            qpos=integrate_pos(model, start.qpos, data.qvel, dt),
+            qvel=start.qvel + dt * data.qacc,
+            act=start.act + dt * data.act_dot,
+        )
+        data = forward(model, moved)
+        rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, _rates(data))
+        return (data, rates), None
+
+    # one traced forward pass for the three remaining stages: compilation takes half the time
+    table = jnp.asarray(RK4_STAGES, data.qpos.dtype)
+    first = jax.tree.map(lambda x: x / 6, _rates(data))
+    (data, (qvel, qacc, act_dot)), _ = jax.lax.scan(substep, (data, first), table)
+    data = data.replace(time=start.time, qpos=start.qpos, qvel=start.qvel, act=start.act)
+    return advance(model, data, act_dot, qacc, qvel)
+
+
+Rates = tuple[Array, Array, Array]
+
+# fraction of the time step and weight in the final average of stages two to four
+RK4_STAGES = ((0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
+
+
+def _rates(data: Data) -> Rates:
+    return data.qvel, data.qacc, data.act_dot
+
+
+INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
+    IntegratorType.EULER: euler,
+    IntegratorType.RK4: rungekutta4,
+    IntegratorType.IMPLICITFAST: implicit,
+}

@@ -1,0 +1,97 @@
+"""Allocation and reset of `Data`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.driver import default_nconmax, plan_of
+from mjjax.collision.touch import NO_CONTACT
+from mjjax.constraint.layout import row_layout
+from mjjax.core.struct import PyTree, specs
+from mjjax.model.data import Contact, Data
+from mjjax.model.model import Model
+
+UNLIMITED = 1 << 30
+
+
+def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = None) -> Data:
+    """State of one world at `qpos0`, at rest (`mj_makeData`).
+
+    Args:
+        model: model.
+        nconmax: contact slots; by default every candidate contact has one where there are few,
+            else two per colliding geom. Further contacts are dropped, the shallowest first, and
+            counted in `data.warning[WarningType.CONTACTFULL]`.
+        njmax: constraint row slots; by default as many as friction, limits and `nconmax` contacts
+            can need.
+
+    Raises:
+        ValueError: a capacity is negative or too small for the rows that need no contact.
+    """
+    s = model.structure
+    slots = default_nconmax(model) if nconmax is None else nconmax
+    if slots < 0:
+        raise ValueError(f"nconmax must not be negative, got {slots}")
+    width = plan_of(model).maxdim
+    layout = row_layout(model, slots, UNLIMITED, width)
+    rows = layout.nrow if njmax is None else njmax
+    if rows < layout.nscalar:
+        raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
+    sizes = dict(s.sizes, nconmax=slots, njmax=rows, ngeneral=len(layout.general))
+    contact = _zeros(Contact, sizes)
+    contact = Contact(**contact).replace(
+        dist=jnp.full(slots, NO_CONTACT, contact["dist"].dtype),
+        geom=jnp.full((slots, 2), -1, jnp.int32),
+        efc_address=jnp.full(slots, -1, jnp.int32),
+    )
+    data = Data(structure=s, contact=contact, **_zeros(Data, sizes))
+    return data.replace(**_initial(model, data))
+
+
+def reset_data(model: Model, data: Data, keyframe: int | None = None) -> Data:
+    """`data` with the state of a fresh `make_data`, or of a keyframe (`mj_resetDataKeyframe`).
+
+    Works under `vmap`; capacities stay as they are. Derived fields are zero until `forward`.
+
+    Args:
+        model: model.
+        data: data to reset; only its capacities matter.
+        keyframe: static keyframe id; an invalid id is a plain reset, as in MuJoCo.
+    """
+    fresh = make_data(model, nconmax=data.contact.dist.shape[0], njmax=data.efc_D.shape[0])
+    if keyframe is None or not 0 <= keyframe < model.structure.nkey:
+        return fresh
+    k = keyframe
+    return fresh.replace(
+        time=model.key_time[k],
+        qpos=model.key_qpos[k],
+        qvel=model.key_qvel[k],
+        act=model.key_act[k],
+        ctrl=model.key_ctrl[k],
+        mocap_pos=model.key_mpos[k].reshape(-1, 3),
+        mocap_quat=model.key_mquat[k].reshape(-1, 4),
+    )
+
+
+def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:
+    real = jnp.zeros(()).dtype
+    dtypes = {float: real, int: jnp.int32, bool: jnp.bool_}
+    return {
+        name: jnp.zeros(
+            [n if isinstance(n, int) else sizes[n] for n in spec.shape], dtypes[spec.dtype]
+        )
+        for name, spec in specs(cls).items()
+        if name != "contact"
+    }
+
+
+def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
+    """State fields that do not start at zero."""
+    mocap = np.flatnonzero(model.structure.body_mocapid >= 0)
+    mocap = mocap[np.argsort(model.structure.body_mocapid[mocap])]
+    real = data.qpos.dtype
+    return {
+        "qpos": jnp.asarray(model.qpos0, real),
+        "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
+        "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
+    }

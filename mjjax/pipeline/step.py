@@ -1,0 +1,66 @@
+"""One time step, and many."""
+
+import jax
+import jax.numpy as jnp
+
+from mjjax.core.enums import IntegratorType
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.health import checked, checked_forward
+from mjjax.pipeline.integrate import INTEGRATORS
+
+
+def step(model: Model, data: Data) -> Data:
+    """Advances one world by one time step (`mj_step`).
+
+    Pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and worlds, and
+    differentiate it in either mode. After it, the state is that after the step and derived fields
+    belong to the state before. A world whose state or acceleration is not finite (or beyond 1e10)
+    restarts at `qpos0`, unless `autoreset` is disabled; the event is counted in `data.warning`.
+    """
+    data = checked_forward(model, checked(model, data))
+    return INTEGRATORS[IntegratorType(model.opt.integrator)](model, data)
+
+
+def rollout(
+    model: Model,
+    data: Data,
+    ctrl: Array | None = None,
+    *,
+    nstep: int | None = None,
+    keep: tuple[str, ...] = ("qpos", "qvel"),
+) -> tuple[Data, dict[str, Array]]:
+    """Simulates one world for `nstep` steps with `jax.lax.scan`.
+
+    Reverse-mode differentiation keeps the state of each step and repeats the step's computation.
+
+    Args:
+        model: model.
+        data: initial data.
+        ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`.
+        nstep: number of steps; by default the length of `ctrl`.
+        keep: fields of `Data` to record after each step.
+
+    Returns:
+        Data after the last step, and the recorded fields, each (nstep, ...).
+
+    Raises:
+        ValueError: neither `nstep` nor a sequence of controls tells how far to go, or they differ.
+    """
+    sequence = ctrl is not None and jnp.ndim(ctrl) == 2
+    length = len(ctrl) if ctrl is not None and sequence else nstep
+    if length is None:
+        raise ValueError("rollout needs nstep, or ctrl of shape (nstep, nu)")
+    if nstep is not None and nstep != length:
+        raise ValueError(f"nstep is {nstep}, but ctrl has {length} rows")
+    if ctrl is not None and not sequence:
+        data = data.replace(ctrl=jnp.asarray(ctrl, data.ctrl.dtype))
+
+    def body(data: Data, u: Array | None) -> tuple[Data, dict[str, Array]]:
+        if u is not None:
+            data = data.replace(ctrl=jnp.asarray(u, data.ctrl.dtype))
+        data = jax.checkpoint(step)(model, data)
+        return data, {name: getattr(data, name) for name in keep}
+
+    return jax.lax.scan(body, data, ctrl if sequence else None, length=length)

@@ -1,0 +1,53 @@
+"""The solution of the constrained dynamics with its derivative at the optimum.
+
+The optimum satisfies g(a, p) = 0, with g the gradient of the objective and p the problem, so that
+da = -H^-1 (dg/dp) dp with H the Hessian at the solution. That is one linear solve, whatever the
+number of iterations; it is itself differentiable, so every order and both modes work. Which rows
+are active is frozen: on a boundary the derivative is one-sided.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from mjjax.constraint.layout import RowLayout
+from mjjax.math.linalg import cho_solve, cholesky
+from mjjax.math.namespace import Array
+from mjjax.solver import newton
+from mjjax.solver.objective import gradient, hessian, residual
+from mjjax.solver.problem import Problem
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def minimize(
+    layout: RowLayout,
+    iterations: int,
+    ls_iterations: int,
+    problem: Problem,
+    start: Array,
+    tolerances: tuple[Array, Array, Array],
+) -> tuple[Array, Array, Array]:
+    """Constrained acceleration (nv,), number of iterations (as a real) and scaled gradient norm.
+
+    Args:
+        layout: row layout.
+        iterations: largest number of solver iterations.
+        ls_iterations: largest number of evaluations of a line search.
+        problem: the problem; the acceleration has exact derivatives with respect to all of it.
+        start: (nv,) initial acceleration, without influence on the optimum.
+        tolerances: solver tolerance, line-search tolerance, scale of the objective.
+    """
+    settings = newton.Settings(iterations, ls_iterations, *tolerances)
+    state = newton.solve(problem, layout, start, settings)
+    return state.a, state.niter.astype(start.dtype), state.size
+
+
+@minimize.defjvp
+def _minimize_jvp(layout, iterations, ls_iterations, primals, tangents):
+    problem, start, tolerances = primals
+    a, niter, size = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
+    _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
+    factor = cholesky(hessian(problem, layout, residual(problem, layout, a)))
+    da = -cho_solve(factor, dg)
+    return (a, niter, size), (da, jnp.zeros_like(niter), jnp.zeros_like(size))

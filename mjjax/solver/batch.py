@@ -1,0 +1,87 @@
+"""Iterating many worlds at once without waiting for the slowest.
+
+A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
+need few. Here, once few worlds are left, they are gathered into small groups that finish on their
+own: the cost follows the mean number of iterations, not the largest. Results do not depend on it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from mjjax.math.namespace import Array
+
+Tree = Any
+FEW = 8  # a group is an eighth of the batch
+SMALLEST = 64  # below this batch size groups cost more than they save
+
+
+def iterate(
+    body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array]
+) -> Callable[[Tree, Tree], Tree]:
+    """A loop `state = body(problem, state) while running(state)` with a batching rule of its own.
+
+    Args:
+        body: one iteration of one world; all arrays it depends on are in `problem` and `state`.
+        running: whether one world goes on.
+
+    Returns:
+        Function of (problem, state) to the final state.
+    """
+
+    @custom_vmap
+    def loop(problem: Tree, state: Tree) -> Tree:
+        return lax.while_loop(running, lambda s: body(problem, s), state)
+
+    @loop.def_vmap
+    def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
+        def spread(x: Array, is_batched: bool) -> Array:
+            return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
+
+        problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
+        if size >= SMALLEST:
+            state = _together(body, running, problem, state, size // 4)
+            state = _in_groups(body, running, problem, state, size // FEW)
+        else:
+            state = _together(body, running, problem, state, 0)
+        return state, jax.tree.map(lambda _: True, state)
+
+    return loop
+
+
+def _together(body: Any, running: Any, problem: Tree, state: Tree, few: int) -> Tree:
+    """Iterates all worlds until at most `few` still run; finished ones keep their state."""
+
+    def advance(state: Tree) -> Tree:
+        going = jax.vmap(running)(state)
+        new = jax.vmap(body)(problem, state)
+        return jax.tree.map(lambda a, b: jnp.where(_like(going, a), a, b), new, state)
+
+    def many(state: Tree) -> Array:
+        return jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > few
+
+    return lax.while_loop(many, advance, state)
+
+
+def _in_groups(body: Any, running: Any, problem: Tree, state: Tree, group: int) -> Tree:
+    """Finishes the worlds that still run, `group` of them at a time."""
+
+    def left(state: Tree) -> Array:
+        return jnp.any(jax.vmap(running)(state))
+
+    def finish(state: Tree) -> Tree:
+        going = jax.vmap(running)(state)
+        (index,) = jnp.nonzero(going, size=group, fill_value=going.shape[0])
+        some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
+        done = _together(body, running, some[0], some[1], 0)
+        return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
+
+    return lax.while_loop(left, finish, state)
+
+
+def _like(mask: Array, x: Array) -> Array:
+    return mask.reshape(mask.shape + (1,) * (x.ndim - 1))

@@ -1,0 +1,83 @@
+"""The constraint stage: from rows in `Data` to accelerations and constraint forces."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.jacobian import mul_t
+from mjjax.constraint.layout import RowLayout
+from mjjax.constraint.rows import layout_of, row_jacobian
+from mjjax.core.enums import DisableBit
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.solver.adjoint import minimize
+from mjjax.solver.newton import better_start
+from mjjax.solver.objective import residual, row_force
+from mjjax.solver.problem import Problem
+
+
+def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
+    """The optimisation problem of the current rows."""
+    n = layout.nrow
+    d = data.efc_D[:n]
+    loss = data.efc_frictionloss[:n]
+    friction = np.arange(n) < len(layout.friction)
+    cone = np.arange(n) >= (layout.nrow if layout.pyramidal else layout.nscalar)
+    low = jnp.where(friction, -loss, jnp.where(cone, -jnp.inf, 0))
+    high = jnp.where(friction, loss, jnp.inf)
+    coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
+    mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
+    dim = data.contact.dim[: layout.ncontact]
+    used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
+    axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
+    return Problem(
+        M=data.qM,
+        smooth=data.qfrc_smooth,
+        jac=row_jacobian(model, data, layout),
+        aref=data.efc_aref[:n],
+        D=d,
+        low=low,
+        high=high,
+        mu=mu,
+        friction=axes,
+    )
+
+
+def fwd_constraint(model: Model, data: Data) -> Data:
+    """Constrained acceleration and forces (`mj_fwdConstraint`).
+
+    Solved by Newton's method from the better of `qacc_warmstart` and `qacc_smooth`. The derivative
+    is that of the optimum, exact once the solver has converged; it is zero with respect to the
+    warm start.
+    """
+    layout = layout_of(model, data)
+    zero = jnp.zeros_like(data.qfrc_smooth)
+    if not layout.nrow:
+        return data.replace(
+            qacc=data.qacc_smooth,
+            qfrc_constraint=zero,
+            solver_niter=jnp.int32(0),
+            solver_gradient=jnp.zeros_like(data.solver_gradient),
+        )
+    problem = problem_of(model, data, layout)
+    start = data.qacc_smooth
+    if not model.opt.disabled(DisableBit.WARMSTART):
+        start = better_start(problem, layout, data.qacc_warmstart, data.qacc_smooth)
+    opt = model.opt
+    scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
+    qacc, niter, size = minimize(
+        layout,
+        opt.iterations,
+        opt.ls_iterations,
+        problem,
+        start,
+        (opt.tolerance, opt.ls_tolerance, scale),
+    )
+    force = row_force(problem, layout, residual(problem, layout, qacc))
+    padding = data.efc_force.shape[0] - layout.nrow
+    return data.replace(
+        qacc=qacc,
+        qfrc_constraint=mul_t(layout, problem.jac, force),
+        efc_force=jnp.pad(force, (0, padding)),
+        solver_niter=jnp.where(data.nefc > 0, niter, 0).astype(jnp.int32),
+        solver_gradient=size,
+    )

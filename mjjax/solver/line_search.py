@@ -1,0 +1,134 @@
+"""Exact line search along a Newton direction.
+
+The objective along a ray is convex with a piecewise smooth derivative. One Newton step is always
+tried; if it does not settle the search, Newton steps go on until the slope changes sign, and then
+a bracket shrinks from both ends and its middle (MuJoCo's scheme, with its count of evaluations, so
+that searches cut short by `ls_iterations` end at the same point).
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import Array
+
+
+class Points(NamedTuple):
+    """Objective at some points of the ray, minus that at the start, with two derivatives."""
+
+    alpha: Array
+    cost: Array
+    slope: Array
+    curvature: Array
+
+    def at(self, k: Array) -> "Points":
+        """The point number `k`."""
+        return Points(*(x[k] for x in self))
+
+
+Evaluate = Callable[[Array], Points]
+
+NEWTON, BRACKET, DONE = 0, 1, 2
+
+
+class State(NamedTuple):
+    """Search state: the two ends (the last and the previous point of a Newton walk)."""
+
+    phase: Array
+    count: Array
+    end: Points
+    other: Points
+    alpha: Array
+    cost: Array
+
+
+def search(
+    evaluate: Evaluate, gtol: Array, magnitude: Array, iterations: int
+) -> tuple[Array, Array]:
+    """Step length along the ray and the decrease of the objective; 0 without progress.
+
+    Args:
+        evaluate: objective at step lengths (m,).
+        gtol: slope below which a point counts as the minimum.
+        magnitude: size of the terms that the slope is a sum of: its rounding error is a few
+            units in the last place of this, and no search goes below it.
+        iterations: largest number of evaluations before the search gives up.
+    """
+    start = evaluate(jnp.zeros((1,), gtol.dtype)).at(0)
+    gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
+    first = evaluate(_newton(start)[None]).at(0)
+    settled = ~(jnp.abs(first.slope) >= gtol)
+    phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
+    state = State(phase, jnp.int32(2), first, first, first.alpha, first.cost)
+    direction = jnp.where(first.slope < 0, 1, -1).astype(gtol.dtype)
+
+    def body(state: State) -> State:
+        middle = 0.5 * (state.end.alpha + state.other.alpha)
+        points = evaluate(jnp.stack([_newton(state.end), _newton(state.other), middle]))
+        walked = _walk(state, points.at(0), gtol, direction, iterations)
+        shrunk = _shrink(state, points, gtol)
+        choose = functools.partial(jnp.where, state.phase == NEWTON)
+        return _out_of_budget(jax.tree.map(choose, walked, shrunk), iterations)
+
+    state = lax.while_loop(lambda s: s.phase != DONE, body, state)
+    return state.alpha, -state.cost
+
+
+def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations: int) -> State:
+    """One Newton step further; a bracket once the slope has changed sign."""
+    count = state.count + 1
+    found = jnp.abs(point.slope) < gtol
+    behind = point.slope * direction <= -gtol
+    stop = found | (count >= iterations)
+    phase = jnp.where(stop, DONE, jnp.where(behind, NEWTON, BRACKET)).astype(jnp.int32)
+    # opening the bracket costs the evaluation of its next Newton point
+    count = count + jnp.where(phase == BRACKET, 1, 0).astype(jnp.int32)
+    return State(phase, count, point, state.end, point.alpha, point.cost)
+
+
+def _shrink(state: State, points: Points, gtol: Array) -> State:
+    """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
+    good = jnp.abs(points.slope) < gtol
+    best = points.at(jnp.argmin(jnp.where(good, points.cost, jnp.inf)))
+    end, moved_end = _closer(state.end, points)
+    other, moved_other = _closer(state.other, points)
+    found, stuck = jnp.any(good), ~jnp.logical_or(moved_end, moved_other)
+    middle = points.at(2)
+    chosen = _pick(found, best, middle)
+    phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
+    count = state.count + 1 + moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
+    return State(phase, count, end, other, chosen.alpha, chosen.cost)
+
+
+def _out_of_budget(state: State, iterations: int) -> State:
+    """The better end of a bracket that may not shrink further, if it improves on the start."""
+    spent = (state.phase == BRACKET) & (state.count >= iterations)
+    best = _pick(state.end.cost <= state.other.cost, state.end, state.other)
+    better = best.cost < 0
+    return state._replace(
+        phase=jnp.where(spent, DONE, state.phase).astype(jnp.int32),
+        alpha=jnp.where(spent, jnp.where(better, best.alpha, 0), state.alpha),
+        cost=jnp.where(spent, jnp.where(better, best.cost, 0), state.cost),
+    )
+
+
+def _closer(end: Points, points: Points) -> tuple[Points, Array]:
+    """The candidate with a slope of the sign of `end` and nearest to zero, if nearer than it."""
+    sign = jnp.sign(end.slope)
+    size = jnp.where(points.slope * sign > 0, jnp.abs(points.slope), jnp.inf)
+    best = jnp.argmin(size)
+    moved = (size[best] < jnp.abs(end.slope)) & (sign != 0)
+    return _pick(moved, points.at(best), end), moved
+
+
+def _pick(condition: Array, a: Points, b: Points) -> Points:
+    return Points(*(jnp.where(condition, x, y) for x, y in zip(a, b, strict=True)))
+
+
+def _newton(p: Points) -> Array:
+    return p.alpha - p.slope / jnp.maximum(p.curvature, MINVAL)

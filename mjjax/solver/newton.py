@@ -1,0 +1,142 @@
+"""Newton's method for the constrained dynamics."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from mjjax.constraint.jacobian import mul, mul_t
+from mjjax.constraint.layout import RowLayout
+from mjjax.core.constants import MINVAL
+from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.namespace import Array
+from mjjax.solver import batch, cone
+from mjjax.solver.line_search import Evaluate, Points, search
+from mjjax.solver.objective import hessian, residual, row_cost, row_force, scalar_force, split
+from mjjax.solver.problem import Problem
+
+
+class Settings(NamedTuple):
+    """Stopping rules: static counts, traced tolerances and the scale of the objective."""
+
+    iterations: int
+    ls_iterations: int
+    tolerance: Array
+    ls_tolerance: Array
+    scale: Array
+
+
+class State(NamedTuple):
+    """Iterate: acceleration, force M a - smooth, residuals, row forces, gradient and progress."""
+
+    a: Array
+    momentum: Array
+    r: Array
+    force: Array
+    grad: Array
+    niter: Array
+    size: Array
+    done: Array
+
+
+def solve(problem: Problem, layout: RowLayout, start: Array, settings: Settings) -> State:
+    """Minimises the objective from `start` (nv,) until the scaled progress is within tolerance."""
+    state = _initial(problem, layout, start, settings)
+    if settings.iterations <= 1:
+        return _iterate(problem, layout, settings, state) if settings.iterations else state
+    tolerances = (settings.tolerance, settings.ls_tolerance, settings.scale)
+
+    def body(constants: tuple[Problem, tuple[Array, Array, Array]], state: State) -> State:
+        problem, (tolerance, ls_tolerance, scale) = constants
+        own = settings._replace(tolerance=tolerance, ls_tolerance=ls_tolerance, scale=scale)
+        return _iterate(problem, layout, own, state)
+
+    loop = batch.iterate(body, lambda s: (s.niter < settings.iterations) & ~s.done)
+    return loop((problem, tolerances), state)
+
+
+def better_start(problem: Problem, layout: RowLayout, a: Array, smooth: Array) -> Array:
+    """The one of two accelerations (nv,) with the lower objective; the first one if equal."""
+    offset = a - smooth
+    gauss = 0.5 * jnp.sum(offset * (matmul(problem.M, a) - problem.smooth))
+    cost = gauss + row_cost(problem, layout, residual(problem, layout, a))
+    other = row_cost(problem, layout, residual(problem, layout, smooth))
+    return jnp.where(cost > other, smooth, a)
+
+
+def _initial(problem: Problem, layout: RowLayout, a: Array, settings: Settings) -> State:
+    r = residual(problem, layout, a)
+    momentum = matmul(problem.M, a) - problem.smooth
+    force = row_force(problem, layout, r)
+    grad = momentum - mul_t(layout, problem.jac, force)
+    size = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
+    return State(a, momentum, r, force, grad, jnp.int32(0), size, jnp.bool_(False))
+
+
+def _iterate(problem: Problem, layout: RowLayout, settings: Settings, state: State) -> State:
+    """One Newton step with exact line search."""
+    factor = cholesky(hessian(problem, layout, state.r))
+    step = -cho_solve(factor, state.grad)
+    momentum_step = matmul(problem.M, step)
+    row_step = mul(layout, problem.jac, step)
+    length = jnp.sqrt(jnp.sum(step * step))
+    gtol = settings.tolerance * settings.ls_tolerance * length / settings.scale
+    evaluate = ray(problem, layout, state, step, momentum_step, row_step)
+    size = jnp.sum(jnp.abs(step * state.momentum)) + jnp.sum(jnp.abs(row_step * state.force))
+    alpha, decrease = search(evaluate, gtol, size, settings.ls_iterations)
+    alpha = jnp.where(length < MINVAL, 0, alpha)
+    a = state.a + alpha * step
+    momentum = state.momentum + alpha * momentum_step
+    r = state.r + alpha * row_step
+    force = row_force(problem, layout, r)
+    grad = momentum - mul_t(layout, problem.jac, force)
+    size = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
+    small = (settings.scale * decrease < settings.tolerance) | (size < settings.tolerance)
+    # a state that is not a number stays so: stop rather than iterate to the limit
+    done = small | (alpha == 0) | ~jnp.isfinite(size)
+    return State(a, momentum, r, force, grad, state.niter + 1, size, done)
+
+
+def ray(
+    problem: Problem,
+    layout: RowLayout,
+    state: State,
+    step: Array,
+    momentum_step: Array,
+    row_step: Array,
+) -> Evaluate:
+    """The objective along `state.a + alpha step` as a function of step lengths (m,)."""
+    linear = jnp.sum(step * state.momentum)
+    quadratic = jnp.sum(step * momentum_step)
+    base, direction = split(layout, state.r), split(layout, row_step)
+    force0, d, _ = scalar_force(problem, layout, base.scalar)
+    half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
+    bend = d * direction.scalar * direction.scalar
+    cones = layout.ncontact > 0 and not layout.pyramidal
+    cone_d = split(layout, problem.D).cone
+    cone0 = cone.cost(problem, cone_d, base.cone)[None] if cones else None
+    low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
+
+    def evaluate(alpha: Array) -> Points:
+        a = alpha[:, None]
+        free = -d[None] * (base.scalar[None] + a * direction.scalar[None])
+        force = jnp.clip(free, low, high)
+        inside = (free > low) & (free < high)
+        # cost relative to the start, without subtracting large numbers
+        cost = -a * direction.scalar[None] * force - (force - force0[None]) * (
+            base.scalar[None] + half[None] * (force + force0[None])
+        )
+        terms = jnp.stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
+        cost, slope, curvature = matmul(terms, jnp.ones(d.shape[0], d.dtype))
+        if cones:
+            cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, alpha)
+            cost = cost + jnp.sum(cone_terms[0] - cone0, axis=-1)
+            slope = slope + jnp.sum(cone_terms[1], axis=-1)
+            curvature = curvature + jnp.sum(cone_terms[2], axis=-1)
+        return Points(
+            alpha,
+            cost + alpha * (linear + 0.5 * alpha * quadratic),
+            slope + linear + alpha * quadratic,
+            curvature + quadratic,
+        )
+
+    return evaluate

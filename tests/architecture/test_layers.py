@@ -1,0 +1,91 @@
+"""The order of the folders: each imports only what stands above it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "mjjax"
+
+# The pipeline, from the ground up; this list is the documentation of the order.
+LAYERS = (
+    "core",
+    "math",
+    "model",
+    "mjcf",
+    "dynamics",
+    "collision",
+    "constraint",
+    "solver",
+    "sensor",
+    "compiler",
+    "pipeline",
+    "__init__",
+    "cli",
+    "__main__",
+)
+# `Model.from_xml_path` is a constructor of `Model`, and the compiler's work: looked up when called.
+CALLED = {("model/model.py", "mjjax.compiler")}
+MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
+
+
+def imports(path: str) -> Iterator[str]:
+    """Dotted names of everything the module imports, also inside functions."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            assert node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value)
+
+
+def layer(path: str) -> str:
+    return Path(path).parts[0].removesuffix(".py")
+
+
+def imported_layer(name: str) -> str | None:
+    """Layer of a dotted name, `None` if it is not of this package."""
+    parts = name.split(".")
+    if parts[0] != "mjjax":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else "__init__"
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_imports_only_layers_above(path: str) -> None:
+    """Keeps the folder tree the pipeline: no cycles, no jumps back."""
+    own = layer(path)
+    assert own in LAYERS, f"{own} has no place in LAYERS"
+    below = [
+        name
+        for name in imports(path)
+        if (other := imported_layer(name))
+        and LAYERS.index(other) > LAYERS.index(own)
+        and (path, name) not in CALLED
+    ]
+    assert not below, f"{path} imports {below}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if layer(p) == "mjcf"])
+def test_mjcf_needs_no_jax(path: str) -> None:
+    """Keeps the reading of XML usable and fast without JAX."""
+    assert not [n for n in imports(path) if n.split(".")[0] in ("jax", "jaxlib", "flax", "chex")]
+
+
+def test_one_module_imports_flax() -> None:
+    """Keeps the choice of the dataclass library in one place."""
+    users = [p for p in MODULES if any(n.split(".")[0] == "flax" for n in imports(p))]
+    assert users == ["core/struct.py"]
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_oracle_is_not_imported(path: str) -> None:
+    """Keeps MuJoCo out of the engine: users need not have it."""
+    allowed = {"pipeline/interop.py"}  # works on the user's own MuJoCo objects
+    names = [n for n in imports(path) if n.split(".")[0] in ("mujoco", "mujoco_mjx")]
+    assert not names or path in allowed

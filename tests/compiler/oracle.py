@@ -1,0 +1,93 @@
+"""Compares compiled models with MuJoCo's."""
+
+import re
+
+import mujoco
+import numpy as np
+
+from mjjax import mjcf
+from mjjax.compiler import Compiled, compile_spec
+from mjjax.core.errors import MjjaxError
+
+# Computed later from the kinematics at qpos0, or the C program's own layout and renderer.
+LATER = re.compile(
+    r"^(_.*|names|paths|text_data|dof_M0|.*invweight0|body_subtreemass|tendon_.*|actuator_acc0|actuator_length0|dof_length"
+    r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
+    r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
+    r"|dof_(simplenum|Madr)|tree_sleep_policy|flex.*|(mesh|hfield|skin|tex|mat|eq|sensor|wrap)_.*)$"
+)
+# Meanings that MuJoCo replaces after compilation, and float32 fields.
+REPLACED = ("dof_damping", "jnt_stiffness")
+SIZES = (
+    "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
+    "ntext ntuple ntree nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator"
+).split()
+OBJECTS = (
+    "body joint geom site camera light pair exclude actuator numeric text tuple key material"
+).split()
+
+
+def compiled(xml: str, **kwargs) -> Compiled:
+    """Our compilation of an XML string."""
+    return compile_spec(mjcf.read_string(xml, **kwargs))
+
+
+def assert_same(xml: str, *, tolerance: float = 1e-12, ignore: tuple[str, ...] = ()) -> Compiled:
+    """Every field, size, option and name agrees with MuJoCo's; returns our compilation."""
+    reference = mujoco.MjModel.from_xml_string(xml)
+    ours = compiled(xml)
+    compare(reference, ours, tolerance=tolerance, ignore=ignore)
+    return ours
+
+
+def compare(
+    reference: mujoco.MjModel,
+    ours: Compiled,
+    *,
+    tolerance: float = 1e-12,
+    ignore: tuple[str, ...] = (),
+) -> None:
+    """As `assert_same`, for two compiled models."""
+    for name in SIZES:
+        assert ours.sizes[name] == getattr(reference, name), name
+    for name, value in ours.option.items():
+        np.testing.assert_allclose(value, getattr(reference.opt, name), rtol=1e-15, err_msg=name)
+    for kind in OBJECTS:
+        type_ = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        names = (mujoco.mj_id2name(reference, type_, i) for i in range(len(ours.names[kind])))
+        assert ours.names[kind] == tuple(name or "" for name in names), kind
+    for name in dir(reference):
+        theirs = getattr(reference, name)
+        if not isinstance(theirs, np.ndarray) or LATER.match(name) or name in ignore:
+            continue
+        if not theirs.size and name not in ours.fields:
+            continue
+        assert name in ours.fields, name
+        mine = ours.fields[name]
+        assert mine.shape == theirs.shape, name
+        if theirs.dtype.kind == "f":
+            assert mine.dtype == np.float64, name
+            scale = max(1.0, np.max(np.abs(theirs), initial=0))
+            error = tolerance if theirs.dtype == np.float64 else 1e-6
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=error * scale, err_msg=name)
+        else:
+            expected = mine.astype(np.uint8) if theirs.dtype == np.uint8 else mine
+            np.testing.assert_array_equal(expected, theirs, err_msg=name)
+
+
+def refusal(xml: str, **kwargs) -> MjjaxError:
+    """The error that compiling the XML raises."""
+    try:
+        compiled(xml, **kwargs)
+    except MjjaxError as error:
+        return error
+    raise AssertionError(f"accepted: {xml}")
+
+
+def accepted_by_mujoco(xml: str) -> bool:
+    """Whether MuJoCo compiles the XML."""
+    try:
+        mujoco.MjModel.from_xml_string(xml)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""Keyframes and custom data: small models compared with MuJoCo field by field."""
+
+import pytest
+
+from tests.compiler.oracle import assert_same
+
+
+@pytest.mark.feature("B75")
+def test_keyframes() -> None:
+    """Missing parts are the reference state, quaternions are normalized."""
+    assert_same(
+        """
+        <mujoco>
+          <worldbody>
+            <body>
+              <freejoint/>
+              <geom size=".1"/>
+            </body>
+            <body>
+              <joint type="ball"/>
+              <geom size=".1"/>
+            </body>
+          </worldbody>
+          <keyframe>
+            <key name="a" time="2" qpos="1 2 3 2 0 0 0 0 0 0 3"/>
+            <key qvel="1 2 3 4 5 6 7 8 9"/>
+          </keyframe>
+        </mujoco>
+        """
+    )
+
+
+@pytest.mark.feature("B75")
+def test_short_keyframe_is_padded() -> None:
+    """Velocities, activations and controls that are left out are zero."""
+    assert_same(
+        """
+        <mujoco>
+          <worldbody>
+            <body>
+              <freejoint/>
+              <geom size=".1"/>
+              <body>
+                <joint name="j"/>
+                <geom size=".1"/>
+              </body>
+            </body>
+          </worldbody>
+          <actuator>
+            <motor joint="j"/>
+            <motor joint="j"/>
+          </actuator>
+          <keyframe>
+            <key qvel="1 2" ctrl="3"/>
+          </keyframe>
+        </mujoco>
+        """
+    )
+
+
+@pytest.mark.feature("B76")
+def test_custom() -> None:
+    """Numbers, texts and tuples."""
+    assert_same(
+        """
+        <mujoco>
+          <worldbody>
+            <body name="b"/>
+            <geom size="1" name="g"/>
+          </worldbody>
+          <custom>
+            <numeric name="n" data="1 2 3"/>
+            <numeric name="m" size="4" data="1"/>
+            <text name="t" data="hello"/>
+            <tuple name="u">
+              <element objtype="body" objname="b"/>
+              <element objtype="geom" objname="g" prm="2"/>
+            </tuple>
+          </custom>
+        </mujoco>
+        """
+    )

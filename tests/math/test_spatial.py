@@ -1,0 +1,77 @@
+"""Spatial vectors and inertias, and the linear algebra beneath them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mjjax.math import linalg
+from mjjax.math.spatial import force_cross, inertia_about, inertia_mul, motion_cross
+
+
+def rand(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_cross_products_are_dual() -> None:
+    """Power is independent of the frame: (v x m) . f = -m . (v x* f)."""
+    v, m, f = rand(50, 6), rand(50, 6, seed=1), rand(50, 6, seed=2)
+    left = np.sum(motion_cross(v, m) * f, axis=-1)
+    np.testing.assert_allclose(left, -np.sum(m * force_cross(v, f), axis=-1), atol=1e-12)
+    np.testing.assert_allclose(motion_cross(v, v), 0, atol=1e-12)
+
+
+def test_jacobi_identity() -> None:
+    """The motion cross product is a Lie bracket."""
+    a, b, c = rand(20, 6), rand(20, 6, seed=1), rand(20, 6, seed=2)
+    total = motion_cross(a, motion_cross(b, c)) + motion_cross(b, motion_cross(c, a))
+    np.testing.assert_allclose(total + motion_cross(c, motion_cross(a, b)), 0, atol=1e-12)
+
+
+def test_inertia_is_that_of_point_masses() -> None:
+    """Ten numbers reproduce the momentum of a cloud of points that moves rigidly."""
+    points, mass = rand(30, 3), np.abs(rand(30, seed=1)) + 0.1
+    com = mass @ points / mass.sum()
+    local = points - com
+    square = np.einsum("n,ni,nj->ij", mass, local, local)
+    moments, axes = np.linalg.eigh(np.trace(square) * np.eye(3) - square)
+    if np.linalg.det(axes) < 0:
+        axes[:, 0] *= -1
+    inertia = inertia_about(mass.sum(), moments, axes, com)
+    v = rand(6, seed=2)
+    velocity = v[3:] + np.cross(v[:3], points)
+    momentum = np.concatenate(
+        [np.sum(np.cross(points, mass[:, None] * velocity), axis=0), mass @ velocity]
+    )
+    np.testing.assert_allclose(inertia_mul(inertia, v), momentum, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_cholesky_solves(n: int) -> None:
+    """Solutions by the factor are solutions, for one and several right-hand sides."""
+    a = rand(n, n)
+    a = a @ a.T + np.eye(n)
+    for b in (rand(n, seed=1), rand(n, 3, seed=2)):
+        for x in (a, jnp.asarray(a)):
+            solved = linalg.cho_solve(linalg.cholesky(x), b)
+            np.testing.assert_allclose(a @ solved, b, atol=1e-9)
+
+
+@pytest.mark.parametrize("index", [[0], [2, 2, 2], [1, 2, 3], [3, 0, 3], [[0, 1], [4, 1]]])
+@pytest.mark.parametrize("width", [5, 200])
+def test_rows_is_indexing(index: list, width: int) -> None:
+    """The fast forms of static indexing give what indexing gives, with the same derivative."""
+    x, at = jnp.asarray(rand(width, 2)), np.asarray(index)
+    np.testing.assert_array_equal(linalg.rows(x, at), x[at])
+    weight = jnp.asarray(rand(*x[at].shape, seed=1))
+    mine = jax.grad(lambda x: jnp.sum(weight * linalg.rows(x, at)))(x)
+    np.testing.assert_allclose(mine, jax.grad(lambda x: jnp.sum(weight * x[at]))(x), atol=1e-14)
+
+
+@pytest.mark.parametrize("index", [[], [0, 1, 2], [3, 3, 0], list(range(5)) * 60])
+def test_sum_rows_is_the_transpose(index: list) -> None:
+    """Sums into rows: dense small case, runs and long repeated lists."""
+    x, expected = rand(len(index)), np.zeros(5)
+    np.add.at(expected, np.asarray(index, int), x)
+    mine = linalg.sum_rows(jnp.asarray(x), np.asarray(index, int), 5)
+    np.testing.assert_allclose(mine, expected, atol=1e-12)

@@ -1,0 +1,179 @@
+"""Comparison of the engine with MuJoCo: the same model and states on both sides, many at once."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+
+import mjjax
+
+# Cheaper code generation: a test's program runs a few times only.
+QUICK = {"xla_backend_optimization_level": 0}
+INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
+# Field -> tolerance relative to max(1, largest absolute value).
+POSITION = dict.fromkeys(
+    "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
+    "cam_xmat light_xpos light_xdir subtree_com cdof cinert actuator_length".split(),
+    1e-10,
+)
+VELOCITY = dict.fromkeys(
+    "cvel cdof_dot actuator_velocity qfrc_bias qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid "
+    "qfrc_passive".split(),
+    1e-9,
+)
+FORCE = dict.fromkeys("act_dot actuator_force qfrc_actuator qfrc_smooth".split(), 1e-9)
+SMOOTH = POSITION | VELOCITY | FORCE | {"qacc_smooth": 1e-8}
+SOLVED = {"qacc": 1e-6, "qfrc_constraint": 1e-6}
+STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
+
+
+def quick(function: Callable) -> Callable:
+    """`jax.jit` that compiles in less time and runs in more."""
+    return jax.jit(function, compiler_options=QUICK)
+
+
+step_worlds = quick(jax.vmap(mjjax.step, in_axes=(None, 0)))
+step_models = quick(jax.vmap(mjjax.step, in_axes=(0, 0)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Both:
+    """One model in both engines."""
+
+    reference: mujoco.MjModel
+    ours: mjjax.Model
+
+
+@functools.cache
+def load(xml: str) -> Both:
+    """Compiles an XML string with both compilers."""
+    return Both(mujoco.MjModel.from_xml_string(xml), mjjax.Model.from_xml_string(xml))
+
+
+def random_state(model: mujoco.MjModel, seed: int, *, spread: float = 0.1) -> mujoco.MjData:
+    """A state near qpos0 that moves, with every input set; the seed decides."""
+    rng, d = np.random.default_rng(seed), mujoco.MjData(model)
+    mujoco.mj_integratePos(model, d.qpos, rng.normal(size=model.nv), spread)
+    # kinematics must normalize what it reads
+    for j in np.flatnonzero(model.jnt_type <= mjjax.JointType.BALL):
+        adr = model.jnt_qposadr[j] + (3 if model.jnt_type[j] == 0 else 0)
+        d.qpos[adr : adr + 4] *= rng.uniform(0.8, 1.2)
+    d.qvel[:] = 0.3 * rng.normal(size=model.nv)
+    d.act[:] = rng.uniform(-1, 1, model.na)
+    d.ctrl[:] = 1.5 * rng.normal(size=model.nu)
+    d.qfrc_applied[:] = 0.1 * rng.normal(size=model.nv)
+    d.xfrc_applied[1:] = 0.1 * rng.normal(size=(model.nbody - 1, 6))
+    d.qacc_warmstart[:] = rng.normal(size=model.nv)
+    d.mocap_pos[:] += 0.1 * rng.normal(size=(model.nmocap, 3))
+    d.mocap_quat[:] += 0.1 * rng.normal(size=(model.nmocap, 4))
+    return d
+
+
+def to_ours(model: mjjax.Model, d: mujoco.MjData) -> mjjax.Data:
+    """A world of ours in the state of MuJoCo's."""
+    fields = {name: jnp.array(getattr(d, name)) for name in INPUTS}
+    return mjjax.make_data(model).replace(time=jnp.array(d.time), **fields)
+
+
+def stack(trees: Sequence[Any]) -> Any:
+    """Pytrees of one structure as one batch."""
+    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
+
+
+def world(batch: Any, i: int) -> Any:
+    """One element of a batch."""
+    return jax.tree.map(lambda x: x[i], batch)
+
+
+def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax.Data]:
+    """Random states in both engines: a list of theirs, a batch of ours."""
+    theirs = [random_state(both.reference, seed, **kwargs) for seed in seeds]
+    return theirs, stack([to_ours(both.ours, d) for d in theirs])
+
+
+def error(mine: Any, theirs: Any) -> float:
+    """Largest difference relative to max(1, largest absolute value); infinite if shapes differ."""
+    a, b = np.asarray(mine, float).ravel(), np.asarray(theirs, float).ravel()
+    if a.shape != b.shape or not np.isfinite(a).all():
+        return np.inf
+    return np.abs(a - b).max(initial=0) / max(1.0, np.abs(b).max(initial=0))
+
+
+def differences(data: mjjax.Data, d: mujoco.MjData, fields: dict[str, float]) -> dict[str, float]:
+    """Fields of one world that differ by more than their tolerance, with the error."""
+    found = {name: error(getattr(data, name), getattr(d, name)) for name in fields}
+    return {name: e for name, e in found.items() if e > fields[name]}
+
+
+def full_inertia(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
+    """MuJoCo's joint-space inertia, dense."""
+    full = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, full, d.qM)
+    return full
+
+
+def contact_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1e-9) -> list[str]:
+    """Contact fields that differ: same contacts, in the same order, with the same parameters."""
+    on = np.asarray(data.contact.geom)[:, 0] >= 0
+    if int(data.ncon) != d.ncon or on.sum() != d.ncon:
+        return [f"ncon {int(data.ncon)} != {d.ncon}"]
+    names = "dist pos frame includemargin friction solref solreffriction solimp".split()
+    bad = [
+        name
+        for name in names
+        if error(np.asarray(getattr(data.contact, name))[on], getattr(d.contact, name)) > tolerance
+    ]
+    same = [np.array_equal(np.asarray(data.contact.geom)[on], d.contact.geom.reshape(-1, 2))]
+    same += [np.array_equal(np.asarray(data.contact.dim)[on], d.contact.dim)]
+    excluded = np.asarray(data.contact.efc_address)[on] < 0
+    same += [np.array_equal(excluded, d.contact.efc_address < 0)]
+    return bad + [n for n, ok in zip(("geom", "dim", "excluded"), same, strict=True) if not ok]
+
+
+def row_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1e-8) -> list[str]:
+    """Constraint rows that differ, once the empty slots are dropped."""
+    if int(data.nefc) != d.nefc:
+        return [f"nefc {int(data.nefc)} != {d.nefc}"]
+    on = np.asarray(data.efc_D) > 0
+    bad = [] if on.sum() == d.nefc else ["efc_D"]
+    for name in "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref".split() * (not bad):
+        if error(np.asarray(getattr(data, name))[on], getattr(d, name)) > tolerance:
+            bad.append(name)
+    if not bad and error(np.asarray(data.efc_force)[on], d.efc_force) > 1e-6:
+        bad.append("efc_force")
+    return bad
+
+
+def assert_same_results(both: Both, data: mjjax.Data, d: mujoco.MjData, label: str = "") -> None:
+    """Everything that one step computes agrees with MuJoCo: stages, contacts, rows, new state."""
+    bad: list[Any] = [differences(data, d, SMOOTH | SOLVED | STATE)]
+    inertia = error(data.qM, full_inertia(both.reference, d))
+    bad += contact_differences(data, d) + row_differences(data, d)
+    # MuJoCo leaves the world's own entry empty
+    composite = error(data.crb[1:], d.crb[1:])
+    if max(inertia, composite) > 1e-10:
+        bad.append(f"qM {inertia} crb {composite}")
+    assert bad == [{}], (label, bad)
+
+
+def assert_same_step(
+    xml: str, seeds: Sequence[int] = range(6), steps: int = 20, **kwargs: Any
+) -> None:
+    """One step from random states agrees in every field, and the motion over some steps too."""
+    both = load(xml)
+    theirs, data = worlds(both, seeds, **kwargs)
+    for k in range(steps):
+        data = step_worlds(both.ours, data)
+        for i, d in enumerate(theirs):
+            mujoco.mj_step(both.reference, d)
+            if k == 0:
+                assert_same_results(both, world(data, i), d, f"seed {seeds[i]}")
+    bounds = {"time": 1e-12, "qpos": 1e-7, "qvel": 1e-6, "act": 1e-8}
+    for i, d in enumerate(theirs):
+        bad = differences(world(data, i), d, bounds)
+        assert not bad, (f"seed {seeds[i]} after {steps} steps", bad)

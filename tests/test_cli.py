@@ -1,0 +1,203 @@
+"""The command line: what it prints, what it saves, and how it refuses."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax import cli
+
+BALL = """
+<mujoco>
+  <worldbody>
+    <geom type="plane" size="0 0 1"/>
+    <body pos="0 0 0.2"><freejoint/><geom type="sphere" size="0.1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def command(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mjjax", *args], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", sorted(cli.embedded()))
+def test_embedded_model_compiles_as_in_the_oracle(name: str) -> None:
+    """Keeps the embedded models valid MJCF, and the same model here and there."""
+    text = cli.embedded()[name]
+    ours, theirs = mjjax.Model.from_xml_string(text), mujoco.MjModel.from_xml_string(text)
+    for size in ("nq", "nv", "nu", "nbody", "ngeom", "njnt"):
+        assert getattr(ours, size) == getattr(theirs, size), size
+    np.testing.assert_allclose(ours.body_mass, theirs.body_mass, rtol=1e-9)
+    np.testing.assert_allclose(ours.qpos0, theirs.qpos0, atol=1e-12)
+
+
+def test_list_names_every_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the way users find out what they can run without a file."""
+    assert cli.main(["simulate", "--list"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == sorted(["ant", "cartpole", "double_pendulum", "hopper", "humanoid"])
+
+
+@pytest.mark.slow
+def test_simulates_the_embedded_humanoid() -> None:
+    """Protects the first command of the README, in a fresh process and float32."""
+    done = command("simulate", "--worlds", "4", "--steps", "12")
+    assert done.returncode == 0, done.stderr
+    assert "humanoid: 4 worlds x 12 steps of 0.005 s" in done.stdout
+    assert "(float32)" in done.stdout
+    report = dict(line.split(maxsplit=1) for line in done.stdout.splitlines()[1:])
+    assert float(report["speed"].split()[0].replace(",", "")) > 0
+    # Both feet stand on the floor: four corners each, four edges of the pyramid per corner.
+    assert report["contacts"].startswith("at most 8 in a world")
+    rows, capacity = re.findall(r"\d+", report["rows"])
+    assert 32 <= int(rows) < int(capacity)
+    assert report["warnings"] == "none"
+
+
+@pytest.mark.slow
+def test_saved_trajectory_is_the_oracles(tmp_path: Path) -> None:
+    """Protects the saved file: its keys, its frames, and that they hold the right motion."""
+    out = tmp_path / "run.npz"
+    args = ["simulate", "double_pendulum", "--worlds", "3", "--steps", "25", "--out", str(out)]
+    assert cli.main(args) == 0
+    saved = np.load(out)
+    model = mujoco.MjModel.from_xml_string(cli.embedded()["double_pendulum"])
+    assert saved["model"] == "double_pendulum"
+    assert saved["timestep"] == model.opt.timestep
+    assert saved["qpos"].shape == saved["qvel"].shape == (4, 3, 2)
+    assert saved["warning"].shape == (3, 8)
+    frames = np.array([0, 10, 20, 25])
+    np.testing.assert_allclose(
+        saved["time"], np.repeat(frames[:, None] * model.opt.timestep, 3, 1), rtol=1e-9
+    )
+    for world in range(3):
+        data = mujoco.MjData(model)
+        data.qpos, data.qvel = saved["qpos"][0, world], saved["qvel"][0, world]
+        mujoco.mj_step(model, data, nstep=25)
+        np.testing.assert_allclose(saved["qpos"][-1, world], data.qpos, rtol=1e-8)
+        np.testing.assert_allclose(saved["qvel"][-1, world], data.qvel, rtol=1e-8)
+
+
+def test_seed_decides_the_start() -> None:
+    """Keeps runs repeatable, and worlds different from each other."""
+    model = mjjax.Model.from_xml_string(cli.embedded()["cartpole"])
+    one, again, other = (np.asarray(cli.start(model, 5, seed).qpos) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert not np.any(np.isclose(one, other))
+    assert len(np.unique(one[:, 0])) == 5
+
+
+@pytest.mark.slow
+def test_diverged_worlds_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the user from a run that fell apart silently."""
+    path = tmp_path / "diverging.xml"
+    path.write_text(
+        '<mujoco><worldbody><body><joint name="j" damping="-1e4"/><geom size="0.1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    assert cli.main(["simulate", str(path), "--worlds", "2", "--steps", "50"]) == 0
+    assert "in 2 of 2 worlds" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["simulate", "no_such_model"], ["no_such_model", "neither a file nor embedded", "ant"]),
+        (["simulate", "missing.xml"], ["missing.xml", "neither a file"]),
+        (["simulate", "--worlds", "0"], ["--worlds", "at least 1"]),
+        (["simulate", "--steps", "many"], ["--steps", "many"]),
+        (["simulate", "--out", "run.txt"], ["run.txt", ".npz"]),
+        (["simulate", "--out", "/no/such/folder/run.npz"], ["no such folder"]),
+        (["dance"], ["dance", "simulate"]),
+        ([], ["command"]),
+    ],
+)
+def test_bad_arguments_end_with_one_line(
+    args: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Protects users from tracebacks: one line on stderr says what to change."""
+    assert cli.main(args) == 2
+    _assert_one_line(capsys, words)
+
+
+@pytest.mark.feature("A004")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<mujoco><worldbody>", ["model.xml"]),
+        ("<mujoco><worldbody><body/></mujoco>", ["model.xml"]),
+        (BALL.replace("freejoint", "hingejoint"), ["model.xml", "hingejoint"]),
+        (BALL.replace('size="0.1"', 'size="-0.1"'), ["size"]),
+        (
+            BALL.replace(
+                "<worldbody>",
+                '<extension><plugin plugin="mujoco.elasticity.cable"/></extension><worldbody>',
+            ),
+            ["model.xml", "plugin"],
+        ),
+    ],
+    ids=["cut off", "not well formed", "unknown element", "bad value", "unsupported"],
+)
+def test_bad_model_ends_with_one_line(
+    text: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Protects users from tracebacks: the line names the file and the element."""
+    path = tmp_path / "model.xml"
+    path.write_text(text)
+    assert cli.main(["simulate", str(path)]) == 2
+    _assert_one_line(capsys, words)
+
+
+def _assert_one_line(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("mjjax: error: ")
+    for word in words:
+        assert word in captured.err
+
+
+SPREAD = """
+import jax
+from mjjax import cli
+cli.use_all_cores()
+jax.config.update("jax_num_cpu_devices", 2)
+import mjjax
+import numpy as np
+import jax.numpy as jnp
+model = mjjax.Model.from_xml_string(cli.embedded()["cartpole"])
+batch = cli.start(model, 6, 0)
+one, seen = jax.jit(cli.advance)(model, batch, jnp.int32(7))
+spread = cli.Spread(2)
+two, also = spread.jit(cli.advance)(*spread.place(model, batch), jnp.int32(7))
+assert len(two.qpos.sharding.device_set) == 2
+np.testing.assert_allclose(one.qpos, two.qpos, atol=1e-6)
+np.testing.assert_array_equal(seen.nefc, also.nefc)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.feature("A076", "D14")
+def test_spreading_over_devices_changes_nothing() -> None:
+    """Protects the results where worlds are split over devices, and against programs that hang."""
+    subprocess.run([sys.executable, "-c", SPREAD], check=True, timeout=300)
+
+
+def test_any_number_of_steps_runs_one_program() -> None:
+    """Keeps a last, shorter chunk from being compiled again."""
+    model = mjjax.Model.from_xml_string(cli.embedded()["double_pendulum"])
+    batch = cli.start(model, 2, 0)
+    advance = jax.jit(cli.advance)
+    for n in (3, 5):
+        after, _ = advance(model, batch, np.int32(n))
+        np.testing.assert_allclose(after.time, n * 0.002, rtol=1e-6)
+    assert advance._cache_size() == 1

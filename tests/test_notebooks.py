@@ -1,0 +1,55 @@
+"""The notebooks and the README's code run as they are, each in a fresh process."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def run(tmp_path: Path, parts: list[str]) -> str:
+    """Output of the code in `parts`, run one after another with small sizes."""
+    script = tmp_path / "script.py"
+    script.write_text("\n\n".join(parts), encoding="utf-8")
+    env = {**os.environ, "SMOKE": "1", "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=env, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    return result.stdout
+
+
+def code_cells(path: Path) -> list[dict]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_outputs_are_stripped(path: Path) -> None:
+    """Keeps pictures and run counts out of the history of the repository."""
+    cells = code_cells(path)
+    assert cells
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_notebook_runs(path: Path, tmp_path: Path) -> None:
+    """Keeps what a newcomer opens first working, up to the numbers it asserts at its end."""
+    out = run(tmp_path, ["".join(cell["source"]) for cell in code_cells(path)])
+    assert out.endswith("all as expected\n")
+
+
+@pytest.mark.slow
+def test_readme_code_runs(tmp_path: Path) -> None:
+    """Keeps the tour in the README true."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    run(tmp_path, blocks)
