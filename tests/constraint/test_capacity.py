@@ -51,7 +51,8 @@ def test_too_few_contact_slots_keep_the_deepest() -> None:
 def test_too_few_row_slots_are_reported() -> None:
     """Contacts without rows exert no force and say so; friction and limits keep theirs."""
     model = pile()
-    data = forward(model, mjjax.make_data(model, njmax=2 + 3 * 4))
+    # slots: dry friction, two sides of the limit (one of them active), three contacts
+    data = forward(model, mjjax.make_data(model, njmax=3 + 3 * 4))
     assert int(data.warning[WarningType.CNSTRFULL]) == 1 and not int(data.warning[1])
     assert int(data.nefc) == 2 + 12
     address = np.asarray(data.contact.efc_address)
