@@ -119,8 +119,8 @@ def _narrow_phase(
     *values, pair, order = (list(column) for column in zip(*parts, strict=True))
     joined = [jnp.concatenate(v) for v in values]
     if not whole:
-        pair, order = (jnp.concatenate([jnp.asarray(x, jnp.int32) for x in c]) for c in (pair, order))
-        return _candidates(joined, pair, order), missed
+        index = [jnp.concatenate([jnp.asarray(x, jnp.int32) for x in c]) for c in (pair, order)]
+        return _candidates(joined, *index), missed
     pair, order = np.concatenate(pair), np.concatenate(order)
     sort = np.argsort(order)
     return _candidates([_at(x, sort) for x in joined], pair[sort], order[sort]), missed

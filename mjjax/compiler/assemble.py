@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.compiler.fields import Compiled
 from mjjax.core.enums import JointType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
@@ -17,24 +18,27 @@ from mjjax.model.structure import Structure
 EPS = 1e-14  # frames closer than this coincide
 
 
-def host_model(
-    fields: Mapping[str, np.ndarray],
-    sizes: Mapping[str, int],
-    names: Mapping[str, tuple[str, ...]],
-    option: Mapping[str, Any],
-    name: str = "",
-) -> Model:
+def host_model(compiled: Compiled) -> Model:
     """A model of numpy arrays: real fields as leaves, integers and booleans in its structure.
 
-    Real fields that are not in `fields` (derived constants) are zero.
+    Real fields that are not compiled yet (derived constants) are zero.
     """
+    fields, sizes, option = compiled.fields, compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
     integers["body_simple"] = simple_bodies(fields)
     nonzero = {
         k: may_hold(fields[k], test, fields[k].size) if k in fields else np.zeros(0, bool)
         for k, test in SPARSE_FIELDS.items()
     }
-    structure = Structure(sizes, integers, names, nonzero, name)
+    structure = Structure(
+        sizes,
+        integers,
+        compiled.names,
+        nonzero,
+        compiled.modelname,
+        compiled.origins,
+        compiled.warnings,
+    )
     dims = dict(
         sizes,
         nnumericdata=fields["numeric_data"].size,

@@ -9,7 +9,6 @@ from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants import set_const
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.support import check_support
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec
@@ -29,10 +28,7 @@ def load_string(xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> 
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
     compiled = compile_spec(spec)
-    model = host_model(
-        compiled.fields, compiled.sizes, compiled.names, compiled.option, compiled.modelname
-    )
-    check_support(model, compiled)
+    model = host_model(compiled)
     model = _springdampers(set_const(model), compiled)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
     return device_model(model.replace(stat=model.stat.replace(**stat)))

@@ -1,4 +1,7 @@
-"""What the engine does not simulate: one row per reason, checked when a model is loaded."""
+"""What the engine does not simulate: one row per reason, checked when `Data` is made.
+
+A model can be loaded, inspected and edited without being simulated, so loading does not ask.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mjjax.collision.pairs import pair_plan
-from mjjax.compiler.fields import Compiled
 from mjjax.core.enums import (
     BiasType,
     DisableBit,
@@ -24,15 +26,16 @@ from mjjax.model.model import Model
 Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
 
 
-def check_support(model: Model, compiled: Compiled) -> None:
-    """Refuses a model that would not be simulated as written.
+def check_support(model: Model) -> None:
+    """Refuses to simulate a model that would not be simulated as written.
 
     Raises:
         UnsupportedFeature: naming the first such element, its file and line.
     """
     for check in CHECKS:
         for kind, index, what, hint in check(model):
-            raise compiled.origins.get((kind, index), Origin(kind)).unsupported(what, hint)
+            origin = model.structure.origins.get((kind, index), Origin(kind))
+            raise origin.unsupported(what, hint)
 
 
 def _options(model: Model) -> Iterator[Finding]:
@@ -67,7 +70,7 @@ def _collisions(model: Model) -> Iterator[Finding]:
 
 def _fluid_geoms(model: Model) -> Iterator[Finding]:
     if model.opt.has_fluid:
-        for geom in np.flatnonzero(np.asarray(model.geom_fluid)[:, 0]):
+        for geom in np.flatnonzero(model.structure.nonzero["geom_fluid"].reshape(-1, 12)[:, 0]):
             yield "geom", int(geom), "fluidshape 'ellipsoid' is not simulated yet", "use 'none'"
 
 

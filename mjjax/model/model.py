@@ -176,7 +176,8 @@ class Model(PyTree, Named):
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
-            UnsupportedFeature: the model uses something that mjjax does not simulate.
+            UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
+                compiled but not simulated is refused by `make_data`.
         """
         return _compiler().load_path(path)
 

@@ -49,6 +49,8 @@ class Structure:
         nonzero: which entries of some real fields may differ from zero. Terms whose coefficients
             are all zero are left out of the traced program; `Model.replace` widens this record.
         model_name: name of the model.
+        origins: where elements were written, by (kind, id); not part of the identity.
+        warnings: messages of the compiler; not part of the identity.
     """
 
     def __init__(
@@ -58,12 +60,16 @@ class Structure:
         names: Mapping[str, tuple[str, ...]],
         nonzero: Mapping[str, np.ndarray],
         model_name: str = "",
+        origins: Mapping[tuple[str, int], Any] | None = None,
+        warnings: tuple[str, ...] = (),
     ):
         self.sizes = {k: int(v) for k, v in sizes.items()}
         self.arrays = {k: _frozen(v) for k, v in arrays.items()}
         self.names = dict(names)
         self.nonzero = {k: _frozen(v) for k, v in nonzero.items()}
         self.model_name = model_name
+        self.origins = dict(origins or {})
+        self.warnings = warnings
         self._digest = self._fingerprint()
 
     def _fingerprint(self) -> bytes:
@@ -97,7 +103,15 @@ class Structure:
         merged = {k: v | nonzero[k] if k in nonzero else v for k, v in self.nonzero.items()}
         if all(np.array_equal(merged[k], self.nonzero[k]) for k in merged):
             return self
-        return Structure(self.sizes, self.arrays, self.names, merged, self.model_name)
+        return Structure(
+            self.sizes,
+            self.arrays,
+            self.names,
+            merged,
+            self.model_name,
+            self.origins,
+            self.warnings,
+        )
 
     @functools.cached_property
     def _ids(self) -> dict[str, dict[str, int]]:

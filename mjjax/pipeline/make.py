@@ -6,6 +6,7 @@ import numpy as np
 
 from mjjax.collision.driver import default_nconmax, plan_of
 from mjjax.collision.touch import NO_CONTACT
+from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
 from mjjax.model.data import Contact, Data
@@ -26,8 +27,10 @@ def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = N
             can need.
 
     Raises:
+        UnsupportedFeature: the model uses something that mjjax does not simulate.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
+    check_support(model)
     s = model.structure
     slots = default_nconmax(model) if nconmax is None else nconmax
     if slots < 0:
