@@ -1,14 +1,18 @@
 """Checked node tree to `Spec`: sections merged, classes resolved, one element per object."""
 
+import functools
+import os
 from typing import Any
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf import defaults
+from mjjax.mjcf import defaults, keyframes
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
-from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.macros import MACROS, Draft
+from mjjax.mjcf.read import Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
+_HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.
 _LISTS = {
     "asset": ("texture", "material"),
@@ -42,7 +46,7 @@ def build(root: Node, files: Files) -> Spec:
         statistic=_written(sections.get("statistic", [])),
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
-        worldbody=Element("body", dict(defaults.builtin("body"), name="world")),
+        worldbody=Element("body", dict(defaults.builtin("body"), name="world"), key="body"),
         elements={kind: [] for kinds in _LISTS.values() for kind in kinds},
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=list(not_a_number(root)),
@@ -52,10 +56,16 @@ def build(root: Node, files: Files) -> Spec:
     for tag in _LISTS:
         for section in sections.get(tag, []):
             for node in section.children:
+                if node.tag == "model":
+                    continue
                 element = _single(node, classes)
                 spec.elements[element.kind].append(element)
+    draft = Draft(spec, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
-        _fill_body(spec.worldbody, section, defaults.ROOT_CLASS, classes, world=True)
+        _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
+    keyframes.put(spec, draft.snapshots)
+    if draft.grown:
+        keyframes.pad(spec)
     _check_sections(spec, sections)
     return spec
 
@@ -107,43 +117,62 @@ def _single(node: Node, classes: dict[str, DefaultClass]) -> Element:
     classname = defaults.find_class(node, "class", defaults.ROOT_CLASS, classes)
     element = _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
     for child in node.children:
-        element.children.append(defaults.make(child, classname, classes))
+        element.add(defaults.make(child, classname, classes))
     return element
 
 
+def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
+    """The models that may be attached, by the name given to them or their own."""
+    models: dict[str, Spec] = {}
+    for node in (n for section in sections for n in section.children if n.tag == "model"):
+        name = node.values.get("file")
+        if not name:
+            raise node.error("attribute 'file' is required")
+        found = files.find(name, os.path.dirname(node.file))
+        if found is None:
+            raise node.error(f"cannot find the model file {name!r}")
+        path, content = found
+        chain = (*files.chain, os.path.normpath(node.file))
+        if os.path.normpath(path) in chain:
+            raise node.error(f"model {name!r} contains itself")
+        inner = Files(os.path.dirname(path), files.assets, chain=chain)
+        model = build(read_tree(content, path, inner), inner)
+        models[node.values.get("name") or model.modelname] = model
+    return models
+
+
 def _fill_body(
-    parent: Element,
-    node: Node,
-    inherited: str,
-    classes: dict[str, DefaultClass],
-    *,
-    world: bool = False,
+    draft: Draft, parent: Element, node: Node, inherited: str, *, world: bool = False
 ) -> None:
     """Adds the children of `node` to a body or a frame.
 
     Args:
+        draft: the model being built.
         parent: the body or frame.
         node: its XML element.
         inherited: default class of children that name none.
-        classes: all default classes.
         world: inside the world body, where no joints and no inertia may stand.
     """
+    classes = draft.spec.defaults
     for child in node.children:
         if world and child.tag in ("joint", "freejoint", "inertial"):
             raise child.error("the world cannot have joints or inertia", "put it in a <body>")
         classname = defaults.find_class(child, "class", inherited, classes)
-        if child.tag in ("body", "frame"):
+        if child.tag in _HOLDERS:
             classname = defaults.find_class(child, "childclass", inherited, classes)
-        element = _MAKERS.get(child.tag, defaults.make)(child, classname, classes)
-        parent.children.append(element)
-        if child.tag in ("body", "frame"):
-            _fill_body(element, child, classname, classes, world=world and child.tag == "frame")
+        fill = functools.partial(_fill_body, draft, world=world and child.tag != "body")
+        if child.tag in MACROS:
+            MACROS[child.tag](draft, parent, child, classname, fill)
+            continue
+        element = parent.add(_MAKERS.get(child.tag, defaults.make)(child, classname, classes))
+        if child.tag in _HOLDERS:
+            fill(element, child, classname)
 
 
 def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     """A free joint ignores the joint defaults of its class."""
     values = dict(defaults.builtin("joint"), type=int(JointType.FREE)) | node.values
-    return Element("joint", values, _origin(node), classname)
+    return Element("joint", values, _origin(node), classname, key="freejoint")
 
 
 def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:

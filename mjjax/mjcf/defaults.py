@@ -141,6 +141,7 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
         overlay(builtin(node.key) if base is None else base, node),
         Origin(node.tag, node.file, node.line),
         classname,
+        key=node.key,
     )
     for attribute in ELEMENTS[node.key].attributes.values():
         if not attribute.supported and element.values[attribute.name] != attribute.default:

@@ -36,7 +36,9 @@ class Element:
             that wins over ``quat``, or None.
         origin: where it was written.
         classname: the default class its values came from.
-        children: elements inside it, in document order (bodies and frames).
+        children: elements inside it, in document order.
+        key: its row of the MJCF table.
+        parent: the element it is in; None at the top.
     """
 
     kind: str
@@ -44,6 +46,8 @@ class Element:
     origin: Origin = field(default_factory=Origin)
     classname: str = "main"
     children: list["Element"] = field(default_factory=list)
+    key: str = ""
+    parent: "Element | None" = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -55,6 +59,26 @@ class Element:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def add(self, child: "Element") -> "Element":
+        """Puts an element inside this one, after the others; returns it."""
+        child.parent = self
+        self.children.append(child)
+        return child
+
+    def remove(self, child: "Element") -> None:
+        """Takes an element out of this one."""
+        self.children.remove(child)
+        child.parent = None
+
+    def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
+        """This element and everything inside it anew; `copies` gets the copy of each."""
+        copies = {} if copies is None else copies
+        twin = Element(self.kind, dict(self.values), self.origin, self.classname, key=self.key)
+        copies[self] = twin
+        for child in self.children:
+            twin.add(child.copy(copies))
+        return twin
 
 
 @dataclass(eq=False)
@@ -100,3 +124,13 @@ class Spec:
     warnings: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
+
+    def everything(self) -> Iterator[Element]:
+        """All elements: the world depth first, then the others kind by kind."""
+        yield from self.worldbody.walk()
+        for elements in self.elements.values():
+            yield from elements
+
+    def origin(self, section: str) -> Origin:
+        """Where a section stands; also for one that the file does not have."""
+        return self.origins.get(section, Origin(section))
