@@ -1,4 +1,4 @@
-"""Elements that stand for others: replicate and attach."""
+"""Elements that stand for others: replicate, attach and composite."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from mjjax.mjcf.attach import (
     known_names,
     remove_followers,
 )
+from mjjax.mjcf.cable import composite
 from mjjax.mjcf.check import nearest
 from mjjax.mjcf.defaults import builtin
 from mjjax.mjcf.keyframes import Snapshot
@@ -132,12 +133,28 @@ def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill
             raise node.error(f"model {name!r} has no body {body!r}", nearest(body, bodies))
         parts = [bodies[body]]
     rename = Rename(node.values["prefix"], assets=True)
+    if body and _moved(draft.spec, parent, node, rename(body)):
+        return
     _, snapshots = attach(draft.spec, parent, source, parts, rename)
     draft.snapshots += snapshots
     draft.grown = True
 
 
+def _moved(spec: Spec, parent: Element, node: Node, name: str) -> bool:
+    """Moves a body that is there already to where it is attached again, as MuJoCo does."""
+    for body in spec.worldbody.walk():
+        if body.kind == "body" and body.name == name:
+            here = parent if parent.kind == "body" else _owner(parent)
+            if _owner(body) is not here:
+                raise node.error(f"there is another body {name!r}", "use another prefix")
+            _parent(body).remove(body)
+            parent.add(body)
+            return True
+    return False
+
+
 MACROS: dict[str, Callable[[Draft, Element, Node, str, Fill], None]] = {
     "replicate": replicate,
     "attach": attach_model,
+    "composite": lambda draft, parent, node, classname, fill: composite(draft.spec, parent, node),
 }

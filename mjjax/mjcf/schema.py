@@ -242,7 +242,6 @@ ELEMENTS: dict[str, ElementSchema] = {
         table.COMPOSITE,
         "joint=composite.joint skin=composite.skin? geom=composite.geom? site=composite.site? "
         "plugin",
-        unsupported="composite",
     ),
     "composite.joint": _element(table.COMPOSITE_JOINT),
     "composite.skin": _element(
