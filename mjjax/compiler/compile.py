@@ -6,7 +6,13 @@ import numpy as np
 
 from mjjax.compiler.actuators import compile_actuators
 from mjjax.compiler.attachments import compile_cameras, compile_lights, compile_sites
-from mjjax.compiler.bodies import align_free, compile_inertia, compile_topology, set_total_mass
+from mjjax.compiler.bodies import (
+    align_free,
+    check_joints,
+    compile_inertia,
+    compile_topology,
+    set_total_mass,
+)
 from mjjax.compiler.contacts import sort_contacts
 from mjjax.compiler.context import Context
 from mjjax.compiler.extras import compile_custom, compile_keyframes
@@ -15,6 +21,7 @@ from mjjax.compiler.geoms import compile_geoms
 from mjjax.compiler.joints import compile_joints
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
+from mjjax.compiler.simplify import simplify
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
 
@@ -22,6 +29,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_topology,
     compile_geoms,
     compile_inertia,
+    check_joints,
     compile_sites,
     compile_cameras,
     compile_lights,
@@ -57,8 +65,10 @@ def compile_spec(spec: Spec) -> Compiled:
         MjcfError: the description is not valid.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
-    ctx = _start(spec)
     with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
+        if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
+            spec = simplify(spec, _measure(spec))
+        ctx = _start(spec)
         for phase in PHASES:
             phase(ctx)
     for name, kind in _COUNTS.items():
@@ -95,6 +105,14 @@ def _start(spec: Spec) -> Context:
         for user in (material, *material.children):
             names.find_all("texture", [user], "texture")
     return Context(spec, tree, frames, names)
+
+
+def _measure(spec: Spec) -> Context:
+    """The model compiled as far as the inertia of its bodies."""
+    ctx = _start(spec)
+    for phase in PHASES[: PHASES.index(compile_inertia) + 1]:
+        phase(ctx)
+    return ctx
 
 
 def _sections(spec: Spec) -> list[tuple[str, Origin]]:

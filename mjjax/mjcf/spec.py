@@ -89,6 +89,11 @@ class DefaultClass:
     parent: str
     values: dict[str, dict[str, Any]]
 
+    def copy(self) -> "DefaultClass":
+        """An independent copy."""
+        values = {kind: dict(values) for kind, values in self.values.items()}
+        return DefaultClass(self.name, self.parent, values)
+
 
 @dataclass(eq=False)
 class Spec:
@@ -134,3 +139,24 @@ class Spec:
     def origin(self, section: str) -> Origin:
         """Where a section stands; also for one that the file does not have."""
         return self.origins.get(section, Origin(section))
+
+    def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
+        """An independent copy; `copies` gets the copy of each element."""
+        copies = {} if copies is None else copies
+        return Spec(
+            modelname=self.modelname,
+            compiler=dict(self.compiler),
+            lengthrange=dict(self.lengthrange),
+            option=dict(self.option),
+            flag=dict(self.flag),
+            size=dict(self.size),
+            statistic=dict(self.statistic),
+            visual={name: dict(values) for name, values in self.visual.items()},
+            defaults={name: default.copy() for name, default in self.defaults.items()},
+            worldbody=self.worldbody.copy(copies),
+            elements={k: [e.copy(copies) for e in found] for k, found in self.elements.items()},
+            origins=dict(self.origins),
+            warnings=list(self.warnings),
+            base=self.base,
+            assets=dict(self.assets),
+        )

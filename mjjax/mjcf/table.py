@@ -19,8 +19,8 @@ COMPILER = """
     autolimits bool = true; boundmass real = 0; boundinertia real = 0; settotalmass real = -1;
     balanceinertia bool = false; strippath bool = false; coordinate coordinate = local;
     angle angle = degree; fitaabb bool = false; eulerseq text = xyz; meshdir text;
-    texturedir text; assetdir text; discardvisual bool = false !; usethread bool = true;
-    fusestatic bool = false !; inertiafromgeom tristate = auto; inertiagrouprange int[2] = 0 5;
+    texturedir text; assetdir text; discardvisual bool = false; usethread bool = true;
+    fusestatic bool = false; inertiafromgeom tristate = auto; inertiagrouprange int[2] = 0 5;
     saveinertial bool = false; alignfree bool = false
 """
 LENGTHRANGE = """
