@@ -106,10 +106,7 @@ UNSUPPORTED = {
     "mesh": '<asset><mesh name="m" vertex="0 0 0"/></asset>',
     "tendon": '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>',
     "equality": '<equality><joint joint1="j"/></equality>',
-    "replicate": w('<replicate count="2"><geom size="1"/></replicate>'),
-    "composite": w('<body><composite type="cable"/></body>'),
     "plugin": '<extension><plugin plugin="p"/></extension>',
-    "fusestatic": '<compiler fusestatic="true"/>',
     "delay": J + '<actuator><motor joint="j" nsample="3" delay=".1"/></actuator>',
     "delay in class": '<default><motor nsample="3"/></default>'
     + J
