@@ -13,7 +13,10 @@ _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _LISTS = {
     "asset": ("texture", "material"),
     "contact": ("pair", "exclude"),
+    "equality": ("equality",),
+    "tendon": ("tendon",),
     "actuator": ("actuator",),
+    "sensor": ("sensor",),
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
