@@ -4,6 +4,7 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
+from mjjax.compiler.history import compile_history
 from mjjax.core.constants import NBIAS, NDYN, NGAIN
 from mjjax.core.enums import BiasType, DynType, GainType, JointType, TrnType
 from mjjax.mjcf.keywords import KEYWORDS
@@ -36,9 +37,7 @@ def compile_actuators(ctx: Context) -> None:
     f["actuator_actearly"] = bools(elements, "actearly")
     f["actuator_user"] = user(elements, ctx.nuser("actuator", elements))
     n = len(elements)
-    f["actuator_delay"] = np.zeros(n)
-    f["actuator_history"] = np.zeros((n, 2), np.int32)
-    f["actuator_historyadr"] = np.full(n, -1, np.int32)
+    compile_history(ctx, "actuator", elements, np.ones(n, int))
     f["actuator_plugin"] = np.full(n, -1, np.int32)
     for element in elements:
         _check_lengthrange(ctx, element)

@@ -15,13 +15,16 @@ from mjjax.compiler.bodies import (
 )
 from mjjax.compiler.contacts import sort_contacts
 from mjjax.compiler.context import Context
+from mjjax.compiler.equalities import compile_equalities
 from mjjax.compiler.extras import compile_custom, compile_keyframes
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.geoms import compile_geoms
 from mjjax.compiler.joints import compile_joints
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
+from mjjax.compiler.sensors import compile_sensors
 from mjjax.compiler.simplify import simplify
+from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
 
@@ -36,18 +39,21 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     align_free,
     compile_joints,
     sort_contacts,
+    compile_tendons,
+    compile_equalities,
     compile_actuators,
+    compile_sensors,
     set_total_mass,
     compile_keyframes,
     compile_custom,
 )
 # Kinds outside the world whose ids are their order in the file.
-_LISTED = ("actuator", "key", "numeric", "text", "tuple", "texture", "material")
+_LISTED = (
+    "equality tendon actuator sensor key numeric text tuple texture material".split()
+)
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
-_NONE_YET = (
-    "nmesh nhfield neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
-).split()
+_NONE_YET = ("nmesh", "nhfield")
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
 _PRIVATE = ("geom_mass", "geom_inertia")
 

@@ -17,7 +17,10 @@ _HOLDERS = ("body", "frame", "replicate")
 _LISTS = {
     "asset": ("texture", "material"),
     "contact": ("pair", "exclude"),
+    "equality": ("equality",),
+    "tendon": ("tendon",),
     "actuator": ("actuator",),
+    "sensor": ("sensor",),
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }

@@ -11,6 +11,7 @@ from mjjax.mjcf.spec import DefaultClass, Element, Origin
 
 ROOT_CLASS = "main"
 TURNS = ("axisangle", "xyaxes", "zaxis", "euler")
+_WHOLE = ("springlength",)  # one value stands for two, whatever the class says
 _NOT_VALUES = frozenset(("class", "childclass", *TURNS))
 # Values that an element holds although its row of the table has no such attribute.
 _HIDDEN: dict[str, dict[str, Any]] = {
@@ -19,8 +20,13 @@ _HIDDEN: dict[str, dict[str, Any]] = {
 }
 # Kinds that a default class holds values for, and the table row with their attributes.
 _ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
-    "actuator": "actuator.general"
+    "actuator": "actuator.general",
+    "equality": "default.equality",
+    "tendon": "default.tendon",
 }
+# Sections whose elements are of one kind; the tag is their value "type".
+_TYPED = {"sensor": "sensor", "equality": "equality", "spatial": "wrap", "fixed": "wrap"}
+_TENDONS = ("spatial", "fixed")
 
 
 @functools.cache
@@ -30,6 +36,9 @@ def builtin(key: str) -> dict[str, Any]:
     values = {n: a.default for n, a in attributes.items() if n not in _NOT_VALUES}
     if "quat" in values:
         values["alt"] = None
+    section, _, tag = key.rpartition(".")
+    if section in _TYPED or tag in _TENDONS:
+        values["type"] = tag
     return values | _HIDDEN.get(key, {})
 
 
@@ -38,7 +47,7 @@ def kind_of(node: Node) -> str:
     section, _, tag = node.key.rpartition(".")
     if tag in SHORTCUTS and (section == "actuator" or section == "default"):
         return "actuator"
-    return tag
+    return "tendon" if tag in _TENDONS else _TYPED.get(section, tag)
 
 
 def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -56,7 +65,7 @@ def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
         if name in _NOT_VALUES or name not in base:  # not in the base: of a shortcut only
             continue
         below = base.get(name)
-        if not attributes[name].exact and below is not None:
+        if not attributes[name].exact and below is not None and name not in _WHOLE:
             value = value + below[len(value) :]
         values[name] = value
     _orientation(values, node)
@@ -135,10 +144,12 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
         UnsupportedFeature: an attribute that is not simulated has another value than its default.
     """
     kind = kind_of(node)
-    base = classes[classname].values.get(kind)
+    base = classes[classname].values.get(kind, {})
+    if kind != "actuator":  # whose shortcuts have attributes that are not values
+        base = builtin(node.key) | base
     element = Element(
         kind,
-        overlay(builtin(node.key) if base is None else base, node),
+        overlay(base, node),
         Origin(node.tag, node.file, node.line),
         classname,
         key=node.key,

@@ -95,18 +95,18 @@ PAIR = f"""
 """
 EQUALITY = f"name text; class text; active bool = true; solref {SOLREF}; solimp {SOLIMP}"
 TENDON = f"""
-    name text; class text; group int = 0; limited tristate = auto; actuatorfrclimited tristate;
-    range real[2]; actuatorfrcrange real[2]; solreflimit {SOLREF}; solimplimit {SOLIMP};
+    name text; class text; group int = 0; limited tristate = auto;
+    actuatorfrclimited tristate = false; range real[2] = 0 0; actuatorfrcrange real[2] = 0 0; solreflimit {SOLREF}; solimplimit {SOLIMP};
     solreffriction {SOLREF}; solimpfriction {SOLIMP}; frictionloss real = 0;
-    springlength real[..2] = -1 -1; margin real = 0; stiffness real = 0; damping real = 0;
+    springlength real[..2]; margin real = 0; stiffness real = 0; damping real = 0;
     armature real = 0; user real[]
 """
 SPATIAL = TENDON + "; width real = 0.003; material text; rgba real[4] = 0.5 0.5 0.5 1"
 
 # Attributes of every actuator; a tag of the actuator section adds its own below.
 ACTUATOR = """
-    name text; class text; group int = 0; nsample int = 0 !; interp interp = zoh !;
-    delay real = 0 !; ctrlrange real[2] = 0 0; forcerange real[2] = 0 0;
+    name text; class text; group int = 0; nsample int = 0; interp interp = zoh;
+    delay real = 0; ctrlrange real[2] = 0 0; forcerange real[2] = 0 0;
     forcelimited tristate = auto; user real[]
 """
 DRIVE = """
@@ -145,34 +145,44 @@ NO_ACTUATOR = {
     "plugin": "plugins",
 }
 
-# ---- elements whose physics is still to come ----------------------------------------------------
+# ---- sensors -----------------------------------------------------------------------------------
 
 SENSE = """
-    name text; nsample int; interp interp; delay real; interval real[..2]; cutoff real;
-    noise real; user real[]
+    name text; nsample int = 0; interp interp = zoh; delay real = 0; interval real[..2] = 0 0;
+    cutoff real = 0; noise real = 0; user real[]
 """
-OBJECT = "objtype text; objname text"
-FRAMED = OBJECT + "; reftype text; refname text"
+FRAMED = "objtype text *; objname text *; reftype text; refname text"
 BETWEEN = "geom1 text; geom2 text; body1 text; body2 text"
 SENSED = {
-    "site text": "touch accelerometer velocimeter gyro force torque magnetometer",
-    "site text; camera text": "camprojection",
-    "site text; camera text; data text": "rangefinder",
-    "joint text": "jointpos jointvel jointactuatorfrc ballquat ballangvel jointlimitpos "
+    "site text *": "touch accelerometer velocimeter gyro force torque magnetometer",
+    "site text *; camera text *": "camprojection",
+    "site text; camera text; data raydata = dist <": "rangefinder",
+    "joint text *": "jointpos jointvel jointactuatorfrc ballquat ballangvel jointlimitpos "
     "jointlimitvel jointlimitfrc",
-    "tendon text": "tendonpos tendonvel tendonactuatorfrc tendonlimitpos tendonlimitvel "
+    "tendon text *": "tendonpos tendonvel tendonactuatorfrc tendonlimitpos tendonlimitvel "
     "tendonlimitfrc",
-    "actuator text": "actuatorpos actuatorvel actuatorfrc",
+    "actuator text *": "actuatorpos actuatorvel actuatorfrc",
     FRAMED: "framepos framequat framexaxis frameyaxis framezaxis framelinvel frameangvel",
-    OBJECT: "framelinacc frameangacc",
-    "body text": "subtreecom subtreelinvel subtreeangmom",
-    "site text; " + OBJECT: "insidesite",
+    "objtype text *; objname text *": "framelinacc frameangacc",
+    "body text *": "subtreecom subtreelinvel subtreeangmom",
+    "site text *; objtype text *; objname text *": "insidesite",
     BETWEEN: "distance normal fromto",
-    BETWEEN + "; site text; subtree1 text; subtree2 text; data text; num int; reduce reduce": (
-        "contact"
-    ),
+    BETWEEN + "; site text; subtree1 text; subtree2 text; data condata = found <; num int = 1;"
+    "reduce reduce = none": "contact",
     "": "e_potential e_kinetic clock",
 }
+TACTILE = without(SENSE, "cutoff noise") + "; geom text *; mesh text *"
+USER_SENSOR = """
+    name text; objtype text; objname text; cutoff real = 0; noise real = 0; user real[];
+    datatype datatype = real; dim int *; needstage stage = acc
+"""
+PLUGIN_SENSOR = """
+    name text; objtype text; objname text; reftype text; refname text; cutoff real; user real[];
+    plugin text; instance text
+"""
+
+# ---- elements whose physics is still to come ----------------------------------------------------
+
 FLEX_CONTACT = f"""
     contype int; conaffinity int; condim int; priority int; friction real[..3]; solmix real;
     solref {SOLREF}; solimp {SOLIMP}; margin real; gap real; internal bool; selfcollide text;
@@ -269,8 +279,3 @@ FLEX = """
     name text; group int; dim int; radius real; material text; rgba real[4]; flatskin bool;
     body text; vertex real[]; element int[]; texcoord real[]; elemtexcoord int[]; node text
 """
-USER_SENSOR = (
-    OBJECT + "; name text; cutoff real; noise real; user real[]; datatype datatype; dim int;"
-    "needstage stage"
-)
-PLUGIN_SENSOR = FRAMED + "; name text; cutoff real; user real[]; plugin text; instance text"

@@ -114,7 +114,7 @@ def implicit(model: Model, data: Data) -> Data:
     s, opt = model.structure, model.opt
     d = jnp.zeros_like(data.qM)
     if s.nu and not opt.disabled(DisableBit.ACTUATION):
-        arm = moment(model, data.qpos)
+        arm = moment(model, data)
         d = d + matmul(arm.T * velocity_gain(model, data)[None], arm)
     if not opt.disabled(DisableBit.DAMPER):
         d = d - jnp.eye(s.nv, dtype=d.dtype) * model.dof_damping[:, None]
