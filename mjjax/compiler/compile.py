@@ -12,13 +12,19 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.extras import compile_custom, compile_keyframes
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.geoms import compile_geoms
+from mjjax.compiler.hfields import compile_hfields
 from mjjax.compiler.joints import compile_joints
+from mjjax.compiler.meshes import compile_meshes
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
+from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
 
 PHASES: tuple[Callable[[Context], None], ...] = (
+    compile_meshes,
+    compile_hfields,
+    compile_textures,
     compile_topology,
     compile_geoms,
     compile_inertia,
@@ -34,14 +40,16 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_custom,
 )
 # Kinds outside the world whose ids are their order in the file.
-_LISTED = ("actuator", "key", "numeric", "text", "tuple", "texture", "material")
+_LISTED = (
+    "actuator", "key", "numeric", "text", "tuple", "mesh", "hfield", "texture", "material"
+)  # fmt: skip
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
 _NONE_YET = (
-    "nmesh nhfield neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
+    "neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
 ).split()
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
-_PRIVATE = ("geom_mass", "geom_inertia")
+_PRIVATE = ("geom_mass", "geom_inertia", "mesh_volume", "mesh_inertia", "mesh_aabb")
 
 
 def compile_spec(spec: Spec) -> Compiled:

@@ -6,7 +6,7 @@ from mjjax.core.errors import MjcfError
 from mjjax.mjcf.check import nearest
 from mjjax.mjcf.spec import Element, Origin
 
-UNSUPPORTED_KINDS = ("sensor", "equality", "tendon", "mesh", "hfield")
+UNSUPPORTED_KINDS = ("sensor", "equality", "tendon")
 
 
 class Names:
