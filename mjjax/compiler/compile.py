@@ -40,9 +40,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_custom,
 )
 # Kinds outside the world whose ids are their order in the file.
-_LISTED = (
-    "actuator", "key", "numeric", "text", "tuple", "mesh", "hfield", "texture", "material"
-)  # fmt: skip
+_LISTED = "actuator key numeric text tuple mesh hfield texture material".split()
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
 _NONE_YET = (

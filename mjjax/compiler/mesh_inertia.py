@@ -47,7 +47,7 @@ def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
     """The triangles `face` (m, 3) of vertices (n, 3)."""
     corner = vert[face]
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
-    normal = np.cross(b - a, c - a)
+    normal = np.cross(b - a, c - b)
     length = np.sqrt(np.sum(normal * normal, axis=1))
     proper = length >= MINVAL
     unit = normal / np.where(proper, length, 1)[:, None]
@@ -79,30 +79,33 @@ def measure(vert: np.ndarray, face: np.ndarray, kind: int) -> Solid:
     area = _total(faces.area)
     if area < MINVAL:
         raise ValueError("the surface of the mesh is too small")
-    center = _total(faces.area[:, None] * faces.center) / area
-    if kind != SHELL:
-        center = _center(faces, center, kind)
+    center = _center(faces, _total(faces.area[:, None] * faces.center) / area, kind)
     faces = faces_of(vert - center, face)
-    weight = faces.area if kind == SHELL else _pyramids(faces, np.zeros(3), kind)
+    weight = _weights(faces, np.zeros(3), kind)
     inertia, quat = principal_axes(_inertia(faces.corner, weight, kind)[None])
     _check_moments(inertia[0])
     return Solid(float(_total(weight)), center, inertia[0], quat[0])
 
 
-def _pyramids(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
-    """Volumes (m,) of the pyramids over the faces."""
+def _weights(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
+    """Volumes (m,) of the pyramids over the faces; areas of a shell."""
+    if kind == SHELL:
+        return faces.area
     volume = np.sum((faces.center - apex) * faces.normal, axis=1) * faces.area / 3
     return np.abs(volume) if kind == LEGACY else volume
 
 
 def _center(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
-    """Centre of mass of the pyramids; each has its own a quarter of the way from base to apex."""
-    volume = _pyramids(faces, apex, kind)
-    total = _total(volume)
+    """Centre of mass of the pyramids, each a quarter of the way from its base to the apex.
+
+    The apex is the centre of the faces, so that this holds for shells, too.
+    """
+    weight = _weights(faces, apex, kind)
+    total = _total(weight)
     if total < MINVAL:
         wrong = "negative: its faces look inward" if total < 0 else "too small"
         raise ValueError(f"the volume of the mesh is {wrong}; set inertia to 'shell'")
-    return _total(volume[:, None] * (faces.center * 3 / 4 + apex / 4)) / total
+    return _total(weight[:, None] * (faces.center * 3 / 4 + apex / 4)) / total
 
 
 def _inertia(corner: np.ndarray, weight: np.ndarray, kind: int) -> np.ndarray:
@@ -118,7 +121,7 @@ def _inertia(corner: np.ndarray, weight: np.ndarray, kind: int) -> np.ndarray:
         squares = 2 * (a[:, i] * a[:, j] + b[:, i] * b[:, j] + c[:, i] * c[:, j])
         for p, q in ((a, b), (a, c), (b, c)):
             squares = squares + p[:, i] * q[:, j] + p[:, j] * q[:, i]
-        moment.append(_total(weight * squares / parts))
+        moment.append(_total(weight / parts * squares))
     xx, yy, zz, xy, xz, yz = moment
     return np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
