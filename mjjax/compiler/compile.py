@@ -19,16 +19,22 @@ from mjjax.compiler.equalities import compile_equalities
 from mjjax.compiler.extras import compile_custom, compile_keyframes
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.geoms import compile_geoms
+from mjjax.compiler.hfields import compile_hfields
 from mjjax.compiler.joints import compile_joints
+from mjjax.compiler.meshes import compile_meshes
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
 from mjjax.compiler.sensors import compile_sensors
 from mjjax.compiler.simplify import simplify
 from mjjax.compiler.tendons import compile_tendons
+from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
 
 PHASES: tuple[Callable[[Context], None], ...] = (
+    compile_meshes,
+    compile_hfields,
+    compile_textures,
     compile_topology,
     compile_geoms,
     compile_inertia,
@@ -49,13 +55,12 @@ PHASES: tuple[Callable[[Context], None], ...] = (
 )
 # Kinds outside the world whose ids are their order in the file.
 _LISTED = (
-    "equality tendon actuator sensor key numeric text tuple texture material".split()
+    "equality tendon actuator sensor key numeric text tuple mesh hfield texture material".split()
 )
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
-_NONE_YET = ("nmesh", "nhfield")
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
-_PRIVATE = ("geom_mass", "geom_inertia")
+_PRIVATE = ("geom_mass", "geom_inertia", "mesh_volume", "mesh_inertia", "mesh_aabb")
 
 
 def compile_spec(spec: Spec) -> Compiled:
@@ -79,7 +84,7 @@ def compile_spec(spec: Spec) -> Compiled:
             phase(ctx)
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
-    ctx.sizes |= dict.fromkeys(_NONE_YET, 0) | {"nuserdata": spec.size["nuserdata"]}
+    ctx.sizes["nuserdata"] = spec.size["nuserdata"]
     key_names = ctx.names.lists["key"]
     ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
     return Compiled(

@@ -7,7 +7,6 @@ from mjjax.mjcf.check import nearest
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element, Origin
 
-UNSUPPORTED_KINDS = ("mesh", "hfield")
 # Kinds whose names differ from MuJoCo's name of the object type.
 _KIND = {"xbody": "body"}
 
@@ -16,8 +15,8 @@ class Names:
     """Ids by kind and name."""
 
     def __init__(self) -> None:
-        self.ids: dict[str, dict[str, int]] = {k: {} for k in UNSUPPORTED_KINDS}
-        self.lists: dict[str, tuple[str, ...]] = dict.fromkeys(UNSUPPORTED_KINDS, ())
+        self.ids: dict[str, dict[str, int]] = {}
+        self.lists: dict[str, tuple[str, ...]] = {}
         self.origins: dict[tuple[str, int], Origin] = {}
 
     def add(self, kind: str, elements: Sequence[Element]) -> None:

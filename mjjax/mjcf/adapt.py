@@ -1,6 +1,5 @@
 """Elements that were written under other compiler settings, rewritten for those of their model."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,7 +20,6 @@ _GLOBAL = (
     "fusestatic",
     "discardvisual",
 )
-_FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _TURNED = ("axisangle", "euler")  # orientations that depend on the settings
 
 
@@ -50,8 +48,6 @@ def adapt(spec: Spec, source: Spec, elements: Iterable[Element]) -> None:
             _limits(element, bool(theirs["autolimits"]))
         if element.values.get("align") == 2:
             element.values["align"] = int(theirs["alignfree"])
-        if element.kind in _FOLDERS:
-            _files(spec, source, element)
 
 
 def _angles(values: dict[str, Any], scale: float) -> None:
@@ -74,25 +70,3 @@ def _limits(element: Element, autolimits: bool) -> None:
                 "set it, or set autolimits in <compiler>",
             )
         element.values[name] = int(range_[0] < range_[1])
-
-
-def folder(spec: Spec, kind: str) -> str:
-    """Directory of the files of a kind of asset, relative to the model's."""
-    return spec.compiler[_FOLDERS[kind]] or spec.compiler["assetdir"] or ""
-
-
-def _files(spec: Spec, source: Spec, element: Element) -> None:
-    """Names files by their full path where the two models look in different places."""
-    theirs, ours = (os.path.join(s.base, folder(s, element.kind)) for s in (source, spec))
-    strip = bool(source.compiler["strippath"])
-    if theirs == ours and strip == bool(spec.compiler["strippath"]):
-        return
-    for name, file in element.values.items():
-        if not name.startswith("file") or not isinstance(file, str) or not file:
-            continue
-        file = file.replace("\\", "/").rpartition("/")[2] if strip else file
-        path = os.path.abspath(os.path.join(theirs, file))
-        for key in (file, os.path.join(folder(source, element.kind), file)):
-            if key in source.assets:
-                spec.assets[path] = source.assets[key]
-        element.values[name] = path

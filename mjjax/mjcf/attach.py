@@ -177,6 +177,7 @@ def attach(
         twin = DefaultClass(rename(name), rename(default.parent) or "main", values)
         spec.defaults.setdefault(twin.name, twin)
     adapt(spec, source, copies.values())
+    spec.assets = source.assets | spec.assets
     return twins, [s.moved(_copied_key(spec, s.key, rename), copies) for s in snapshots]
 
 

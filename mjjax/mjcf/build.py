@@ -5,17 +5,16 @@ import os
 from typing import Any
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf import defaults, keyframes
+from mjjax.mjcf import assets, defaults, keyframes
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
-_TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.
 _LISTS = {
-    "asset": ("texture", "material"),
+    "asset": ("mesh", "hfield", "texture", "material"),
     "contact": ("pair", "exclude"),
     "equality": ("equality",),
     "tendon": ("tendon",),
@@ -63,6 +62,7 @@ def build(root: Node, files: Files) -> Spec:
                     continue
                 element = _single(node, classes)
                 spec.elements[element.kind].append(element)
+    assets.find_files(spec, files)
     draft = Draft(spec, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
@@ -188,15 +188,6 @@ def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> E
     return element
 
 
-def _texture(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
-    """A texture without a name is called like its file."""
-    element = defaults.make(node, classname, classes)
-    if not element.name and element.values["file"]:
-        name = element.values["file"].replace("\\", "/").rpartition("/")[2]
-        element.values["name"] = name.rpartition(".")[0] or name
-    return element
-
-
 def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     if "directional" in node.values and "type" in node.values:
         raise node.error("'directional' and 'type' cannot both be given")
@@ -207,7 +198,9 @@ _MAKERS = {
     "freejoint": _freejoint,
     "inertial": _inertial,
     "light": _light,
-    "texture": _texture,
+    "mesh": assets.named,
+    "hfield": assets.named,
+    "texture": assets.named,
 }
 
 
@@ -234,20 +227,10 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
                     raise node.error(f"{name} must be positive")
     for section in sections.get("asset", []):
         for node in section.children:
-            _check_asset(node)
+            assets.check(node)
     for section in sections.get("worldbody", []):
         if section.attrib:
             raise section.error("the world cannot have attributes")
-
-
-def _check_asset(node: Node) -> None:
-    content = node.values.get("content_type", "")
-    if node.tag == "texture" and "file" in node.values and content not in _TEXTURE_TYPES:
-        raise node.error(f"unknown content type {content!r}", f"one of {_TEXTURE_TYPES[1:]}")
-    if node.tag == "material" and "texture" in node.values and node.children:
-        raise node.error("a material has either a texture or layers", "use layers only")
-    if node.tag == "material" and not node.values.get("name"):
-        raise node.error("a material needs a name", "add the attribute 'name'")
 
 
 def _check_size(node: Node) -> None:

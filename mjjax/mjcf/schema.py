@@ -215,8 +215,8 @@ ELEMENTS: dict[str, ElementSchema] = {
     "tuple": _element("name text *", "element"),
     "element": _element("objtype text *; objname text *; prm real = 0"),
     "asset": _element("", "mesh hfield skin texture material model"),
-    "mesh": _element(table.MESH, "plugin", unsupported="meshes"),
-    "hfield": _element(table.HFIELD, unsupported="height fields"),
+    "mesh": _element(table.MESH, "plugin"),
+    "hfield": _element(table.HFIELD),
     "skin": _element(table.SKIN, "bone", unsupported="skins"),
     "bone": _element(
         "body text; bindpos real[3]; bindquat real[4]; vertid int[]; vertweight real[]"

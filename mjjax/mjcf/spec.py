@@ -107,7 +107,8 @@ class Spec:
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
         elements: everything outside the world by kind, in document order: ``pair exclude
-            equality tendon actuator sensor key numeric text tuple texture material``.
+            equality tendon actuator sensor key numeric text tuple mesh hfield texture material``.
+            Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.
         base: directory that file names are relative to.

@@ -246,12 +246,13 @@ TEXTURE = """
 """
 MESH = """
     name text; class text; content_type text; file text; vertex real[]; normal real[];
-    texcoord real[]; face int[]; refpos real[3]; refquat real[4]; scale real[3];
-    smoothnormal bool; maxhullvert int; inertia meshinertia; builtin meshbuiltin; params real[];
-    material text
+    texcoord real[]; face int[]; refpos real[3] = 0 0 0; refquat real[4] = 1 0 0 0;
+    scale real[3] = 1 1 1; smoothnormal bool = false; maxhullvert int = -1;
+    inertia meshinertia = legacy; builtin meshbuiltin = none; params real[]; material text
 """
 HFIELD = """
-    name text; content_type text; file text; nrow int; ncol int; size real[4] *; elevation real[]
+    name text; content_type text; file text; nrow int = 0; ncol int = 0; size real[4] *;
+    elevation real[]
 """
 
 # ---- bodies and their relatives ----------------------------------------------------------------

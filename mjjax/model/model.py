@@ -135,6 +135,16 @@ class Model(PyTree, Named):
     mat_metallic: jax.Array = array("nmat", doc="metallic coefficient")
     mat_roughness: jax.Array = array("nmat", doc="roughness coefficient")
     mat_rgba: jax.Array = array("nmat", 4, doc="colour")
+    mesh_vert: jax.Array = array("nmeshvert", 3, unit="m", doc="vertices in the mesh frame")
+    mesh_scale: jax.Array = array("nmesh", 3, doc="scale that was applied to the vertices")
+    mesh_pos: jax.Array = array(
+        "nmesh", 3, unit="m", doc="where the mesh frame was in the asset, after scaling"
+    )
+    mesh_quat: jax.Array = array("nmesh", 4, doc="how the mesh frame was turned in the asset")
+    hfield_size: jax.Array = array(
+        "nhfield", 4, unit="m", doc="half sizes in x and y, height of the highest point, base"
+    )
+    hfield_data: jax.Array = array("nhfielddata", doc="elevations from 0 to 1, rows along x")
     pair_solref: jax.Array = array("npair", 2, doc="contact reference")
     pair_solreffriction: jax.Array = array(
         "npair", 2, doc="contact reference of the friction dimensions"

@@ -1,0 +1,160 @@
+"""Mesh assets: read or made, moved to their centre of mass and principal axes."""
+
+from pathlib import PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, poses
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import reals
+from mjjax.core.enums import GeomType
+from mjjax.mjcf import assets
+from mjjax.mjcf.meshfile import Triangles, read_mesh, real
+from mjjax.mjcf.read import Files
+from mjjax.mjcf.spec import Element
+
+MESH_TYPES = (GeomType.MESH, GeomType.SDF)
+_MIN_VERTICES = 4
+
+
+class Mesh(NamedTuple):
+    """A compiled mesh.
+
+    Attributes:
+        vert, face: vertices (n, 3) in the mesh frame, triangles (m, 3).
+        graph: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
+        solid: mass properties; centre and axes are the mesh frame in coordinates of the file.
+    """
+
+    vert: np.ndarray
+    face: np.ndarray
+    graph: np.ndarray
+    solid: mesh_inertia.Solid
+
+
+def compile_meshes(ctx: Context) -> None:
+    """Adds the fields `mesh_*`; `mesh_volume`, `mesh_inertia`, `mesh_aabb` are for the geoms only.
+
+    Raises:
+        MjcfError: a file is missing or no mesh, or the mesh has no volume.
+    """
+    elements, f = ctx.spec.elements["mesh"], ctx.fields
+    files = Files(ctx.spec.base, ctx.spec.assets)
+    colliding = _colliding(ctx)
+    meshes = []
+    for element in elements:
+        if not element.name:
+            raise element.origin.error("a mesh needs a name or a file")
+        content = assets.contents(element, files) if element.values["file"] else b""
+        try:
+            meshes.append(_compile(element, content, element.name in colliding))
+        except ValueError as error:
+            raise element.origin.error(str(error)) from None
+    for name, width in (("vert", 3), ("face", 3), ("graph", 0)):
+        _pack(ctx, name, width, [getattr(mesh, name) for mesh in meshes])
+    ctx.sizes["nmesh"] = len(elements)
+    f["mesh_scale"] = reals(elements, "scale", 3)
+    f["mesh_pos"] = np.array([m.solid.center for m in meshes]).reshape(-1, 3)
+    f["mesh_quat"] = np.array([m.solid.quat for m in meshes]).reshape(-1, 4)
+    f["mesh_volume"] = np.array([m.solid.volume for m in meshes])
+    f["mesh_inertia"] = np.array([m.solid.inertia for m in meshes]).reshape(-1, 3)
+    f["mesh_aabb"] = np.array([_box(m.vert) for m in meshes]).reshape(-1, 6)
+
+
+def _colliding(ctx: Context) -> set[str]:
+    """Names of the meshes that need their hull, because geoms with their shape may collide."""
+    explicit = {e.values[f"geom{i}"] for e in ctx.spec.elements["pair"] for i in (1, 2)}
+    return {
+        geom.values["mesh"]
+        for geom in ctx.members("geom").elements
+        if geom.values["type"] in MESH_TYPES
+        and (geom.values["contype"] or geom.values["conaffinity"] or geom.name in explicit)
+    }
+
+
+def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
+    """One mesh; ValueError if it is none."""
+    values = element.values
+    vert, face = _source(element, content)
+    _check(vert, face)
+    if not any(values["refquat"]):
+        raise ValueError("refquat is zero")
+    turn = poses.normalize(np.array(values["refquat"]))
+    vert = poses.q.rotate(poses.q.conj(turn), vert - values["refpos"]) * values["scale"]
+    kind = mesh_inertia.SHELL if _is_flat(element) else values["inertia"]
+    hull = None
+    if colliding or kind == mesh_inertia.CONVEX or not len(face):
+        hull = hulls.convex_hull(vert, values["maxhullvert"])
+    if hull is not None and not len(face):
+        face = hull.face
+    inside = hull.face if hull is not None and kind == mesh_inertia.CONVEX else face
+    solid = mesh_inertia.measure(vert, face, inside, kind)
+    vert = poses.q.rotate(poses.q.conj(solid.quat), vert - solid.center)
+    graph = hulls.graph(hull) if hull is not None else np.zeros(0, np.int32)
+    return Mesh(vert, face, graph, solid)
+
+
+def _is_flat(element: Element) -> bool:
+    kind = element.values["builtin"]
+    return bool(kind) and builtin_meshes.BUILTIN[kind].flat
+
+
+def _source(element: Element, content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and faces as they are written; faces of files follow a mirroring scale."""
+    values = element.values
+    if values["file"]:
+        found = _from_file(values["file"], content)
+        mirrored = np.prod(values["scale"]) < 0
+        return found.vert, found.face[:, [0, 2, 1]] if mirrored else found.face
+    if values["builtin"]:
+        vert, face = builtin_meshes.make(values["builtin"], values["params"])
+        return real(vert, 3), face
+    vert, face = values["vertex"] or (), values["face"] or ()
+    for what, numbers in (("vertex", vert), ("face", face), ("normal", values["normal"] or ())):
+        if len(numbers) % 3:
+            raise ValueError(f"the number of values in {what!r} is not a multiple of 3")
+    texcoord = len(values["texcoord"] or ())
+    if texcoord and texcoord * 3 != len(vert) * 2:
+        raise ValueError(f"texcoord has {texcoord} values, not 2 for each vertex")
+    return real(np.array(vert), 3), np.array(face, np.int32).reshape(-1, 3)
+
+
+def _from_file(name: str, content: bytes) -> Triangles:
+    try:
+        return read_mesh(content, PurePath(name).suffix)
+    except ValueError as error:
+        raise ValueError(f"{name!r}: {error}") from None
+
+
+def _check(vert: np.ndarray, face: np.ndarray) -> None:
+    if len(vert) < _MIN_VERTICES:
+        raise ValueError(f"a mesh needs at least {_MIN_VERTICES} vertices")
+    finite = np.isfinite(vert).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"vertex {np.argmin(finite)} is not finite")
+    wrong = (face < 0) | (face >= len(vert))
+    if wrong.any():
+        row = int(np.argmax(wrong.any(axis=1)))
+        missing = face[row][wrong[row]][0]
+        raise ValueError(f"face {row} has the vertex {missing}, which does not exist")
+
+
+def _box(vert: np.ndarray) -> np.ndarray:
+    """Bounding box (6,): centre and half sizes."""
+    low, high = vert.min(axis=0), vert.max(axis=0)
+    return np.concatenate([(high + low) / 2, (high - low) / 2])
+
+
+def _pack(ctx: Context, name: str, width: int, parts: list[np.ndarray]) -> None:
+    """Arrays of all meshes in one, with addresses; -1 where a mesh has no graph."""
+    rows = np.array([len(part) for part in parts], np.int32)
+    start = (np.cumsum(rows) - rows).astype(np.int32)
+    ctx.sizes[f"nmesh{name}"] = int(rows.sum())
+    if name == "graph":
+        start[rows == 0] = -1
+    else:
+        ctx.fields[f"mesh_{name}num"] = rows
+    empty = np.zeros((0, width) if width else 0, parts[0].dtype if parts else np.int32)
+    ctx.fields[f"mesh_{name}adr"] = start
+    ctx.fields[f"mesh_{name}"] = np.concatenate([empty, *parts])
