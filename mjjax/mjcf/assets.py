@@ -24,17 +24,22 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
     return element
 
 
-def find_files(spec: Spec, files: Files) -> None:
+def find_files(spec: Spec) -> None:
     """Gives every asset with files the paths of them, from the folders in <compiler>."""
-    compiler = spec.compiler
-    for kind, setting in _FOLDERS.items():
-        folder = os.path.join(files.base, compiler[setting] or compiler["assetdir"] or "")
+    for kind in _FOLDERS:
         for element in spec.elements[kind]:
             for attribute, path in FILES.items():
                 name = element.values.get(attribute)
                 if name:
-                    plain = os.path.basename(name) if compiler["strippath"] else name
-                    element.values[path] = os.path.join(folder, plain)
+                    element.values[path] = file_path(spec, kind, name)
+
+
+def file_path(spec: Spec, kind: str, name: str) -> str:
+    """Where a file that an asset of this kind names should be."""
+    compiler = spec.compiler
+    folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
+    plain = os.path.basename(name) if compiler["strippath"] else name
+    return os.path.join(spec.base, folder, plain)
 
 
 def contents(element: Element, files: Files, attribute: str = "file") -> bytes:

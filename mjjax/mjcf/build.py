@@ -13,7 +13,7 @@ from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.
-_LISTS = {
+LISTS = {
     "asset": ("mesh", "hfield", "texture", "material"),
     "contact": ("pair", "exclude"),
     "equality": ("equality",),
@@ -49,20 +49,20 @@ def build(root: Node, files: Files) -> Spec:
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
         worldbody=Element("body", dict(defaults.builtin("body"), name="world"), key="body"),
-        elements={kind: [] for kinds in _LISTS.values() for kind in kinds},
+        elements={kind: [] for kinds in LISTS.values() for kind in kinds},
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=list(not_a_number(root)),
         base=files.base,
         assets=files.assets,
     )
-    for tag in _LISTS:
+    for tag in LISTS:
         for section in sections.get(tag, []):
             for node in section.children:
                 if node.tag == "model":
                     continue
                 element = _single(node, classes)
                 spec.elements[element.kind].append(element)
-    assets.find_files(spec, files)
+    assets.find_files(spec)
     draft = Draft(spec, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
