@@ -40,6 +40,7 @@ from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.mjcf.spec import Spec
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -79,6 +80,7 @@ __all__ = [
     "ObjType",
     "Option",
     "SolverType",
+    "Spec",
     "Statistic",
     "Structure",
     "TrnType",

@@ -100,7 +100,7 @@ def copy_followers(
             twin.values["name"] = rename(element.name)
             for reference, name in zip(list(references(twin)), names, strict=True):
                 reference.holder.values[reference.attribute] = name
-            spec.elements.setdefault(kind, []).append(twin)
+            spec.append(twin)
             known.setdefault(kind, set()).add(twin.name)
 
 
@@ -123,12 +123,14 @@ def _resolved(element: Element, rename: Rename, known: Known) -> list[str] | Non
     return names if inside or not plain else None
 
 
-def remove_followers(spec: Spec, gone: Iterable[Element], known: Known) -> None:
+def remove_followers(
+    spec: Spec, gone: Iterable[Element], known: Known, kinds: Sequence[str] = FOLLOWERS
+) -> None:
     """Takes out of the model what refers to the elements `gone`, as far as it is complete."""
     lost: Known = {}
     for element in gone:
         lost.setdefault(element.kind, set()).add(element.name)
-    for kind in FOLLOWERS:
+    for kind in kinds:
         kept = []
         for element in spec.elements.get(kind, ()):
             named = [(r.kind, r.name) for r in references(element)]
@@ -137,8 +139,7 @@ def remove_followers(spec: Spec, gone: Iterable[Element], known: Known) -> None:
                 lost.setdefault(kind, set()).add(element.name)
             else:
                 kept.append(element)
-        if kind in spec.elements:
-            spec.elements[kind] = kept
+        spec.elements[kind] = kept
 
 
 def attach(
@@ -169,7 +170,7 @@ def attach(
             twin = element.copy(copies)
             for part in twin.walk():
                 _rename(part, rename)
-            spec.elements.setdefault(kind, []).append(twin)
+            spec.append(twin)
             known.setdefault(kind, set()).add(twin.name)
     copy_followers(spec, source, (*FOLLOWERS, "tuple"), rename, known, copies)
     for name, default in source.defaults.items():
@@ -184,5 +185,4 @@ def attach(
 def _copied_key(spec: Spec, key: Element, rename: Callable[[str], str]) -> Element:
     twin = key.copy()
     twin.values["name"] = rename(key.name)
-    spec.elements["key"].append(twin)
-    return twin
+    return spec.append(twin)

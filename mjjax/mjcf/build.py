@@ -7,6 +7,7 @@ from typing import Any
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
+from mjjax.mjcf.edit import Section
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
@@ -40,16 +41,14 @@ def build(root: Node, files: Files) -> Spec:
     classes = defaults.read_defaults(sections.get("default", []))
     spec = Spec(
         modelname=_last(sections, root),
-        compiler=_merged(sections, "compiler"),
-        lengthrange=_nested(sections, "compiler", "lengthrange"),
-        option=_merged(sections, "option"),
-        flag=_flags(sections.get("option", [])),
-        size=_merged(sections, "size"),
-        statistic=_written(sections.get("statistic", [])),
+        compiler=Section("compiler", _merged(sections, "compiler")),
+        lengthrange=Section("lengthrange", _nested(sections, "compiler", "lengthrange")),
+        option=Section("option", _merged(sections, "option")),
+        flag=Section("flag", _flags(sections.get("option", []))),
+        size=Section("size", _merged(sections, "size")),
+        statistic=Section("statistic", _written(sections.get("statistic", []))),
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
-        worldbody=Element("body", dict(defaults.builtin("body"), name="world"), key="body"),
-        elements={kind: [] for kinds in LISTS.values() for kind in kinds},
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=list(not_a_number(root)),
         base=files.base,
@@ -60,8 +59,7 @@ def build(root: Node, files: Files) -> Spec:
             for node in section.children:
                 if node.tag == "model":
                     continue
-                element = _single(node, classes)
-                spec.elements[element.kind].append(element)
+                spec.append(_single(node, classes))
     assets.find_files(spec)
     draft = Draft(spec, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
@@ -115,13 +113,18 @@ def _visual(sections: list[Node]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def element(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """The element that a node describes, without what is in it."""
+    return _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
+
+
 def _single(node: Node, classes: dict[str, DefaultClass]) -> Element:
     """One element outside the world."""
     classname = defaults.find_class(node, "class", defaults.ROOT_CLASS, classes)
-    element = _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
+    made = element(node, classname, classes)
     for child in node.children:
-        element.add(defaults.make(child, classname, classes))
-    return element
+        made.add(defaults.make(child, classname, classes))
+    return made
 
 
 def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
@@ -167,9 +170,9 @@ def _fill_body(
         if child.tag in MACROS:
             MACROS[child.tag](draft, parent, child, classname, fill)
             continue
-        element = parent.add(_MAKERS.get(child.tag, defaults.make)(child, classname, classes))
+        added = parent.add(element(child, classname, classes))
         if child.tag in _HOLDERS:
-            fill(element, child, classname)
+            fill(added, child, classname)
 
 
 def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:

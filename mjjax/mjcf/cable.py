@@ -59,9 +59,9 @@ def composite(spec: Spec, parent: Element, node: Node) -> None:
         parent = parent.add(body)
     for first, second in itertools.pairwise(bodies):
         names = {"body1": first.name, "body2": second.name}
-        spec.elements["exclude"].append(_element(node, "exclude", names))
+        spec.append(_element(node, "exclude", names))
     data = {"name": f"composite_{prefix}", "data": f"rope_{prefix}"}
-    spec.elements["text"].append(_element(node, "text", data))
+    spec.append(_element(node, "text", data))
 
 
 def _element(node: Node, kind: str, values: dict[str, Any]) -> Element:

@@ -4,13 +4,13 @@ import functools
 from typing import Any
 
 from mjjax.mjcf.check import nearest
+from mjjax.mjcf.edit import TURNS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS
 from mjjax.mjcf.shortcuts import SHORTCUTS
 from mjjax.mjcf.spec import DefaultClass, Element, Origin
 
 ROOT_CLASS = "main"
-TURNS = ("axisangle", "xyaxes", "zaxis", "euler")
 _WHOLE = ("springlength",)  # one value stands for two, whatever the class says
 _NOT_VALUES = frozenset(("class", "childclass", *TURNS))
 # Values that an element holds although its row of the table has no such attribute.
@@ -19,7 +19,7 @@ _HIDDEN: dict[str, dict[str, Any]] = {
     "joint": {"align": 2},
 }
 # Kinds that a default class holds values for, and the table row with their attributes.
-_ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
+ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
     "actuator": "actuator.general",
     "equality": "default.equality",
     "tendon": "default.tendon",
@@ -27,6 +27,11 @@ _ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh
 # Sections whose elements are of one kind; the tag is their value "type".
 _TYPED = {"sensor": "sensor", "equality": "equality", "spatial": "wrap", "fixed": "wrap"}
 _TENDONS = ("spatial", "fixed")
+
+
+def world() -> Element:
+    """An empty world."""
+    return Element("body", builtin("body") | {"name": "world"}, Origin("worldbody"), key="body")
 
 
 @functools.cache
@@ -94,7 +99,7 @@ def read_defaults(sections: list[Node]) -> dict[str, DefaultClass]:
     Raises:
         MjcfError: a class without a name, a repeated class, a renamed top level.
     """
-    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in _ROWS.items()})
+    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in ROWS.items()})
     classes = {ROOT_CLASS: root}
     for section in sections:
         name = section.values.get("class")

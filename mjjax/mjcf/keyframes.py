@@ -11,7 +11,7 @@ from mjjax.mjcf.spec import Element, Spec
 
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)  # by joint type
 # Part of a keyframe -> what its values belong to.
-_PARTS = {
+PARTS = {
     "qpos": "joint",
     "qvel": "joint",
     "act": "actuator",
@@ -45,29 +45,17 @@ class Snapshot:
 
 def owners(spec: Spec) -> dict[str, list[Element]]:
     """What the values of a keyframe belong to, in the order of the model."""
-    joints: list[Element] = []
-    mocap: list[Element] = []
-    waiting = [spec.worldbody]
-    while waiting:
-        body = waiting.pop()
-        members = list(_members(body))
-        joints += [e for e in members if e.kind == "joint"]
-        if body.values["mocap"]:
-            mocap.append(body)
-        waiting.extend(reversed([e for e in members if e.kind == "body"]))
-    return {"joint": joints, "mocap": mocap, "actuator": list(spec.elements["actuator"])}
+    bodies = list(spec.in_order())
+    return {
+        "joint": [e for body in bodies for e in body.members() if e.kind == "joint"],
+        "mocap": [body for body in bodies if body.values["mocap"]],
+        "actuator": list(spec.elements["actuator"]),
+        "body": bodies,
+    }
 
 
-def _members(parent: Element) -> Iterable[Element]:
-    """The elements of a body, also those in its frames."""
-    for child in parent.children:
-        if child.kind == "frame":
-            yield from _members(child)
-        else:
-            yield child
-
-
-def _width(part: str, owner: Element) -> int:
+def width(part: str, owner: Element) -> int:
+    """How many values of a part of a keyframe belong to an element."""
     if part in ("qpos", "qvel"):
         return (_NQ if part == "qpos" else _NV)[owner.values["type"]]
     if part == "act":
@@ -86,11 +74,11 @@ def take(spec: Spec) -> list[Snapshot]:
     found, lists = [], owners(spec) if spec.elements["key"] else {}
     for key in spec.elements["key"]:
         snapshot = Snapshot(key)
-        for part, kind in _PARTS.items():
+        for part, kind in PARTS.items():
             values, adr = key.values[part], 0
             if values is None:
                 continue
-            total = sum(_width(part, owner) for owner in lists[kind])
+            total = sum(width(part, owner) for owner in lists[kind])
             if len(values) != total:
                 raise key.origin.error(
                     f"{part} has {len(values)} values, the model {total}",
@@ -98,20 +86,21 @@ def take(spec: Spec) -> list[Snapshot]:
                 )
             parts = snapshot.parts[part] = {}
             for owner in lists[kind]:
-                width = _width(part, owner)
-                parts[owner] = values[adr : adr + width]
-                adr += width
+                count = width(part, owner)
+                parts[owner] = values[adr : adr + count]
+                adr += count
         found.append(snapshot)
     return found
 
 
 def put(spec: Spec, snapshots: Iterable[Snapshot]) -> None:
     """Writes keyframes for the model as it is now; what they do not say is the reference."""
-    lists = owners(spec)
+    snapshots = list(snapshots)
+    lists = owners(spec) if snapshots else {}
     for snapshot in snapshots:
         for part, given in snapshot.parts.items():
             values: list[float] = []
-            for owner in lists[_PARTS[part]]:
+            for owner in lists[PARTS[part]]:
                 values += given[owner] if owner in given else _reference(spec, part, owner)
             snapshot.key.values[part] = tuple(values)
 
@@ -120,7 +109,7 @@ def pad(spec: Spec) -> None:
     """Gives keyframes that were written before the model grew the reference for what is new."""
     lists = owners(spec)
     for key in spec.elements["key"]:
-        for part, kind in _PARTS.items():
+        for part, kind in PARTS.items():
             values = key.values[part]
             if values is None:
                 continue
@@ -133,24 +122,15 @@ def _reference(spec: Spec, part: str, owner: Element) -> Values:
         pos, quat = _pose(spec, owner)
         return pos if part == "mpos" else quat
     if part != "qpos":
-        return (0.0,) * _width(part, owner)
+        return (0.0,) * width(part, owner)
     kind = owner.values["type"]
     if kind == JointType.FREE:
-        pos, quat = _pose(spec, _body_of(owner))
+        pos, quat = _pose(spec, owner.owner or owner)
         return pos + quat
     if kind == JointType.BALL:
         return tuple(IDENTITY.tolist())
     degree = spec.compiler["angle"] and kind == JointType.HINGE
     return (owner.values["ref"] * (np.pi / 180 if degree else 1.0),)
-
-
-def _body_of(element: Element) -> Element:
-    """The body that an element belongs to, through its frames."""
-    while element.parent is not None:
-        element = element.parent
-        if element.kind == "body":
-            break
-    return element
 
 
 def _pose(spec: Spec, body: Element) -> tuple[Values, Values]:

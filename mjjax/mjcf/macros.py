@@ -59,7 +59,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
     template = parent.add(_frame(node, classname))
     fill(template, node, classname)
     for element in [e for e in template.walk() if e.kind == "inertial"]:
-        if _owner(element) is _owner(template):
+        if element.owner is template.owner:
             spec.warnings.append(str(element.origin.error("an inertial is not replicated")))
             _parent(element).remove(element)
     parts = list(template.children)
@@ -93,14 +93,6 @@ def _parent(element: Element) -> Element:
     if element.parent is None:
         raise ValueError(f"<{element.origin.element}> is in no other element")
     return element.parent
-
-
-def _owner(element: Element) -> Element:
-    """The body around an element, through its frames."""
-    element = _parent(element)
-    while element.kind == "frame":
-        element = _parent(element)
-    return element
 
 
 def _turned(spec: Spec, node: Node, classname: str, pos: np.ndarray, i: int) -> Element:
@@ -144,8 +136,7 @@ def _moved(spec: Spec, parent: Element, node: Node, name: str) -> bool:
     """Moves a body that is there already to where it is attached again, as MuJoCo does."""
     for body in spec.worldbody.walk():
         if body.kind == "body" and body.name == name:
-            here = parent if parent.kind == "body" else _owner(parent)
-            if _owner(body) is not here:
+            if _parent(body).owner is not parent.owner:
                 raise node.error(f"there is another body {name!r}", "use another prefix")
             _parent(body).remove(body)
             parent.add(body)

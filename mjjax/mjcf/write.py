@@ -3,14 +3,12 @@
 Numbers are written so that they are read back exactly; macros and includes are expanded.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import lxml.etree as etree
 
 from mjjax.core.enums import DynType, JointType
-from mjjax.mjcf.assets import FILES, file_path
 from mjjax.mjcf.build import LISTS
 from mjjax.mjcf.defaults import TURNS, builtin
 from mjjax.mjcf.keywords import KEYWORDS
@@ -43,11 +41,11 @@ def to_xml(spec: Spec) -> str:
         _list(root, spec, tag)
     world = etree.SubElement(root, "worldbody")
     for child in spec.worldbody.children:
-        _write(world, spec, child)
+        _write(world, child)
     for tag in LISTS:
         if tag not in ("custom", "asset"):
             _list(root, spec, tag)
-    for node in list(root.iter()):
+    for node in reversed(list(root.iter())):
         if not len(node) and not node.attrib and node.tag in (*LISTS, *_SECTIONS):
             parent = node.getparent()
             if parent is not None:
@@ -72,25 +70,23 @@ def _list(root: Any, spec: Spec, tag: str) -> None:
     section = etree.SubElement(root, tag)
     for kind in LISTS[tag]:
         for element in spec.elements[kind]:
-            _write(section, spec, element)
+            _write(section, element)
 
 
-def _write(parent: Any, spec: Spec, element: Element) -> None:
+def _write(parent: Any, element: Element) -> None:
     """One element with everything in it."""
     tag, values = _form(element)
     row = element.key if element.kind != "actuator" else f"actuator.{tag}"
     row = tag if element.kind == "joint" else row
     node = etree.SubElement(parent, tag)
     for name, value in _differing(row, values):
-        if name in FILES:
-            value = _file(spec, element, name)
         node.set(name, _text(ELEMENTS[row].attributes[name], value))
     if values.get("alt"):
         form, numbers = values["alt"]
         node.attrib.pop("quat", None)
         node.set(form, _text(ELEMENTS[row].attributes[form], numbers))
     for child in element.children:
-        _write(node, spec, child)
+        _write(node, child)
 
 
 def _form(element: Element) -> tuple[str, dict[str, Any]]:
@@ -135,12 +131,6 @@ def _same(a: Any, b: Any) -> bool:
     return a == b and str(a) == str(b) if isinstance(a, str) else a == b
 
 
-def _file(spec: Spec, element: Element, attribute: str) -> str:
-    """A file name that leads to the same file from the folders of the model."""
-    name, path = element.values[attribute], element.values[FILES[attribute]]
-    return name if file_path(spec, element.kind, name) == path else os.path.abspath(path)
-
-
 def _text(attribute: Attribute, value: Any) -> str:
     """The text of a value."""
     if attribute.kind == "text":
@@ -152,4 +142,4 @@ def _text(attribute: Attribute, value: Any) -> str:
         return next(word for word, number in words.items() if number == value)
     numbers = value if isinstance(value, tuple) else (value,)
     convert = int if attribute.kind == "int" else float
-    return " ".join(repr(convert(number)) for number in numbers)
+    return " ".join(repr(convert(number)).removesuffix(".0") for number in numbers)
