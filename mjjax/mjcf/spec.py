@@ -1,26 +1,18 @@
 """`Spec`: a model as the user described it, before it is compiled."""
 
 import functools
-import importlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from mjjax.core.errors import MjcfError, UnsupportedFeature
 from mjjax.core.files import write_atomic
-from mjjax.mjcf.edit import TURNS, Section, attributes_of, coerce, find
+from mjjax.mjcf.edit import Section
+from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, Origin, module
 
-# Lists of elements by the name of the attribute that gives them.
-IN_BODIES = {
-    "bodies": "body",
-    "frames": "frame",
-    "joints": "joint",
-    "geoms": "geom",
-    "sites": "site",
-    "cameras": "camera",
-    "lights": "light",
-}
+__all__ = ["DefaultClass", "Element", "Origin", "Spec"]
+
+# Lists of what stands outside the world, in the same way.
 OUTSIDE = {
     "pairs": "pair",
     "excludes": "exclude",
@@ -39,181 +31,8 @@ OUTSIDE = {
 }
 
 
-def _module(name: str) -> Any:
-    # what builds on descriptions stands below this module, so it is looked up when called
-    return importlib.import_module(f"mjjax.{name}")
-
-
-class Origin(NamedTuple):
-    """Where an element was written."""
-
-    element: str = ""
-    file: str = ""
-    line: int = 0
-
-    def error(self, what: str, hint: str = "") -> MjcfError:
-        """The error that this element is not valid."""
-        return MjcfError(what, element=self.element, file=self.file, line=self.line, hint=hint)
-
-    def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
-        """The error that this element is valid but not simulated."""
-        return UnsupportedFeature(
-            what, element=self.element, file=self.file, line=self.line, hint=hint
-        )
-
-
-@dataclass(eq=False)
-class Element:
-    """One element of a model, with the defaults of its class filled in.
-
-    MJCF attributes can be read and assigned (`geom.size = [0.1]`); what is assigned is checked as
-    in a file: `AttributeError` names the nearest attribute, `ValueError` a wrong length or keyword,
-    `TypeError` a wrong type. Angles are in the units of `spec.compiler.angle`. A body has lists of
-    its elements (`body.geoms`) and adds new ones: `add_body add_frame add_joint add_freejoint
-    add_geom add_site add_camera add_light add_inertial`, each with attributes as keywords and
-    `classname` for another default class than that of the body. Tendons, materials and tuples add
-    theirs in the same way: `tendon.add_site(site="s")`, `material.add_layer(...)`.
-
-    Attributes:
-        kind: ``body``, ``joint``, ``geom``, ``frame``, ``actuator``, ... (not the shortcut's tag).
-        values: attribute values by MJCF name; angles still in the units of the file. The five
-            ways to write an orientation are held as ``quat`` and ``alt``, a pair (form, numbers)
-            that wins over ``quat``, or None.
-        origin: where it was written.
-        classname: the default class its values came from.
-        children: elements inside it, in document order.
-        key: its row of the MJCF table.
-        parent: the element it is in; None at the top.
-        model: the model it belongs to, at the top.
-    """
-
-    kind: str
-    values: dict[str, Any]
-    origin: Origin = field(default_factory=Origin)
-    classname: str = "main"
-    children: list["Element"] = field(default_factory=list)
-    key: str = ""
-    parent: "Element | None" = field(default=None, repr=False)
-    model: "Spec | None" = field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The element's name, ``""`` if it has none."""
-        return self.values.get("name") or ""
-
-    @property
-    def spec(self) -> "Spec | None":
-        """The model it belongs to."""
-        top = self
-        while top.parent is not None:
-            top = top.parent
-        return top.model
-
-    @property
-    def owner(self) -> "Element | None":
-        """The body it is or belongs to, through its frames."""
-        found: Element | None = self
-        while found is not None and found.kind != "body":
-            found = found.parent
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "values" not in self.__dict__:
-            raise AttributeError(name)
-        if name in self.values:
-            return self.values[name]
-        if name in TURNS and self.values.get("alt"):
-            form, numbers = self.values["alt"]
-            return numbers if form == name else None
-        if name in IN_BODIES and self.kind in ("body", "frame"):
-            return [e for e in self.members() if e.kind == IN_BODIES[name]]
-        if name.startswith("add_"):
-            return functools.partial(self._add, name.removeprefix("add_"))
-        find(attributes_of(self.kind, self.key), f"<{self.origin.element}>", name)
-        return None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _ELEMENT:
-            object.__setattr__(self, name, value)
-            return
-        attribute = find(attributes_of(self.kind, self.key), f"<{self.origin.element}>", name)
-        found = coerce(attribute, value, self.values.get(name))
-        if name in TURNS:
-            self.values["alt"] = (name, found)
-            return
-        self.values[name] = found
-        if name == "quat":
-            self.values["alt"] = None
-
-    def _add(self, tag: str, classname: str = "", **values: Any) -> "Element":
-        return _module("mjcf.new").inside(self, tag, classname, values)
-
-    def members(self) -> Iterator["Element"]:
-        """What a body or frame holds, also in frames of it; frames come before their content."""
-        for child in self.children:
-            yield child
-            if child.kind == "frame":
-                yield from child.members()
-
-    def walk(self) -> Iterator["Element"]:
-        """This element and everything inside it, depth first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    def add(self, child: "Element") -> "Element":
-        """Puts an element inside this one, after the others; returns it."""
-        child.parent = self
-        self.children.append(child)
-        return child
-
-    def remove(self, child: "Element") -> None:
-        """Takes an element out of this one."""
-        self.children.remove(child)
-        child.parent = None
-
-    def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
-        """This element and everything inside it anew; `copies` gets the copy of each."""
-        copies = {} if copies is None else copies
-        twin = Element(self.kind, dict(self.values), self.origin, self.classname, key=self.key)
-        copies[self] = twin
-        for child in self.children:
-            twin.add(child.copy(copies))
-        return twin
-
-
-_ELEMENT = frozenset(Element.__dataclass_fields__)
-
-
-@dataclass(eq=False)
-class DefaultClass:
-    """A default class: for each kind of element the attribute values new elements start from.
-
-    They can be read and assigned: `default.geom.rgba = [1, 0, 0, 1]`; elements that exist already
-    do not change.
-    """
-
-    name: str
-    parent: str
-    values: dict[str, dict[str, Any]]
-
-    def copy(self) -> "DefaultClass":
-        """An independent copy."""
-        values = {kind: dict(values) for kind, values in self.values.items()}
-        return DefaultClass(self.name, self.parent, values)
-
-    def __getattr__(self, kind: str) -> Section:
-        values = self.__dict__.get("values", {})
-        if kind not in values:
-            raise AttributeError(f"a default class has no {kind!r}")
-        row = _module("mjcf.defaults").ROWS[kind]
-        if not isinstance(values[kind], Section):
-            values[kind] = Section(row, values[kind])
-        return values[kind]
-
-
 def _builtin(row: str) -> Section:
-    return Section(row, _module("mjcf.defaults").builtin(row))
+    return Section(row, module("mjcf.defaults").builtin(row))
 
 
 @dataclass(eq=False)
@@ -256,9 +75,9 @@ class Spec:
     statistic: Section = field(default_factory=lambda: Section("statistic", {}))
     visual: dict[str, dict[str, Any]] = field(default_factory=dict)
     defaults: dict[str, DefaultClass] = field(
-        default_factory=lambda: _module("mjcf.defaults").read_defaults([])
+        default_factory=lambda: module("mjcf.defaults").read_defaults([])
     )
-    worldbody: Element = field(default_factory=lambda: _module("mjcf.defaults").world())
+    worldbody: Element = field(default_factory=lambda: module("mjcf.defaults").world())
     elements: dict[str, list[Element]] = field(
         default_factory=lambda: {kind: [] for kind in OUTSIDE.values()}
     )
@@ -280,12 +99,12 @@ class Spec:
             MjcfError: the file cannot be read or is not valid MJCF.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        return _module("mjcf").read_path(path)
+        return module("mjcf").read_path(path)
 
     @classmethod
     def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
         """Reads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return _module("mjcf").read_string(xml, dict(assets or {}))
+        return module("mjcf").read_string(xml, dict(assets or {}))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -308,7 +127,7 @@ class Spec:
         return next((e for e in getattr(self, plural) if e.name == name), None)
 
     def _add(self, kind: str, tag: str = "", classname: str = "", **values: Any) -> Element:
-        return _module("mjcf.new").outside(self, kind, tag, classname, values)
+        return module("mjcf.new").outside(self, kind, tag, classname, values)
 
     def append(self, element: Element) -> Element:
         """Puts an element that stands outside the world after the others; returns it."""
@@ -318,7 +137,7 @@ class Spec:
 
     def add_default(self, name: str, parent: str = "main") -> DefaultClass:
         """A new default class that starts from the values of another one."""
-        return _module("mjcf.new").default_class(self, name, parent)
+        return module("mjcf.new").default_class(self, name, parent)
 
     def in_order(self) -> Iterator[Element]:
         """The bodies in the order of their ids."""
@@ -348,7 +167,7 @@ class Spec:
         """
         if element.spec is not self or element is self.worldbody:
             raise ValueError("the element is not in this model, or is its world")
-        _module("mjcf.new").delete(self, element)
+        module("mjcf.new").delete(self, element)
 
     def attach(
         self,
@@ -382,8 +201,8 @@ class Spec:
             holder = self._find("frames" if site is None else "sites", holder)
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
-        rename = _module("mjcf.attach").Rename(prefix, suffix, assets=True)
-        return _module("mjcf.new").attach_world(self, child, holder, rename)
+        rename = module("mjcf.attach").Rename(prefix, suffix, assets=True)
+        return module("mjcf.new").attach_world(self, child, holder, rename)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
         """An independent copy; `copies` gets the copy of each element."""
@@ -413,9 +232,9 @@ class Spec:
             MjcfError: the description is not a valid model.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        _module("mjcf.assets").find_files(self)
-        model = _module("compiler").compile_model(self)
-        self.compiled = _module("mjcf.keyframes").owners(self)
+        module("mjcf.assets").find_files(self)
+        model = module("compiler").compile_model(self)
+        self.compiled = module("mjcf.keyframes").owners(self)
         return model
 
     def recompile(self, model: Any, data: Any) -> tuple[Any, Any]:
@@ -432,11 +251,11 @@ class Spec:
         Raises:
             ValueError: the model was not compiled from this description.
         """
-        return _module("pipeline.recompile").recompile(self, model, data)
+        return module("pipeline.recompile").recompile(self, model, data)
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""
-        return _module("mjcf.write").to_xml(self)
+        return module("mjcf.write").to_xml(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Writes MJCF to a file; the file is complete or, after an error, as it was before."""
