@@ -44,6 +44,7 @@ from mjjax.mjcf.spec import Spec
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
+from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
 from mjjax.pipeline.integrate import (
@@ -113,6 +114,7 @@ __all__ = [
     "jac_geom",
     "jac_site",
     "kinematics",
+    "load_state",
     "make_constraint",
     "make_data",
     "mul_m",
@@ -123,6 +125,7 @@ __all__ = [
     "rne",
     "rollout",
     "rungekutta4",
+    "save_state",
     "set_const",
     "solve_m",
     "step",

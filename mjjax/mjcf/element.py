@@ -4,9 +4,9 @@ import functools
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import Origin
 from mjjax.mjcf.edit import TURNS, Section, attributes_of, coerce, find
 
 if TYPE_CHECKING:
@@ -27,24 +27,6 @@ IN_BODIES = {
 def module(name: str) -> Any:
     # what builds on descriptions stands below this module, so it is looked up when called
     return importlib.import_module(f"mjjax.{name}")
-
-
-class Origin(NamedTuple):
-    """Where an element was written."""
-
-    element: str = ""
-    file: str = ""
-    line: int = 0
-
-    def error(self, what: str, hint: str = "") -> MjcfError:
-        """The error that this element is not valid."""
-        return MjcfError(what, element=self.element, file=self.file, line=self.line, hint=hint)
-
-    def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
-        """The error that this element is valid but not simulated."""
-        return UnsupportedFeature(
-            what, element=self.element, file=self.file, line=self.line, hint=hint
-        )
 
 
 @dataclass(eq=False)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
 from mjjax.mjcf.edit import Section
-from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, Origin, module
+from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, module
 
 __all__ = ["DefaultClass", "Element", "Origin", "Spec"]
 

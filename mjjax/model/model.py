@@ -230,6 +230,33 @@ class Model(PyTree, Named):
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
         return _compiler().load_string(xml, assets)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the compiled model to a file, in the precision that it has.
+
+        The file is complete or, after an error, as it was before. `Model.load` reads it in less
+        time than the XML takes, without the files that the XML refers to.
+        """
+        _storage().save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """The model that `save` wrote, in the default precision of JAX.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is truncated, damaged, no model of mjjax, or of another version of it.
+        """
+        return _storage().load_model(path)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return _storage().model_to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Model":
+        """The model from what `to_bytes` gave; errors as in `load`."""
+        return _storage().model_from_bytes(content)
+
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
@@ -256,3 +283,8 @@ class Model(PyTree, Named):
 def _compiler() -> Any:
     # the compiler stands below this folder in the pipeline, so it is looked up when called
     return importlib.import_module("mjjax.compiler")
+
+
+def _storage() -> Any:
+    # it reads and writes models, so it is looked up when called
+    return importlib.import_module("mjjax.model.storage")
