@@ -143,7 +143,7 @@ def _compile(args: argparse.Namespace) -> None:
         spec.to_file(args.out)
     else:
         model.save(args.out)
-    print(f"saved {args.out}: {_sizes(model)}")
+    print(f"saved {args.out}: {' '.join(_sizes(model).split())}")
 
 
 def _sizes(m: mjjax.Model) -> str:

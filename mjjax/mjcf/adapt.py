@@ -1,13 +1,12 @@
 """Elements that were written under other compiler settings, rewritten for those of their model."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf.assets import FILES, file_path
+from mjjax.mjcf.assets import keep_files
 from mjjax.mjcf.orientation import orientations
 from mjjax.mjcf.spec import Element, Spec
 
@@ -49,10 +48,7 @@ def adapt(spec: Spec, source: Spec, elements: Iterable[Element]) -> None:
             _angles(element.values, np.pi / 180 if theirs["angle"] else 180 / np.pi)
         if theirs["autolimits"] != ours["autolimits"]:
             _limits(element, bool(theirs["autolimits"]))
-        for attribute, path in FILES.items():
-            name = element.values.get(attribute)
-            if name and file_path(spec, element.kind, name) != element.values[path]:
-                element.values[attribute] = os.path.abspath(element.values[path])
+        keep_files(spec, [element])
         if element.values.get("align") == 2:
             element.values["align"] = int(theirs["alignfree"])
 

@@ -1,7 +1,7 @@
 """Assets as they are written: what they are called, where their files are, what is checked first."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mjjax.mjcf import defaults
 from mjjax.mjcf.read import Files, Node
@@ -40,6 +40,15 @@ def file_path(spec: Spec, kind: str, name: str) -> str:
     folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
     plain = os.path.basename(name) if compiler["strippath"] else name
     return os.path.join(spec.base, folder, plain)
+
+
+def keep_files(spec: Spec, elements: Iterable[Element]) -> None:
+    """Names by their full path the files that are not in the folders of the model."""
+    for element in elements:
+        for attribute, path in FILES.items():
+            name = element.values.get(attribute)
+            if name and file_path(spec, element.kind, name) != element.values[path]:
+                element.values[attribute] = os.path.abspath(element.values[path])
 
 
 def contents(element: Element, files: Files, attribute: str = "file") -> bytes:

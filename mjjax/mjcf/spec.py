@@ -259,5 +259,12 @@ class Spec:
         return module("mjcf.write").to_xml(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Writes MJCF to a file; the file is complete or, after an error, as it was before."""
-        write_atomic(path, self.to_xml().encode())
+        """Writes MJCF to a file; the file is complete or, after an error, as it was before.
+
+        Files that the model refers to stay where they are: in a file elsewhere they get full paths.
+        """
+        assets, moved = module("mjcf.assets"), self.copy()
+        assets.find_files(moved)
+        moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
+        assets.keep_files(moved, moved.everything())
+        write_atomic(path, moved.to_xml().encode())
