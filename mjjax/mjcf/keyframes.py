@@ -38,10 +38,6 @@ class Snapshot:
         }
         return Snapshot(key, parts)
 
-    def without(self, names: Iterable[str]) -> "Snapshot":
-        """The same without some parts."""
-        return Snapshot(self.key, {n: p for n, p in self.parts.items() if n not in set(names)})
-
 
 def owners(spec: Spec) -> dict[str, list[Element]]:
     """What the values of a keyframe belong to, in the order of the model."""

@@ -9,6 +9,7 @@ from mjjax.math.quat import rotate
 from mjjax.mjcf import keyframes
 from mjjax.mjcf.attach import (
     FOLLOWERS,
+    Known,
     Rename,
     attach,
     copy_followers,
@@ -22,6 +23,7 @@ from mjjax.mjcf.defaults import builtin
 from mjjax.mjcf.keyframes import Snapshot
 from mjjax.mjcf.orientation import orientations
 from mjjax.mjcf.read import Node
+from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Origin, Spec
 
 Fill = Callable[[Element, Node, str], None]
@@ -77,9 +79,9 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
         copy_parts(frame, parts, rename, known, copies)
         copy_followers(spec, spec, FOLLOWERS, rename, known, copies)
         for snapshot in snapshots:
-            moved.append(_numbered(snapshot, rename.suffix, copies))
+            moved.append(_numbered(snapshot, rename.suffix, copies, known))
         if i == 0 and not first:
-            draft.snapshots = [s.moved(s.key, copies) for s in draft.snapshots]
+            draft.snapshots = [_undriven(s, known).moved(s.key, copies) for s in draft.snapshots]
         quat = orientations([frame], bool(spec.compiler["angle"]), spec.compiler["eulerseq"])[0]
         pos = pos + rotate(quat, np.array(node.values.get("offset", (0, 0, 0)), np.float64))
     parent.remove(template)
@@ -104,11 +106,25 @@ def _turned(spec: Spec, node: Node, classname: str, pos: np.ndarray, i: int) -> 
     return frame
 
 
-def _numbered(snapshot: Snapshot, suffix: str, copies: dict[Element, Element]) -> Snapshot:
-    """The keyframe of one copy; MuJoCo leaves out what belongs to actuators."""
+def _numbered(
+    snapshot: Snapshot, suffix: str, copies: dict[Element, Element], known: Known
+) -> Snapshot:
+    """The keyframe of one copy."""
     key = snapshot.key.copy()
-    key.values.update(name=snapshot.key.name + suffix, act=None, ctrl=None)
-    return snapshot.without(("act", "ctrl")).moved(key, copies)
+    key.values["name"] = snapshot.key.name + suffix
+    return _undriven(snapshot, known).moved(key, copies)
+
+
+def _undriven(snapshot: Snapshot, known: Known) -> Snapshot:
+    """The same without what belongs to actuators that are complete: MuJoCo forgets it."""
+    parts = dict(snapshot.parts)
+    for part in {"act", "ctrl"} & set(parts):
+        parts[part] = {
+            element: values
+            for element, values in parts[part].items()
+            if any(r.name not in known.get(r.kind, ()) for r in references(element))
+        }
+    return Snapshot(snapshot.key, parts)
 
 
 def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:
