@@ -144,7 +144,8 @@ def test_keyframes_follow_their_joints() -> None:
         '<keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
     )
     spec.attach(mjjax.Spec.from_string(CHILD), prefix="p_", frame="f")
-    assert spec.key("kp").qpos == (0.2, 0, 0, 9) and spec.key("p_k1").qpos == (1, 2, 3, 0)
+    assert spec.key("kp").qpos == pytest.approx((0.2, 0, 0, 9))
+    assert spec.key("p_k1").qpos == (1, 2, 3, 0)
 
 
 def test_degrees_meet_radians() -> None:
