@@ -17,6 +17,7 @@ from mjjax.compiler.joints import compile_joints
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
 from mjjax.compiler.sensors import compile_sensors
+from mjjax.compiler.sleep import sleep_policies
 from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
@@ -35,6 +36,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_equalities,
     compile_actuators,
     compile_sensors,
+    sleep_policies,
     set_total_mass,
     compile_keyframes,
     compile_custom,

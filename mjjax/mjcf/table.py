@@ -253,7 +253,7 @@ HFIELD = """
 
 BODY = f"""
     name text; childclass text; {POSE}; mocap bool = false; gravcomp real = 0;
-    sleep sleep = auto !; user real[]
+    sleep sleep = auto; user real[]
 """
 FRAME = f"name text; childclass text; {POSE}"
 INERTIAL = f"""
