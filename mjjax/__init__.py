@@ -17,18 +17,23 @@ from mjjax.core.enums import (
     CamLightType,
     ConeType,
     ConstraintType,
+    DataType,
     DisableBit,
     DynType,
     EnableBit,
+    EqType,
     GainType,
     GeomType,
     IntegratorType,
     JacobianType,
     JointType,
     ObjType,
+    SensorType,
     SolverType,
+    Stage,
     TrnType,
     WarningType,
+    WrapType,
 )
 from mjjax.core.errors import MjcfError, UnsupportedFeature
 from mjjax.dynamics.actuation import fwd_actuation
@@ -38,6 +43,7 @@ from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
+from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
@@ -47,13 +53,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
-from mjjax.pipeline.integrate import (
-    differentiate_pos,
-    euler,
-    implicit,
-    integrate_pos,
-    rungekutta4,
-)
+from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
 from mjjax.pipeline.step import rollout, step
@@ -66,11 +66,13 @@ __all__ = [
     "CamLightType",
     "ConeType",
     "ConstraintType",
+    "DataType",
     "Contact",
     "Data",
     "DisableBit",
     "DynType",
     "EnableBit",
+    "EqType",
     "GainType",
     "GeomType",
     "IntegratorType",
@@ -79,14 +81,17 @@ __all__ = [
     "MjcfError",
     "Model",
     "ObjType",
+    "SensorType",
     "Option",
     "SolverType",
     "Spec",
+    "Stage",
     "Statistic",
     "Structure",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
+    "WrapType",
     "camlight",
     "collision",
     "com_pos",

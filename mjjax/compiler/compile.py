@@ -26,6 +26,7 @@ from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
 from mjjax.compiler.sensors import compile_sensors
 from mjjax.compiler.simplify import simplify
+from mjjax.compiler.sleep import sleep_policies
 from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
@@ -49,6 +50,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_equalities,
     compile_actuators,
     compile_sensors,
+    sleep_policies,
     set_total_mass,
     compile_keyframes,
     compile_custom,

@@ -150,7 +150,7 @@ def _armature(ctx: Context, elements: list[Element]) -> None:
 
 
 def _trees(ctx: Context) -> None:
-    """Number of kinematic trees that a tendon moves, and the first two of them."""
+    """Number of kinematic trees that each tendon moves, and the first two of them."""
     f = ctx.fields
     owners = {
         WrapType.JOINT: f["jnt_bodyid"],
@@ -166,6 +166,7 @@ def _trees(ctx: Context) -> None:
     f["tendon_treenum"] = np.zeros(n, np.int32)
     f["tendon_treeid"] = np.full((n, 2), -1, np.int32)
     for i, (start, count) in enumerate(zip(f["tendon_adr"], f["tendon_num"], strict=True)):
-        moved = np.unique([t for t in tree[start : start + count] if t >= 0])
+        moved = np.unique([t for t in tree[start : start + count] if t >= 0]).astype(int)
+        ctx.tendon_trees.append(moved)
         f["tendon_treenum"][i] = len(moved)
-        f["tendon_treeid"][i, : len(moved)] = moved[:2]
+        f["tendon_treeid"][i, : min(len(moved), 2)] = moved[:2]

@@ -130,6 +130,15 @@ class TrnType(IntEnum):
     UNDEFINED = 1000
 
 
+class SleepPolicy(IntEnum):
+    AUTO = 0
+    AUTO_NEVER = 1
+    AUTO_ALLOWED = 2
+    NEVER = 3
+    ALLOWED = 4
+    INIT = 5
+
+
 class EqType(IntEnum):
     CONNECT = 0
     WELD = 1

@@ -130,9 +130,7 @@ def _sensors() -> dict[str, ElementSchema]:
 
 def _actuators() -> dict[str, ElementSchema]:
     return {
-        f"actuator.{tag}": _element(
-            text, "config" if tag == "plugin" else "", unsupported=table.NO_ACTUATOR.get(tag, "")
-        )
+        f"actuator.{tag}": _element(text, *(("config", "plugins") if tag == "plugin" else ()))
         for tag, text in table.ACTUATORS.items()
     }
 

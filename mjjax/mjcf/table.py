@@ -111,15 +111,15 @@ ACTUATOR = """
 """
 DRIVE = """
     lengthrange real[2] = 0 0; gear real[..6] = 1 0 0 0 0 0; cranklength real = 0;
-    joint text; jointinparent text; tendon text !; slidersite text !; cranksite text !
+    joint text; jointinparent text; tendon text; slidersite text; cranksite text
 """
 TARGETS = "lengthrange joint jointinparent tendon slidersite cranksite site refsite body"
 LIMITED = "ctrllimited tristate = auto"
-SERVO = ACTUATOR + ";" + DRIVE + "; site text !; refsite text !"
+SERVO = ACTUATOR + ";" + DRIVE + "; site text; refsite text"
 PRM = "real[..10] = 1 0 0 0 0 0 0 0 0 0"
 ACTUATORS = {
     "general": f"""{SERVO}; {LIMITED}; actlimited tristate = auto; actrange real[2] = 0 0;
-        body text !; actdim int = -1; dyntype dyntype = none; gaintype gaintype = fixed;
+        body text; actdim int = -1; dyntype dyntype = none; gaintype gaintype = fixed;
         biastype biastype = none; dynprm {PRM}; gainprm {PRM};
         biasprm real[..10] = 0 0 0 0 0 0 0 0 0 0; actearly bool = false""",
     "motor": f"{SERVO}; {LIMITED}",
@@ -138,11 +138,6 @@ ACTUATORS = {
     "plugin": f"""{without(SERVO, "refsite")}; {LIMITED}; plugin text; instance text;
         actlimited tristate; actrange real[2]; actdim int; dyntype dyntype; dynprm real[..10];
         actearly bool""",
-}
-NO_ACTUATOR = {
-    "muscle": "muscle actuators",
-    "adhesion": "adhesion actuators",
-    "plugin": "plugins",
 }
 
 # ---- sensors -----------------------------------------------------------------------------------
@@ -259,7 +254,7 @@ HFIELD = """
 
 BODY = f"""
     name text; childclass text; {POSE}; mocap bool = false; gravcomp real = 0;
-    sleep sleep = auto !; user real[]
+    sleep sleep = auto; user real[]
 """
 FRAME = f"name text; childclass text; {POSE}"
 INERTIAL = f"""
