@@ -61,12 +61,13 @@ def _total(terms: np.ndarray) -> np.ndarray:
     return np.cumsum(terms, axis=0)[-1]
 
 
-def measure(vert: np.ndarray, face: np.ndarray, kind: int) -> Solid:
+def measure(vert: np.ndarray, face: np.ndarray, inside: np.ndarray, kind: int) -> Solid:
     """Mass properties of a mesh.
 
     Args:
         vert: vertices (n, 3).
-        face: triangles (m, 3); those of the hull for `CONVEX`.
+        face: triangles (m, 3).
+        inside: those that enclose the mass: of the convex hull for `CONVEX`, otherwise `face`.
         kind: how the inside is understood. `EXACT` needs a closed, consistently oriented surface;
             `LEGACY` counts every pyramid as positive.
 
@@ -79,8 +80,9 @@ def measure(vert: np.ndarray, face: np.ndarray, kind: int) -> Solid:
     area = _total(faces.area)
     if area < MINVAL:
         raise ValueError("the surface of the mesh is too small")
-    center = _center(faces, _total(faces.area[:, None] * faces.center) / area, kind)
-    faces = faces_of(vert - center, face)
+    apex = _total(faces.area[:, None] * faces.center) / area
+    center = _center(faces_of(vert, inside), apex, kind)
+    faces = faces_of(vert - center, inside)
     weight = _weights(faces, np.zeros(3), kind)
     inertia, quat = principal_axes(_inertia(faces.corner, weight, kind)[None])
     _check_moments(inertia[0])

@@ -89,7 +89,7 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     if hull is not None and not len(face):
         face = hull.face
     inside = hull.face if hull is not None and kind == mesh_inertia.CONVEX else face
-    solid = mesh_inertia.measure(vert, inside, kind)
+    solid = mesh_inertia.measure(vert, face, inside, kind)
     vert = poses.q.rotate(poses.q.conj(solid.quat), vert - solid.center)
     graph = hulls.graph(hull) if hull is not None else np.zeros(0, np.int32)
     return Mesh(vert, face, graph, solid)
