@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
 _MAX_COORDINATE = 2.0**30
@@ -19,21 +20,30 @@ class Triangles(NamedTuple):
     Attributes:
         vert: vertices (n, 3) [m].
         face: vertices of the faces (m, 3); none means the convex hull of the vertices.
-        normal: normals (k, 3), or none.
-        texcoord: texture coordinates (k, 2), or none.
+        normal: normals (k, 3); may be none.
+        texcoord: texture coordinates (k, 2); may be none.
         facenormal, facetexcoord: normals and texture coordinates of the faces (m, 3), -1 where a
-            corner has none; as `face` where the file has no such indices.
+            corner has none; None where they have the numbers of the vertices.
     """
 
     vert: np.ndarray
     face: np.ndarray
-    normal: np.ndarray
-    texcoord: np.ndarray
-    facenormal: np.ndarray
-    facetexcoord: np.ndarray
+    normal: np.ndarray = np.zeros((0, 3))
+    texcoord: np.ndarray = np.zeros((0, 2))
+    facenormal: np.ndarray | None = None
+    facetexcoord: np.ndarray | None = None
+
+    def mirrored(self) -> "Triangles":
+        """The faces seen from the other side."""
+        turned = {
+            name: faces[:, [0, 2, 1]]
+            for name in ("face", "facenormal", "facetexcoord")
+            if (faces := getattr(self, name)) is not None
+        }
+        return self._replace(**turned)
 
 
-def real(data: np.ndarray, width: int) -> np.ndarray:
+def real(data: ArrayLike, width: int) -> np.ndarray:
     """Numbers rounded to single precision, as rows of `width`."""
     return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
 
@@ -70,9 +80,7 @@ def read_stl(content: bytes) -> Triangles:
     if np.any(np.abs(corners) > _MAX_COORDINATE):
         raise ValueError("a vertex in the STL file is too far from the origin")
     vert, face = unique_vertices(corners)
-    none = np.zeros((0, 3))
-    face = face.reshape(-1, 3)
-    return Triangles(vert, face, none, none[:, :2], face, face)
+    return Triangles(vert, face.reshape(-1, 3))
 
 
 def unique_vertices(vert: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +108,7 @@ def read_msh(content: bytes) -> Triangles:
     data = np.frombuffer(content, "<f4", sum(counts), 16)
     vert, normal, texcoord = np.split(data, np.cumsum(counts)[:2])
     face = np.frombuffer(content, "<i4", 3 * nface, 16 + 4 * sum(counts)).reshape(-1, 3)
-    return Triangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2), face, face)
+    return Triangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2))
 
 
 # ---- OBJ ----------------------------------------------------------------------------------------
@@ -117,7 +125,14 @@ def read_obj(content: bytes) -> Triangles:
     corners = _corners(_faces(lines), counts, vert)
     face, facetexcoord, facenormal = (corners[:, :, i] for i in range(3))
     texcoord[:, 1] = 1 - texcoord[:, 1]  # pictures begin at the top
-    return Triangles(vert, face, normal, texcoord, facenormal, facetexcoord)
+    return Triangles(
+        vert,
+        face,
+        normal,
+        texcoord,
+        facenormal if len(normal) else None,
+        facetexcoord if len(texcoord) else None,
+    )
 
 
 def _lines(lines: list[bytes], tag: bytes) -> Iterator[bytes]:
