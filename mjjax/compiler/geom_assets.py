@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.meshes import MESH_TYPES
-from mjjax.compiler.shapes import Measure, box
+from mjjax.compiler.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
 from mjjax.mjcf.spec import Element
 
@@ -36,6 +36,16 @@ def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
             raise origin.error("a mesh is a shell by the attribute 'inertia' of its asset")
     mesh = ctx.names.find_all("mesh", elements, "mesh")
     return np.maximum(mesh, ctx.names.find_all("hfield", elements, "hfield")).astype(np.int32)
+
+
+def materials(ctx: Context, elements: list[Element]) -> np.ndarray:
+    """The material (n,) of each geom, its own or that of its mesh; -1 for none."""
+    own = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    meshes = ctx.spec.elements["mesh"]
+    given = np.array([*ctx.names.find_all("material", meshes, "material"), -1], np.int32)
+    named = np.array([bool(e.values["mesh"]) for e in elements], bool)
+    mesh = np.where(named, ctx.fields["geom_dataid"], len(meshes))
+    return np.where(own < 0, given[mesh], own)
 
 
 def take_shape(
@@ -86,7 +96,7 @@ _AROUND_BOX: dict[int, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _mesh_measure(ctx: Context, rows: np.ndarray) -> Measure:
+def _mesh_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
     asset = ctx.fields["geom_dataid"][rows]
     volume = ctx.fields["mesh_volume"][asset]
     return Measure(volume, ctx.fields["mesh_inertia"][asset] / volume[:, None])
@@ -98,8 +108,8 @@ def _mesh_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.sqrt(np.sum(size * size, axis=1)), aabb
 
 
-def _hfield_measure(ctx: Context, rows: np.ndarray) -> Measure:
-    return box(ctx.fields["geom_size"][rows])
+def _hfield_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
+    return (box_shell if hollow else box)(ctx.fields["geom_size"][rows])
 
 
 def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,11 +123,11 @@ class AssetShape(NamedTuple):
     """What the compiler knows about a geom type whose shape is an asset, by geom ids.
 
     Attributes:
-        measure: volume and inertia of unit mass.
+        measure: volume and inertia of unit mass; whether it is a shell.
         bounds: radius of the bounding sphere and bounding box.
     """
 
-    measure: Callable[[Context, np.ndarray], Measure]
+    measure: Callable[[Context, np.ndarray, bool], Measure]
     bounds: Callable[[Context, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 

@@ -6,6 +6,7 @@ from mjjax.compiler.mesh_inertia import faces_of
 from mjjax.core.constants import MINVAL
 
 _SHARP = 0.8  # cosine of the angle from which an edge is not rounded
+_SMALL = 5e-8  # faces that count for nothing [m^2]
 _UP = (0.0, 0.0, 1.0)
 
 
@@ -25,7 +26,8 @@ def vertex_normals(vert: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarr
         smooth: also of faces at a sharp angle to the mean.
     """
     faces = faces_of(vert, face)
-    parts = np.repeat((faces.normal * faces.area[:, None])[:, None], 3, axis=1)
+    weight = np.where(faces.area > _SMALL, faces.area, 0)
+    parts = np.repeat((faces.normal * weight[:, None])[:, None], 3, axis=1)
     total = _scatter(parts, face, len(vert))
     if smooth:
         return unit(total)

@@ -91,10 +91,6 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     source = _source(element, content)
     vert, face = source.vert, source.face
     _check(vert, face)
-    if not any(values["refquat"]):
-        raise ValueError("refquat is zero")
-    turn = poses.q.conj(poses.normalize(np.array(values["refquat"])))
-    vert = poses.q.rotate(turn, vert - values["refpos"]) * values["scale"]
     kind = mesh_inertia.SHELL if _is_flat(element) else values["inertia"]
     hull = None
     if colliding or kind == mesh_inertia.CONVEX or not len(face):
@@ -102,11 +98,12 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     if hull is not None and not len(face):
         face = hull.face
     inside = hull.face if hull is not None and kind == mesh_inertia.CONVEX else face
-    solid = mesh_inertia.measure(vert, face, inside, kind)
-    if len(source.normal):
-        normal = mesh_normals.unit(poses.q.rotate(turn, source.normal) * values["scale"])
-    else:
+    normal = source.normal
+    if not len(normal):
         normal = mesh_normals.vertex_normals(vert, face, bool(values["smoothnormal"]))
+    vert = _rescaled(vert - values["refpos"], values)
+    normal = mesh_normals.unit(_rescaled(normal, values))
+    solid = mesh_inertia.measure(vert, face, inside, kind)
     back = poses.q.conj(solid.quat)
     return Mesh(
         vert=poses.q.rotate(back, vert - solid.center),
@@ -118,6 +115,15 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
         graph=hulls.graph(hull) if hull is not None else np.zeros(0, np.int32),
         solid=solid,
     )
+
+
+def _rescaled(vectors: np.ndarray, values: dict) -> np.ndarray:
+    """Vectors (n, 3) of the source in the reference frame of the asset, scaled."""
+    if not any(values["refquat"]):
+        raise ValueError("refquat is zero")
+    frame = poses.q.to_mat(poses.normalize(np.array(values["refquat"])))
+    turned = sum(vectors[:, i : i + 1] * frame[i] for i in range(3))
+    return turned * values["scale"]
 
 
 def _numbered(given: np.ndarray | None, face: np.ndarray, count: int, nvert: int) -> np.ndarray:

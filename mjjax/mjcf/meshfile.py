@@ -116,7 +116,6 @@ def read_msh(content: bytes) -> Triangles:
 
 def read_obj(content: bytes) -> Triangles:
     """The vertices and the first group of faces of an OBJ file; polygons become triangles."""
-    content = content.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
     lines = [line for line in map(bytes.strip, content.splitlines()) if line]
     rows = {tag: list(_lines(lines, tag)) for tag in (b"v", b"vt", b"vn")}
     vert = _coordinates(rows[b"v"], 3)
