@@ -168,7 +168,9 @@ def _check_resolution(*resolution: float) -> None:
     _require(min(map(int, resolution)) > 0, "the resolutions must be positive")
 
 
-def wedge(horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float) -> Triangles:
+def wedge(
+    horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float
+) -> Triangles:
     """Directions of a field of view on the unit sphere, along -z; the hull of their tips.
 
     Each vertex has three normals: outward, and tangents along and across the field of view.

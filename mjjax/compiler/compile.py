@@ -43,9 +43,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
 _LISTED = "actuator key numeric text tuple mesh hfield texture material".split()
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
-_NONE_YET = (
-    "neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
-).split()
+_NONE_YET = ("neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor").split()
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
 _PRIVATE = ("geom_mass", "geom_inertia", "mesh_volume", "mesh_inertia", "mesh_aabb")
 

@@ -26,7 +26,7 @@ class Mesh(NamedTuple):
     Attributes:
         vert, normal: vertices and normals in the mesh frame.
         texcoord: texture coordinates; may be none.
-        face, facenormal, facetexcoord: triangles (m, 3), with their normals and texture coordinates.
+        face, facenormal, facetexcoord: vertices, normals, texture coordinates of triangles (m, 3).
         graph: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
         solid: mass properties; centre and axes are the mesh frame in coordinates of the file.
     """

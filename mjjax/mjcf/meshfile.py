@@ -189,8 +189,8 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
             pieces.append((np.repeat(rows, n - 2), polygon[:, cut].reshape(-1, 3, 3)))
             continue
         for row, one in zip(rows, polygon, strict=True):
-            cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)]))
-            pieces.append((np.full(n - 2, row), one[cut]))
+            cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)])).reshape(-1, 3)
+            pieces.append((np.full(len(cut), row), one[cut]))
     if not pieces:
         return np.zeros((0, 3, 3), np.int32)
     order = np.argsort(np.concatenate([row for row, _ in pieces]), kind="stable")
@@ -207,7 +207,7 @@ def _indices(words: list[bytes]) -> np.ndarray:
     columns = shapes.get((slashes, double))
     try:
         if columns is None:  # each corner in its own form
-            rows = [(word.split(b"/") + [b"", b""])[:3] for word in words]
+            rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
             return np.array([[int(part or 0) for part in row] for row in rows])
         numbers = np.array(text.replace(b"/", b" ").split(), "S").astype(np.int64)
     except ValueError:
@@ -223,29 +223,26 @@ def _cut(polygon: np.ndarray) -> list[list[int]]:
     """Triangles of a polygon (n, 3): its ears are cut off one after the other."""
     normal = np.sum(np.cross(polygon, np.roll(polygon, -1, axis=0)), axis=0)
     flat = np.delete(polygon, np.argmax(np.abs(normal)), axis=1)
-    turn = np.sign(_area(*flat[:2], flat[2])) if len(flat) == 3 else 0.0
-    turn = np.sign(sum(_area(flat[0], a, b) for a, b in zip(flat[1:], flat[2:], strict=False)))
-    rest, found, at, tries = list(range(len(polygon))), [], 0, 0
-    while len(rest) > 3 and tries <= len(rest):
+    round_ = np.sign(np.sum(_area(flat[0], flat[:-1], flat[1:])))
+    rest, found, at, missed = list(range(len(polygon))), [], 0, 0
+    while len(rest) > 3 and missed <= len(rest):
         ring = rest[at % len(rest) :] + rest[: at % len(rest)]
         ear, others = ring[:3], flat[ring[3:]]
-        sides = [
-            turn * _area(flat[a], flat[b], others)
-            for a, b in zip(ear, ear[1:] + ear[:1], strict=True)
-        ]
-        inside = np.all(np.stack(sides) > 0, axis=0)
-        if turn * _area(*flat[ear]) < 0 or inside.any():
-            at, tries = at + 1, tries + 1
+        a, b, c = flat[ear]
+        sides = np.stack([round_ * _area(*side, others) for side in ((a, b), (b, c), (c, a))])
+        if round_ * _area(a, b, c) < 0 or np.any(np.all(sides > 0, axis=0)):
+            at, missed = at + 1, missed + 1
             continue
         found.append(ear)
         rest.remove(ear[1])
-        at, tries = at % (len(rest) + 1), 0
-    return found + ([rest] if len(rest) == 3 else [])
+        missed = 0
+    return [*found, rest] if len(rest) == 3 else found
 
 
 def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Twice the signed area of triangles in the plane; `c` may be many points."""
-    return (b[0] - a[0]) * (c[..., 1] - a[1]) - (b[1] - a[1]) * (c[..., 0] - a[0])
+    """Twice the signed area of triangles in the plane; points (..., 2)."""
+    u, v = b - a, c - a
+    return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
 READERS: dict[str, Callable[[bytes], Triangles]] = {
