@@ -14,16 +14,18 @@ LATER = re.compile(
     r"^(_.*|names|paths|text_data|dof_M0|.*invweight0|body_subtreemass|tendon_.*|actuator_acc0|actuator_length0|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|tree_sleep_policy|flex.*|(mesh|hfield|skin|tex|mat|eq|sensor|wrap)_.*)$"
+    r"|dof_(simplenum|Madr)|tree_sleep_policy|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr"
+    r"|(skin|tex|mat|eq|sensor|wrap)_.*)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
 SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
-    "ntext ntuple ntree nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator"
+    "ntext ntuple ntree nmesh nmeshvert nmeshface nmeshnormal nmeshtexcoord nhfield nhfielddata "
+    "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator"
 ).split()
 OBJECTS = (
-    "body joint geom site camera light pair exclude actuator numeric text tuple key material"
+    "body joint geom site camera light pair exclude actuator numeric text tuple key material mesh hfield"
 ).split()
 
 
@@ -32,10 +34,16 @@ def compiled(xml: str, **kwargs) -> Compiled:
     return compile_spec(mjcf.read_string(xml, **kwargs))
 
 
-def assert_same(xml: str, *, tolerance: float = 1e-12, ignore: tuple[str, ...] = ()) -> Compiled:
+def assert_same(
+    xml: str,
+    *,
+    tolerance: float = 1e-12,
+    ignore: tuple[str, ...] = (),
+    assets: dict[str, bytes] | None = None,
+) -> Compiled:
     """Every field, size, option and name agrees with MuJoCo's; returns our compilation."""
-    reference = mujoco.MjModel.from_xml_string(xml)
-    ours = compiled(xml)
+    reference = mujoco.MjModel.from_xml_string(xml, assets)
+    ours = compiled(xml, assets=assets)
     compare(reference, ours, tolerance=tolerance, ignore=ignore)
     return ours
 
@@ -84,10 +92,10 @@ def refusal(xml: str, **kwargs) -> MjjaxError:
     raise AssertionError(f"accepted: {xml}")
 
 
-def accepted_by_mujoco(xml: str) -> bool:
+def accepted_by_mujoco(xml: str, assets: dict[str, bytes] | None = None) -> bool:
     """Whether MuJoCo compiles the XML."""
     try:
-        mujoco.MjModel.from_xml_string(xml)
+        mujoco.MjModel.from_xml_string(xml, assets)
     except ValueError:
         return False
     return True

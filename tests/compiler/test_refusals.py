@@ -103,7 +103,8 @@ def test_unknown_name_suggests_the_nearest() -> None:
 
 UNSUPPORTED = {
     "sensor": "<sensor><clock/></sensor>",
-    "mesh": '<asset><mesh name="m" vertex="0 0 0"/></asset>',
+    "mesh plugin": '<asset><mesh name="m"><plugin plugin="p"/></mesh></asset>',
+    "skin": '<asset><skin name="s"/></asset>',
     "tendon": '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>',
     "equality": '<equality><joint joint1="j"/></equality>',
     "replicate": w('<replicate count="2"><geom size="1"/></replicate>'),
