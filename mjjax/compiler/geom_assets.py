@@ -1,6 +1,6 @@
 """Geoms with a mesh or a height field, and primitives that are fitted to a mesh."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,11 +63,13 @@ def take_shape(
             if kind in MESH_TYPES:
                 aabb = f["mesh_aabb"][asset]
                 size[i] = np.abs(aabb[:3]) + aabb[3:]
-            elif fitaabb:
-                center, half = np.split(f["mesh_aabb"][asset], 2)
-                size[i] = _AROUND_BOX[kind](half) * element.values["fitscale"]
             else:
-                size[i] = _LIKE_BOX[kind](_inertia_box(ctx, asset)) * element.values["fitscale"]
+                half = _inertia_box(ctx, asset)
+                if fitaabb:
+                    center, half = np.split(f["mesh_aabb"][asset], 2)
+                fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
+                size[i, : len(fitted)] = fitted
+                size[i] *= element.values["fitscale"]
             center = f["mesh_pos"][asset] + poses.q.rotate(f["mesh_quat"][asset], center)
             pos[i], quat[i] = poses.compose(pos[i], quat[i], center, f["mesh_quat"][asset])
 
@@ -78,21 +80,22 @@ def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
     return np.sqrt(6 * (np.sum(inertia) - 2 * inertia) / volume) / 2
 
 
+_Fit = Callable[[np.ndarray], Sequence[float]]
 # Sizes of the primitive with about the inertia of a box, by its half sizes (the last is largest).
-_LIKE_BOX: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    GeomType.SPHERE: lambda s: np.array([np.mean(s), 0, 0]),
-    GeomType.CAPSULE: lambda s: np.array([(s[0] + s[1]) / 2, s[2] - (s[0] + s[1]) / 4, 0]),
-    GeomType.CYLINDER: lambda s: np.array([(s[0] + s[1]) / 2, s[2], 0]),
-    GeomType.ELLIPSOID: lambda s: s,
-    GeomType.BOX: lambda s: s,
+_LIKE_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [np.mean(s)],
+    GeomType.CAPSULE: lambda s: [(s[0] + s[1]) / 2, s[2] - (s[0] + s[1]) / 4],
+    GeomType.CYLINDER: lambda s: [(s[0] + s[1]) / 2, s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
 }
 # Sizes of the primitive as long and as wide as a box.
-_AROUND_BOX: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    GeomType.SPHERE: lambda s: np.array([np.max(s), 0, 0]),
-    GeomType.CAPSULE: lambda s: np.array([max(s[:2]), s[2] - max(s[:2]), 0]),
-    GeomType.CYLINDER: lambda s: np.array([max(s[:2]), s[2], 0]),
-    GeomType.ELLIPSOID: lambda s: s,
-    GeomType.BOX: lambda s: s,
+_AROUND_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [max(s)],
+    GeomType.CAPSULE: lambda s: [max(s[:2]), s[2] - max(s[:2])],
+    GeomType.CYLINDER: lambda s: [max(s[:2]), s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
 }
 
 

@@ -16,8 +16,14 @@ from mjjax.mjcf.spec import Element
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
 _MIN_VERTICES = 4
-# Arrays with an address for each mesh, and their width.
-_PACKED = {"vert": 3, "normal": 3, "texcoord": 2, "face": 3, "graph": 0}
+# Arrays with an address for each mesh: shape of an empty one and type.
+_PACKED: dict[str, tuple[tuple[int, ...], type]] = {
+    "vert": ((0, 3), np.float64),
+    "normal": ((0, 3), np.float64),
+    "texcoord": ((0, 2), np.float64),
+    "face": ((0, 3), np.int32),
+    "graph": ((0,), np.int32),
+}
 
 
 class Mesh(NamedTuple):
@@ -59,10 +65,11 @@ def compile_meshes(ctx: Context) -> None:
             meshes.append(_compile(element, content, element.name in colliding))
         except ValueError as error:
             raise element.origin.error(str(error)) from None
-    for name, width in _PACKED.items():
-        _pack(ctx, name, width, [getattr(mesh, name) for mesh in meshes])
+    for name, (shape, dtype) in _PACKED.items():
+        _pack(ctx, name, np.zeros(shape, dtype), [getattr(mesh, name) for mesh in meshes])
     for name in ("facenormal", "facetexcoord"):
-        f[f"mesh_{name}"] = _joined([getattr(mesh, name) for mesh in meshes], 3)
+        parts = [getattr(mesh, name) for mesh in meshes]
+        f[f"mesh_{name}"] = np.concatenate([np.zeros((0, 3), np.int32), *parts])
     f["mesh_texcoordadr"][f["mesh_texcoordnum"] == 0] = -1
     f["mesh_graphadr"][f.pop("mesh_graphnum") == 0] = -1
     ctx.sizes["nmesh"] = len(elements)
@@ -185,15 +192,10 @@ def _box(vert: np.ndarray) -> np.ndarray:
     return np.concatenate([(high + low) / 2, (high - low) / 2])
 
 
-def _pack(ctx: Context, name: str, width: int, parts: list[np.ndarray]) -> None:
+def _pack(ctx: Context, name: str, empty: np.ndarray, parts: list[np.ndarray]) -> None:
     """Arrays of all meshes in one, with numbers of rows and addresses."""
     rows = np.array([len(part) for part in parts], np.int32)
     ctx.sizes[f"nmesh{name}"] = int(rows.sum())
     ctx.fields[f"mesh_{name}num"] = rows
     ctx.fields[f"mesh_{name}adr"] = (np.cumsum(rows) - rows).astype(np.int32)
-    ctx.fields[f"mesh_{name}"] = _joined(parts, width)
-
-
-def _joined(parts: list[np.ndarray], width: int) -> np.ndarray:
-    empty = np.zeros((0, width) if width else 0, parts[0].dtype if parts else np.int32)
-    return np.concatenate([empty, *parts])
+    ctx.fields[f"mesh_{name}"] = np.concatenate([empty, *parts])
