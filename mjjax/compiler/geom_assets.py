@@ -80,7 +80,7 @@ def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
     return np.sqrt(6 * (np.sum(inertia) - 2 * inertia) / volume) / 2
 
 
-_Fit = Callable[[np.ndarray], Sequence[float]]
+_Fit = Callable[[np.ndarray], Sequence[np.floating]]
 # Sizes of the primitive with about the inertia of a box, by its half sizes (the last is largest).
 _LIKE_BOX: dict[int, _Fit] = {
     GeomType.SPHERE: lambda s: [np.mean(s)],

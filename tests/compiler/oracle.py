@@ -25,7 +25,8 @@ SIZES = (
     "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator"
 ).split()
 OBJECTS = (
-    "body joint geom site camera light pair exclude actuator numeric text tuple key material mesh hfield"
+    "body joint geom site camera light pair exclude actuator numeric text tuple key material "
+    "mesh hfield"
 ).split()
 
 

@@ -92,7 +92,8 @@ def test_invalid_geom_is_refused(geom: str) -> None:
 
 def test_plane_cannot_be_fitted() -> None:
     """A plane has no size to fit."""
-    xml = f'<mujoco><asset>{MESH}</asset><worldbody><geom type="plane" mesh="m"/></worldbody></mujoco>'
+    geom = '<worldbody><geom type="plane" mesh="m"/></worldbody>'
+    xml = f"<mujoco><asset>{MESH}</asset>{geom}</mujoco>"
     assert not accepted_by_mujoco(xml)
     assert isinstance(refusal(xml), MjcfError)
 
