@@ -1,7 +1,7 @@
 """Meshes that MuJoCo makes itself, of unit size: one function per keyword of 'builtin'.
 
-A maker takes the values of 'params' and returns vertices and faces; without faces the mesh is the
-convex hull of its vertices. It raises ValueError where a parameter is out of range.
+A maker takes the values of 'params'; without faces the mesh is the convex hull of its vertices.
+It raises ValueError where a parameter is out of range.
 """
 
 import itertools
@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from mjjax.mjcf.meshfile import Triangles, real
 
 _MAX_SUBDIVISION, _MAX_RINGS = 4, 10
 _NO_FACES = np.zeros((0, 3), np.int32)
 _FOVEATION = 5  # power by which gamma = 1 draws the rays of a wedge together
 _EPS = 1e-14
-
-Made = tuple[np.ndarray, np.ndarray]
 
 
 def _require(condition: bool, what: str) -> None:
@@ -23,12 +24,17 @@ def _require(condition: bool, what: str) -> None:
         raise ValueError(what)
 
 
+def _made(vert: ArrayLike, face: ArrayLike, normal: ArrayLike = ()) -> Triangles:
+    faces = np.asarray(face, np.int32).reshape(-1, 3)
+    return Triangles(real(vert, 3), faces, real(normal, 3))
+
+
 def _power(x: np.ndarray, exponent: float) -> np.ndarray:
     """|x|^exponent with the sign of x."""
     return np.copysign(np.abs(x) ** exponent, x)
 
 
-def sphere(subdivision: float) -> Made:
+def sphere(subdivision: float) -> Triangles:
     """An icosahedron whose faces are cut in four, `subdivision` times."""
     n = int(subdivision)
     _require(0 <= n <= _MAX_SUBDIVISION, f"the subdivision must be 0 to {_MAX_SUBDIVISION}")
@@ -42,7 +48,7 @@ def sphere(subdivision: float) -> Made:
     faces = [list(face) for face in strips]
     for _ in range(n):
         faces = _subdivided(vert, faces)
-    return np.array(vert, np.float64), np.array(faces, np.int32)
+    return _made(vert, faces)
 
 
 def _subdivided(vert: list[np.ndarray], faces: list[list[int]]) -> list[list[int]]:
@@ -68,7 +74,7 @@ def _subdivided(vert: list[np.ndarray], faces: list[list[int]]) -> list[list[int
     return found
 
 
-def hemisphere(resolution: float) -> Made:
+def hemisphere(resolution: float) -> Triangles:
     """The upper half of an octahedron blown up to a ball, and a floor; ring k has 4 k vertices."""
     rings = int(resolution) + 1
     _require(1 <= rings <= _MAX_RINGS + 1, f"the resolution must be 0 to {_MAX_RINGS}")
@@ -89,7 +95,7 @@ def hemisphere(resolution: float) -> Made:
     floor = len(vert)
     rim = [_on_ring(start, rings, i) for i in range(4 * rings + 1)]
     faces += [[a, floor, b] for a, b in itertools.pairwise(rim)]
-    return np.array([*vert, (0.0, 0.0, 0.0)]), np.array(faces, np.int32)
+    return _made([*vert, (0.0, 0.0, 0.0)], faces)
 
 
 def _places(rings: int) -> list[tuple[int, int, int]]:
@@ -101,16 +107,16 @@ def _on_ring(start: list[int], k: int, place: int) -> int:
     return start[k] + (place % (4 * k) if k else 0)
 
 
-def cone(nvert: float, radius: float) -> Made:
+def cone(nvert: float, radius: float) -> Triangles:
     """A polygon below and a smaller one (or a tip) above; the hull of both."""
     angle = 2 * np.pi * np.arange(int(nvert)) / max(int(nvert), 1)
     ring = np.stack([np.cos(angle), np.sin(angle), -np.ones_like(angle)], axis=1)
     tip = np.array([[0.0, 0.0, 1.0]])
     top = ring * [radius, radius, -1] if radius > _EPS else tip
-    return np.concatenate([ring, top]), _NO_FACES
+    return _made(np.concatenate([ring, top]), _NO_FACES)
 
 
-def supersphere(resolution: float, e: float, n: float) -> Made:
+def supersphere(resolution: float, e: float, n: float) -> Triangles:
     """A superellipsoid: `e` is the exponent around the z axis, `n` along it."""
     res = int(resolution)
     _require(res > 2, "the resolution must be greater than 2")
@@ -131,10 +137,10 @@ def supersphere(resolution: float, e: float, n: float) -> Made:
         faces.append(np.array(quads).transpose(2, 0, 1).reshape(-1, 3))
     last = res * (res - 2)
     faces.append(np.stack([here + last, there + last, np.full(res, len(vert) - 1)], axis=1))
-    return vert, np.concatenate(faces).astype(np.int32)
+    return _made(vert, np.concatenate(faces))
 
 
-def supertorus(resolution: float, radius: float, s: float, t: float) -> Made:
+def supertorus(resolution: float, radius: float, s: float, t: float) -> Triangles:
     """A torus of large radius 1: `s` is the exponent of the tube, `t` of the ring."""
     res = int(resolution)
     _require(res > 2, "the resolution must be greater than 2")
@@ -148,7 +154,7 @@ def supertorus(resolution: float, radius: float, s: float, t: float) -> Made:
     a, b = index, np.roll(index, -1, axis=0)
     c, d = np.roll(a, -1, axis=1), np.roll(b, -1, axis=1)
     face = np.stack([a, b, c, b, d, c], axis=-1).reshape(-1, 3)
-    return np.stack([x, y, z], axis=-1).reshape(-1, 3), face.astype(np.int32)
+    return _made(np.stack([x, y, z], axis=-1), face)
 
 
 def _cells(n: int, gamma: float) -> np.ndarray:
@@ -162,8 +168,13 @@ def _check_resolution(*resolution: float) -> None:
     _require(min(map(int, resolution)) > 0, "the resolutions must be positive")
 
 
-def wedge(horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float) -> Made:
-    """Directions of a field of view on the unit sphere, along -z; the hull of their tips."""
+def wedge(
+    horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float
+) -> Triangles:
+    """Directions of a field of view on the unit sphere, along -z; the hull of their tips.
+
+    Each vertex has three normals: outward, and tangents along and across the field of view.
+    """
     _check_resolution(horizontal, vertical)
     _require(0 < fov_h <= 180, "the horizontal field of view must be in (0, 180] degrees")
     _require(0 < fov_v <= 90, "the vertical field of view must be in (0, 90] degrees")
@@ -172,23 +183,28 @@ def wedge(horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma:
     height = np.radians(fov_v) * _cells(int(vertical), gamma)
     x, z = np.sin(azimuth) * np.cos(height), -np.cos(azimuth) * np.cos(height)
     y = np.broadcast_to(np.sin(height), x.shape)
-    return np.stack([x, y, z], axis=-1).reshape(-1, 3), _NO_FACES
+    zero = np.zeros_like(x)
+    along = np.stack([np.cos(azimuth) + zero, zero, np.sin(azimuth) + zero], axis=-1)
+    across = np.stack([-np.sin(azimuth) * y, np.cos(height) + zero, np.cos(azimuth) * y], axis=-1)
+    tip = np.stack([x, y, z], axis=-1)
+    return _made(tip, _NO_FACES, np.stack([tip, along, across], axis=-2))
 
 
-def plate(horizontal: float, vertical: float) -> Made:
-    """A grid in the plane z = -1."""
+def plate(horizontal: float, vertical: float) -> Triangles:
+    """A grid in the plane z = -1; the three normals of each vertex are the axes."""
     _check_resolution(horizontal, vertical)
     x, y = np.meshgrid(_cells(int(horizontal), 0), _cells(int(vertical), 0), indexing="ij")
     index = np.arange(x.size).reshape(x.shape)
     a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]
     face = np.stack([a, c, b, d, b, c], axis=-1).reshape(-1, 3)
-    return np.stack([x, y, -np.ones_like(x)], axis=-1).reshape(-1, 3), face.astype(np.int32)
+    frames = np.tile(np.eye(3), (x.size, 1))
+    return _made(np.stack([x, y, -np.ones_like(x)], axis=-1), face, frames)
 
 
 class Builtin(NamedTuple):
     """A maker, the number of its parameters, and whether it is a surface without inside."""
 
-    make: Callable[..., Made]
+    make: Callable[..., Triangles]
     nparam: int
     flat: bool = False
 
@@ -205,8 +221,8 @@ BUILTIN: dict[int, Builtin] = {
 }
 
 
-def make(kind: int, params: Sequence[float]) -> Made:
-    """Vertices and faces of the builtin mesh number `kind`.
+def make(kind: int, params: Sequence[float]) -> Triangles:
+    """The builtin mesh number `kind`.
 
     Raises:
         ValueError: the wrong number of parameters, or one out of range.

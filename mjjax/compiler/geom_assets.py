@@ -1,6 +1,6 @@
 """Geoms with a mesh or a height field, and primitives that are fitted to a mesh."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.meshes import MESH_TYPES
-from mjjax.compiler.shapes import Measure, box
+from mjjax.compiler.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
 from mjjax.mjcf.spec import Element
 
@@ -38,6 +38,16 @@ def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
     return np.maximum(mesh, ctx.names.find_all("hfield", elements, "hfield")).astype(np.int32)
 
 
+def materials(ctx: Context, elements: list[Element]) -> np.ndarray:
+    """The material (n,) of each geom, its own or that of its mesh; -1 for none."""
+    own = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    meshes = ctx.spec.elements["mesh"]
+    given = np.array([*ctx.names.find_all("material", meshes, "material"), -1], np.int32)
+    named = np.array([bool(e.values["mesh"]) for e in elements], bool)
+    mesh = np.where(named, ctx.fields["geom_dataid"], len(meshes))
+    return np.where(own < 0, given[mesh], own)
+
+
 def take_shape(
     ctx: Context, elements: list[Element], pos: np.ndarray, quat: np.ndarray, size: np.ndarray
 ) -> None:
@@ -53,11 +63,13 @@ def take_shape(
             if kind in MESH_TYPES:
                 aabb = f["mesh_aabb"][asset]
                 size[i] = np.abs(aabb[:3]) + aabb[3:]
-            elif fitaabb:
-                center, half = np.split(f["mesh_aabb"][asset], 2)
-                size[i] = _AROUND_BOX[kind](half) * element.values["fitscale"]
             else:
-                size[i] = _LIKE_BOX[kind](_inertia_box(ctx, asset)) * element.values["fitscale"]
+                half = _inertia_box(ctx, asset)
+                if fitaabb:
+                    center, half = np.split(f["mesh_aabb"][asset], 2)
+                fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
+                size[i, : len(fitted)] = fitted
+                size[i] *= element.values["fitscale"]
             center = f["mesh_pos"][asset] + poses.q.rotate(f["mesh_quat"][asset], center)
             pos[i], quat[i] = poses.compose(pos[i], quat[i], center, f["mesh_quat"][asset])
 
@@ -68,25 +80,26 @@ def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
     return np.sqrt(6 * (np.sum(inertia) - 2 * inertia) / volume) / 2
 
 
+_Fit = Callable[[np.ndarray], Sequence[np.floating]]
 # Sizes of the primitive with about the inertia of a box, by its half sizes (the last is largest).
-_LIKE_BOX: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    GeomType.SPHERE: lambda s: np.array([np.mean(s), 0, 0]),
-    GeomType.CAPSULE: lambda s: np.array([(s[0] + s[1]) / 2, s[2] - (s[0] + s[1]) / 4, 0]),
-    GeomType.CYLINDER: lambda s: np.array([(s[0] + s[1]) / 2, s[2], 0]),
-    GeomType.ELLIPSOID: lambda s: s,
-    GeomType.BOX: lambda s: s,
+_LIKE_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [np.mean(s)],
+    GeomType.CAPSULE: lambda s: [(s[0] + s[1]) / 2, s[2] - (s[0] + s[1]) / 4],
+    GeomType.CYLINDER: lambda s: [(s[0] + s[1]) / 2, s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
 }
 # Sizes of the primitive as long and as wide as a box.
-_AROUND_BOX: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    GeomType.SPHERE: lambda s: np.array([np.max(s), 0, 0]),
-    GeomType.CAPSULE: lambda s: np.array([max(s[:2]), s[2] - max(s[:2]), 0]),
-    GeomType.CYLINDER: lambda s: np.array([max(s[:2]), s[2], 0]),
-    GeomType.ELLIPSOID: lambda s: s,
-    GeomType.BOX: lambda s: s,
+_AROUND_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [max(s)],
+    GeomType.CAPSULE: lambda s: [max(s[:2]), s[2] - max(s[:2])],
+    GeomType.CYLINDER: lambda s: [max(s[:2]), s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
 }
 
 
-def _mesh_measure(ctx: Context, rows: np.ndarray) -> Measure:
+def _mesh_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
     asset = ctx.fields["geom_dataid"][rows]
     volume = ctx.fields["mesh_volume"][asset]
     return Measure(volume, ctx.fields["mesh_inertia"][asset] / volume[:, None])
@@ -98,8 +111,8 @@ def _mesh_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.sqrt(np.sum(size * size, axis=1)), aabb
 
 
-def _hfield_measure(ctx: Context, rows: np.ndarray) -> Measure:
-    return box(ctx.fields["geom_size"][rows])
+def _hfield_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
+    return (box_shell if hollow else box)(ctx.fields["geom_size"][rows])
 
 
 def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,11 +126,11 @@ class AssetShape(NamedTuple):
     """What the compiler knows about a geom type whose shape is an asset, by geom ids.
 
     Attributes:
-        measure: volume and inertia of unit mass.
+        measure: volume and inertia of unit mass; whether it is a shell.
         bounds: radius of the bounding sphere and bounding box.
     """
 
-    measure: Callable[[Context, np.ndarray], Measure]
+    measure: Callable[[Context, np.ndarray, bool], Measure]
     bounds: Callable[[Context, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 

@@ -27,7 +27,7 @@ def compile_geoms(ctx: Context) -> None:
     _check_sizes(elements, kind, size)
     f["geom_type"], f["geom_size"] = kind, size
     f["geom_bodyid"] = np.array(members.body, np.int32)
-    f["geom_matid"] = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    f["geom_matid"] = geom_assets.materials(ctx, elements)
     for name in ("contype", "conaffinity", "condim", "group", "priority"):
         f[f"geom_{name}"] = ints(elements, name)
     for name in ("solmix", "margin", "gap"):
@@ -148,7 +148,7 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
 def _measure(ctx: Context, type_: int, rows: np.ndarray, hollow: bool) -> Measure:
     """Volume and inertia of geoms of one type."""
     if type_ in geom_assets.SHAPES:
-        return geom_assets.SHAPES[type_].measure(ctx, rows)
+        return geom_assets.SHAPES[type_].measure(ctx, rows, hollow)
     shape = SHAPES[type_]
     return (shape.shell if hollow else shape.solid)(ctx.fields["geom_size"][rows])
 
@@ -158,7 +158,9 @@ def _fluid(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     table = np.zeros((len(elements), NFLUID))
     rows = np.flatnonzero(bools(elements, "fluidshape") & (kind != GeomType.PLANE))
     if len(rows):
-        mass, inertia = fluid.added_mass(ctx.fields["geom_aabb"][rows, 3:])
+        asset = np.isin(kind[rows], list(geom_assets.SHAPES))[:, None]
+        box = ctx.fields["geom_aabb"][rows, 3:]
+        mass, inertia = fluid.added_mass(np.where(asset, ctx.fields["geom_size"][rows], box))
         coef = reals([elements[i] for i in rows], "fluidcoef", 5)
         table[rows] = np.hstack([np.ones((len(rows), 1)), coef, mass, inertia])
     ctx.fields["geom_fluid"] = table

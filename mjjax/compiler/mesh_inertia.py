@@ -51,9 +51,7 @@ def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
     length = np.sqrt(np.sum(normal * normal, axis=1))
     proper = length >= MINVAL
     unit = normal / np.where(proper, length, 1)[:, None]
-    return Faces(
-        corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, length / 2
-    )
+    return Faces(corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, length / 2)
 
 
 def _total(terms: np.ndarray) -> np.ndarray:

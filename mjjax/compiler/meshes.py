@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, poses
+from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, mesh_normals, poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
@@ -16,19 +16,33 @@ from mjjax.mjcf.spec import Element
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
 _MIN_VERTICES = 4
+# Arrays with an address for each mesh: shape of an empty one and type.
+_PACKED: dict[str, tuple[tuple[int, ...], type]] = {
+    "vert": ((0, 3), np.float64),
+    "normal": ((0, 3), np.float64),
+    "texcoord": ((0, 2), np.float64),
+    "face": ((0, 3), np.int32),
+    "graph": ((0,), np.int32),
+}
 
 
 class Mesh(NamedTuple):
     """A compiled mesh.
 
     Attributes:
-        vert, face: vertices (n, 3) in the mesh frame, triangles (m, 3).
+        vert, normal: vertices and normals in the mesh frame.
+        texcoord: texture coordinates; may be none.
+        face, facenormal, facetexcoord: vertices, normals, texture coordinates of triangles (m, 3).
         graph: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
         solid: mass properties; centre and axes are the mesh frame in coordinates of the file.
     """
 
     vert: np.ndarray
+    normal: np.ndarray
+    texcoord: np.ndarray
     face: np.ndarray
+    facenormal: np.ndarray
+    facetexcoord: np.ndarray
     graph: np.ndarray
     solid: mesh_inertia.Solid
 
@@ -51,8 +65,13 @@ def compile_meshes(ctx: Context) -> None:
             meshes.append(_compile(element, content, element.name in colliding))
         except ValueError as error:
             raise element.origin.error(str(error)) from None
-    for name, width in (("vert", 3), ("face", 3), ("graph", 0)):
-        _pack(ctx, name, width, [getattr(mesh, name) for mesh in meshes])
+    for name, (shape, dtype) in _PACKED.items():
+        _pack(ctx, name, np.zeros(shape, dtype), [getattr(mesh, name) for mesh in meshes])
+    for name in ("facenormal", "facetexcoord"):
+        parts = [getattr(mesh, name) for mesh in meshes]
+        f[f"mesh_{name}"] = np.concatenate([np.zeros((0, 3), np.int32), *parts])
+    f["mesh_texcoordadr"][f["mesh_texcoordnum"] == 0] = -1
+    f["mesh_graphadr"][f.pop("mesh_graphnum") == 0] = -1
     ctx.sizes["nmesh"] = len(elements)
     f["mesh_scale"] = reals(elements, "scale", 3)
     f["mesh_pos"] = np.array([m.solid.center for m in meshes]).reshape(-1, 3)
@@ -76,12 +95,9 @@ def _colliding(ctx: Context) -> set[str]:
 def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     """One mesh; ValueError if it is none."""
     values = element.values
-    vert, face = _source(element, content)
+    source = _source(element, content)
+    vert, face = source.vert, source.face
     _check(vert, face)
-    if not any(values["refquat"]):
-        raise ValueError("refquat is zero")
-    turn = poses.normalize(np.array(values["refquat"]))
-    vert = poses.q.rotate(poses.q.conj(turn), vert - values["refpos"]) * values["scale"]
     kind = mesh_inertia.SHELL if _is_flat(element) else values["inertia"]
     hull = None
     if colliding or kind == mesh_inertia.CONVEX or not len(face):
@@ -89,10 +105,40 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     if hull is not None and not len(face):
         face = hull.face
     inside = hull.face if hull is not None and kind == mesh_inertia.CONVEX else face
+    normal = source.normal
+    if not len(normal):
+        normal = mesh_normals.vertex_normals(vert, face, bool(values["smoothnormal"]))
+    vert = _rescaled(vert - values["refpos"], values)
+    normal = mesh_normals.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
-    vert = poses.q.rotate(poses.q.conj(solid.quat), vert - solid.center)
-    graph = hulls.graph(hull) if hull is not None else np.zeros(0, np.int32)
-    return Mesh(vert, face, graph, solid)
+    back = poses.q.conj(solid.quat)
+    return Mesh(
+        vert=poses.q.rotate(back, vert - solid.center),
+        normal=poses.q.rotate(back, normal),
+        texcoord=source.texcoord,
+        face=face,
+        facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
+        facetexcoord=_numbered(source.facetexcoord, face, len(source.texcoord), len(vert)),
+        graph=hulls.graph(hull) if hull is not None else np.zeros(0, np.int32),
+        solid=solid,
+    )
+
+
+def _rescaled(vectors: np.ndarray, values: dict) -> np.ndarray:
+    """Vectors (n, 3) of the source in the reference frame of the asset, scaled."""
+    if not any(values["refquat"]):
+        raise ValueError("refquat is zero")
+    frame = poses.q.to_mat(poses.normalize(np.array(values["refquat"])))
+    turned = sum(vectors[:, i : i + 1] * frame[i] for i in range(3))
+    return turned * values["scale"]
+
+
+def _numbered(given: np.ndarray | None, face: np.ndarray, count: int, nvert: int) -> np.ndarray:
+    """What the corners of the faces have, if each vertex has its own one (or its own three)."""
+    if given is not None:
+        return given
+    each = 3 if count == 3 * nvert else int(count >= nvert)
+    return each * face
 
 
 def _is_flat(element: Element) -> bool:
@@ -100,24 +146,24 @@ def _is_flat(element: Element) -> bool:
     return bool(kind) and builtin_meshes.BUILTIN[kind].flat
 
 
-def _source(element: Element, content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and faces as they are written; faces of files follow a mirroring scale."""
+def _source(element: Element, content: bytes) -> Triangles:
+    """The mesh as it is written; faces of files follow a mirroring scale."""
     values = element.values
     if values["file"]:
         found = _from_file(values["file"], content)
-        mirrored = np.prod(values["scale"]) < 0
-        return found.vert, found.face[:, [0, 2, 1]] if mirrored else found.face
+        return found.mirrored() if np.prod(values["scale"]) < 0 else found
     if values["builtin"]:
-        vert, face = builtin_meshes.make(values["builtin"], values["params"])
-        return real(vert, 3), face
-    vert, face = values["vertex"] or (), values["face"] or ()
-    for what, numbers in (("vertex", vert), ("face", face), ("normal", values["normal"] or ())):
+        return builtin_meshes.make(values["builtin"], values["params"])
+    vert, face, normal, texcoord = (
+        values[name] or () for name in ("vertex", "face", "normal", "texcoord")
+    )
+    for what, numbers in (("vertex", vert), ("face", face), ("normal", normal)):
         if len(numbers) % 3:
             raise ValueError(f"the number of values in {what!r} is not a multiple of 3")
-    texcoord = len(values["texcoord"] or ())
-    if texcoord and texcoord * 3 != len(vert) * 2:
-        raise ValueError(f"texcoord has {texcoord} values, not 2 for each vertex")
-    return real(np.array(vert), 3), np.array(face, np.int32).reshape(-1, 3)
+    faces = np.array(face, np.int32).reshape(-1, 3)
+    if texcoord and len(texcoord) * 3 != len(vert) * 2:
+        raise ValueError(f"texcoord has {len(texcoord)} values, not 2 for each vertex")
+    return Triangles(real(vert, 3), faces, real(normal, 3), real(texcoord, 2))
 
 
 def _from_file(name: str, content: bytes) -> Triangles:
@@ -146,15 +192,10 @@ def _box(vert: np.ndarray) -> np.ndarray:
     return np.concatenate([(high + low) / 2, (high - low) / 2])
 
 
-def _pack(ctx: Context, name: str, width: int, parts: list[np.ndarray]) -> None:
-    """Arrays of all meshes in one, with addresses; -1 where a mesh has no graph."""
+def _pack(ctx: Context, name: str, empty: np.ndarray, parts: list[np.ndarray]) -> None:
+    """Arrays of all meshes in one, with numbers of rows and addresses."""
     rows = np.array([len(part) for part in parts], np.int32)
-    start = (np.cumsum(rows) - rows).astype(np.int32)
     ctx.sizes[f"nmesh{name}"] = int(rows.sum())
-    if name == "graph":
-        start[rows == 0] = -1
-    else:
-        ctx.fields[f"mesh_{name}num"] = rows
-    empty = np.zeros((0, width) if width else 0, parts[0].dtype if parts else np.int32)
-    ctx.fields[f"mesh_{name}adr"] = start
+    ctx.fields[f"mesh_{name}num"] = rows
+    ctx.fields[f"mesh_{name}adr"] = (np.cumsum(rows) - rows).astype(np.int32)
     ctx.fields[f"mesh_{name}"] = np.concatenate([empty, *parts])

@@ -2,14 +2,17 @@
 
 from pathlib import PurePath
 
+import numpy as np
+
 from mjjax.compiler.context import Context
 from mjjax.mjcf import assets
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
 _2D, _SKYBOX = 0, 2
-_PNG = "image/png"
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PNG, _KTX = "image/png", "image/ktx"
+_KINDS = {".png": _PNG}
+_PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _GRID_LETTERS = frozenset(".RLUDFB")
 _MAX_CHANNELS = 4
 
@@ -27,10 +30,7 @@ def compile_textures(ctx: Context) -> None:
             raise element.origin.error(wrong)
         for attribute in assets.FILES:
             if element.values[attribute]:
-                content = assets.contents(element, files, attribute)
-                if not _readable(content, element, attribute):
-                    name = element.values[attribute]
-                    raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
+                _check_picture(element, attribute, assets.contents(element, files, attribute))
 
 
 def _wrong(element: Element) -> str:
@@ -55,9 +55,27 @@ def _wrong(element: Element) -> str:
     return ""
 
 
-def _readable(content: bytes, element: Element, attribute: str) -> bool:
-    """The file begins like what it should be: a PNG picture, or rows, columns and channels."""
-    kind, suffix = element.values["content_type"], PurePath(element.values[attribute]).suffix
-    if kind == _PNG or (not kind and suffix.lower() == ".png"):
-        return content.startswith(_PNG_SIGNATURE)
-    return bool(content)
+def _check_picture(element: Element, attribute: str, content: bytes) -> None:
+    """The head of the file fits the texture; what follows is read when it is drawn."""
+    values, name = element.values, element.values[attribute]
+    kind = values["content_type"] or _KINDS.get(PurePath(name).suffix.lower(), "")
+    if kind == _KTX:
+        return
+    if kind != _PNG:
+        if len(content) < 8 or len(content) != 8 + values["nchannel"] * _area(content):
+            raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
+        return
+    if not content.startswith(_PNG_SIGNATURE) or len(content) < _PNG_HEAD:
+        raise element.origin.error(f"the file {name!r} is not a PNG picture")
+    width, height = (int(n) for n in np.frombuffer(content, ">u4", 2, 16))
+    rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
+    if values["type"] != _2D and width * rows != height * columns:
+        raise element.origin.error(
+            f"the picture {name!r} has {width} x {height} pixels, which gridsize does not cut "
+            "into squares"
+        )
+
+
+def _area(content: bytes) -> int:
+    width, height = np.frombuffer(content, "<i4", 2)
+    return int(width) * int(height)

@@ -1,4 +1,4 @@
-"""Assets as they are written: what they are called, where their files are, what is checked first."""
+"""Assets as they are written: their names, where their files are, what is checked first."""
 
 import os
 from collections.abc import Callable, Iterable

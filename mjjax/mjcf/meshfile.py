@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
 _MAX_COORDINATE = 2.0**30
@@ -19,21 +20,30 @@ class Triangles(NamedTuple):
     Attributes:
         vert: vertices (n, 3) [m].
         face: vertices of the faces (m, 3); none means the convex hull of the vertices.
-        normal: normals (k, 3), or none.
-        texcoord: texture coordinates (k, 2), or none.
+        normal: normals (k, 3); may be none.
+        texcoord: texture coordinates (k, 2); may be none.
         facenormal, facetexcoord: normals and texture coordinates of the faces (m, 3), -1 where a
-            corner has none; as `face` where the file has no such indices.
+            corner has none; None where they have the numbers of the vertices.
     """
 
     vert: np.ndarray
     face: np.ndarray
-    normal: np.ndarray
-    texcoord: np.ndarray
-    facenormal: np.ndarray
-    facetexcoord: np.ndarray
+    normal: np.ndarray = np.zeros((0, 3))
+    texcoord: np.ndarray = np.zeros((0, 2))
+    facenormal: np.ndarray | None = None
+    facetexcoord: np.ndarray | None = None
+
+    def mirrored(self) -> "Triangles":
+        """The faces seen from the other side."""
+        turned = {
+            name: faces[:, [0, 2, 1]]
+            for name in ("face", "facenormal", "facetexcoord")
+            if (faces := getattr(self, name)) is not None
+        }
+        return self._replace(**turned)
 
 
-def real(data: np.ndarray, width: int) -> np.ndarray:
+def real(data: ArrayLike, width: int) -> np.ndarray:
     """Numbers rounded to single precision, as rows of `width`."""
     return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
 
@@ -70,9 +80,7 @@ def read_stl(content: bytes) -> Triangles:
     if np.any(np.abs(corners) > _MAX_COORDINATE):
         raise ValueError("a vertex in the STL file is too far from the origin")
     vert, face = unique_vertices(corners)
-    none = np.zeros((0, 3))
-    face = face.reshape(-1, 3)
-    return Triangles(vert, face, none, none[:, :2], face, face)
+    return Triangles(vert, face.reshape(-1, 3))
 
 
 def unique_vertices(vert: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +108,7 @@ def read_msh(content: bytes) -> Triangles:
     data = np.frombuffer(content, "<f4", sum(counts), 16)
     vert, normal, texcoord = np.split(data, np.cumsum(counts)[:2])
     face = np.frombuffer(content, "<i4", 3 * nface, 16 + 4 * sum(counts)).reshape(-1, 3)
-    return Triangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2), face, face)
+    return Triangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2))
 
 
 # ---- OBJ ----------------------------------------------------------------------------------------
@@ -108,7 +116,6 @@ def read_msh(content: bytes) -> Triangles:
 
 def read_obj(content: bytes) -> Triangles:
     """The vertices and the first group of faces of an OBJ file; polygons become triangles."""
-    content = content.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
     lines = [line for line in map(bytes.strip, content.splitlines()) if line]
     rows = {tag: list(_lines(lines, tag)) for tag in (b"v", b"vt", b"vn")}
     vert = _coordinates(rows[b"v"], 3)
@@ -117,7 +124,14 @@ def read_obj(content: bytes) -> Triangles:
     corners = _corners(_faces(lines), counts, vert)
     face, facetexcoord, facenormal = (corners[:, :, i] for i in range(3))
     texcoord[:, 1] = 1 - texcoord[:, 1]  # pictures begin at the top
-    return Triangles(vert, face, normal, texcoord, facenormal, facetexcoord)
+    return Triangles(
+        vert,
+        face,
+        normal,
+        texcoord,
+        facenormal if len(normal) else None,
+        facetexcoord if len(texcoord) else None,
+    )
 
 
 def _lines(lines: list[bytes], tag: bytes) -> Iterator[bytes]:
@@ -175,8 +189,8 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
             pieces.append((np.repeat(rows, n - 2), polygon[:, cut].reshape(-1, 3, 3)))
             continue
         for row, one in zip(rows, polygon, strict=True):
-            cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)]))
-            pieces.append((np.full(n - 2, row), one[cut]))
+            cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)])).reshape(-1, 3)
+            pieces.append((np.full(len(cut), row), one[cut]))
     if not pieces:
         return np.zeros((0, 3, 3), np.int32)
     order = np.argsort(np.concatenate([row for row, _ in pieces]), kind="stable")
@@ -193,7 +207,7 @@ def _indices(words: list[bytes]) -> np.ndarray:
     columns = shapes.get((slashes, double))
     try:
         if columns is None:  # each corner in its own form
-            rows = [(word.split(b"/") + [b"", b""])[:3] for word in words]
+            rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
             return np.array([[int(part or 0) for part in row] for row in rows])
         numbers = np.array(text.replace(b"/", b" ").split(), "S").astype(np.int64)
     except ValueError:
@@ -209,29 +223,26 @@ def _cut(polygon: np.ndarray) -> list[list[int]]:
     """Triangles of a polygon (n, 3): its ears are cut off one after the other."""
     normal = np.sum(np.cross(polygon, np.roll(polygon, -1, axis=0)), axis=0)
     flat = np.delete(polygon, np.argmax(np.abs(normal)), axis=1)
-    turn = np.sign(_area(*flat[:2], flat[2])) if len(flat) == 3 else 0.0
-    turn = np.sign(sum(_area(flat[0], a, b) for a, b in zip(flat[1:], flat[2:], strict=False)))
-    rest, found, at, tries = list(range(len(polygon))), [], 0, 0
-    while len(rest) > 3 and tries <= len(rest):
+    round_ = np.sign(np.sum(_area(flat[0], flat[:-1], flat[1:])))
+    rest, found, at, missed = list(range(len(polygon))), [], 0, 0
+    while len(rest) > 3 and missed <= len(rest):
         ring = rest[at % len(rest) :] + rest[: at % len(rest)]
         ear, others = ring[:3], flat[ring[3:]]
-        sides = [
-            turn * _area(flat[a], flat[b], others)
-            for a, b in zip(ear, ear[1:] + ear[:1], strict=True)
-        ]
-        inside = np.all(np.stack(sides) > 0, axis=0)
-        if turn * _area(*flat[ear]) < 0 or inside.any():
-            at, tries = at + 1, tries + 1
+        a, b, c = flat[ear]
+        sides = np.stack([round_ * _area(*side, others) for side in ((a, b), (b, c), (c, a))])
+        if round_ * _area(a, b, c) < 0 or np.any(np.all(sides > 0, axis=0)):
+            at, missed = at + 1, missed + 1
             continue
         found.append(ear)
         rest.remove(ear[1])
-        at, tries = at % (len(rest) + 1), 0
-    return found + ([rest] if len(rest) == 3 else [])
+        missed = 0
+    return [*found, rest] if len(rest) == 3 else found
 
 
 def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Twice the signed area of triangles in the plane; `c` may be many points."""
-    return (b[0] - a[0]) * (c[..., 1] - a[1]) - (b[1] - a[1]) * (c[..., 0] - a[0])
+    """Twice the signed area of triangles in the plane; points (..., 2)."""
+    u, v = b - a, c - a
+    return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
 READERS: dict[str, Callable[[bytes], Triangles]] = {

@@ -16,18 +16,19 @@ LATER = re.compile(
     r"|actuator_(acc0|length0|lengthrange)|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|flex.*|(mesh|hfield|skin|tex|mat)_.*)$"
+    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex|mat)_.*)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
 SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
-    "ntext ntuple ntree nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator "
+    "ntext ntuple ntree nmesh nmeshvert nmeshface nmeshnormal nmeshtexcoord nhfield nhfielddata "
+    "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator "
     "neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
 ).split()
 OBJECTS = (
     "body joint geom site camera light pair exclude actuator numeric text tuple key material "
-    "equality tendon sensor"
+    "mesh hfield equality tendon sensor"
 ).split()
 
 
@@ -36,10 +37,16 @@ def compiled(xml: str, **kwargs) -> Compiled:
     return compile_spec(mjcf.read_string(xml, **kwargs))
 
 
-def assert_same(xml: str, *, tolerance: float = 1e-12, ignore: tuple[str, ...] = ()) -> Compiled:
+def assert_same(
+    xml: str,
+    *,
+    tolerance: float = 1e-12,
+    ignore: tuple[str, ...] = (),
+    assets: dict[str, bytes] | None = None,
+) -> Compiled:
     """Every field, size, option and name agrees with MuJoCo's; returns our compilation."""
-    reference = mujoco.MjModel.from_xml_string(xml)
-    ours = compiled(xml)
+    reference = mujoco.MjModel.from_xml_string(xml, assets)
+    ours = compiled(xml, assets=assets)
     compare(reference, ours, tolerance=tolerance, ignore=ignore)
     return ours
 
@@ -108,10 +115,10 @@ def refusal(xml: str, **kwargs) -> MjjaxError:
     raise AssertionError(f"accepted: {xml}")
 
 
-def accepted_by_mujoco(xml: str) -> bool:
+def accepted_by_mujoco(xml: str, assets: dict[str, bytes] | None = None) -> bool:
     """Whether MuJoCo compiles the XML."""
     try:
-        mujoco.MjModel.from_xml_string(xml)
+        mujoco.MjModel.from_xml_string(xml, assets)
     except ValueError:
         return False
     return True

@@ -102,7 +102,8 @@ def test_unknown_name_suggests_the_nearest() -> None:
 
 
 UNSUPPORTED = {
-    "mesh": '<asset><mesh name="m" vertex="0 0 0"/></asset>',
+    "mesh plugin": '<asset><mesh name="m"><plugin plugin="p"/></mesh></asset>',
+    "skin": '<asset><skin name="s"/></asset>',
     "plugin": '<extension><plugin plugin="p"/></extension>',
 }
 
