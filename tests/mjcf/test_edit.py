@@ -185,6 +185,8 @@ def test_deletion_takes_what_refers_to_it() -> None:
 def test_recompiling_keeps_the_state_of_what_stays() -> None:
     """Joints, actuators and mocap bodies keep their state while others come and go."""
     spec = mjjax.Spec.from_string(ARM)
+    for element in (*spec.tendons, *spec.sensors):
+        spec.delete(element)
     model = spec.compile()
     data = mjjax.make_data(model)
     data = data.replace(
