@@ -137,6 +137,7 @@ def remove_followers(
             refers = any(name in lost.get(k, ()) for k, name in named)
             if refers and all(name in known.get(k, ()) for k, name in named):
                 lost.setdefault(kind, set()).add(element.name)
+                element.model = None
             else:
                 kept.append(element)
         spec.elements[kind] = kept
