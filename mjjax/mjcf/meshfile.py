@@ -4,7 +4,8 @@ A reader takes the bytes of a file and raises ValueError with what is wrong. Num
 to single precision, as MuJoCo keeps them.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -113,15 +114,25 @@ def read_msh(content: bytes) -> Triangles:
 
 # ---- OBJ ----------------------------------------------------------------------------------------
 
+_LINES = {
+    tag: re.compile(rb"^[ \t]*" + tag.encode() + rb"[ \t]+(.*)$", re.MULTILINE)
+    for tag in ("v", "vt", "vn", "f")
+}
+_GROUP = re.compile(rb"^[ \t]*[og][ \t]", re.MULTILINE)
+_BLANK = np.isin(np.arange(256), list(b" \t\r\n\v\f"))
+_NEWLINE = ord("\n")
+
 
 def read_obj(content: bytes) -> Triangles:
     """The vertices and the first group of faces of an OBJ file; polygons become triangles."""
-    lines = [line for line in map(bytes.strip, content.splitlines()) if line]
-    rows = {tag: list(_lines(lines, tag)) for tag in (b"v", b"vt", b"vn")}
-    vert = _coordinates(rows[b"v"], 3)
-    texcoord, normal = _coordinates(rows[b"vt"], 2), _coordinates(rows[b"vn"], 3)
+    vert = _coordinates(_LINES["v"].findall(content), 3)
+    texcoord = _coordinates(_LINES["vt"].findall(content), 2)
+    normal = _coordinates(_LINES["vn"].findall(content), 3)
     counts = (len(vert), len(texcoord), len(normal))
-    corners = _corners(_faces(lines), counts, vert)
+    first = _LINES["f"].search(content)
+    group = _GROUP.search(content, first.start()) if first else None
+    faces = _LINES["f"].findall(content[: group.start()] if group else content)
+    corners = _corners(faces, counts, vert)
     face, facetexcoord, facenormal = (corners[:, :, i] for i in range(3))
     texcoord[:, 1] = 1 - texcoord[:, 1]  # pictures begin at the top
     return Triangles(
@@ -134,33 +145,26 @@ def read_obj(content: bytes) -> Triangles:
     )
 
 
-def _lines(lines: list[bytes], tag: bytes) -> Iterator[bytes]:
-    starts = (tag + b" ", tag + b"\t")
-    return (line[len(tag) + 1 :] for line in lines if line.startswith(starts))
-
-
-def _faces(lines: list[bytes]) -> list[bytes]:
-    """The lines with faces, up to the next object or group."""
-    found: list[bytes] = []
-    for line in lines:
-        if line.startswith((b"f ", b"f\t")):
-            found.append(line[2:])
-        elif found and line.startswith((b"o ", b"g ", b"o\t", b"g\t")):
-            break
-    return found
+def _words(lines: list[bytes]) -> tuple[list[bytes], np.ndarray]:
+    """All words of the lines, and how many each line has."""
+    text = b"\n".join(lines)
+    letters = np.frombuffer(text, np.uint8)
+    blank = _BLANK[letters]
+    begins = ~blank & np.append(True, blank[:-1])
+    line = np.cumsum(letters == _NEWLINE)[begins]
+    return text.split(), np.bincount(line, minlength=len(lines))
 
 
 def _coordinates(lines: list[bytes], width: int) -> np.ndarray:
-    """The first `width` numbers of each line, (n, width); what is not a number is 0."""
-    words = [line.split() for line in lines]
-    flat = [word for row in words for word in row[:width]]
-    if len(flat) == width * len(lines):
-        try:
-            return real(np.array(flat, "S").astype(np.float64) if flat else np.zeros(0), width)
-        except ValueError:
-            pass
-    rows = [[_number(w) for w in row[:width]] + [0.0] * (width - len(row)) for row in words]
-    return real(np.array(rows), width)
+    """The first `width` numbers of each line, (n, width); what is missing or no number is 0."""
+    words, size = _words(lines)
+    place = np.cumsum(size)[:, None] - size[:, None] + np.arange(width)
+    there = np.arange(width) < size[:, None]
+    table = np.where(there, np.append(np.array(words, "S"), b"0")[np.where(there, place, -1)], b"0")
+    try:
+        return real(table.astype(np.float64), width)
+    except ValueError:
+        return real([_number(word) for word in table.ravel()], width)
 
 
 def _number(word: bytes) -> float:
@@ -172,9 +176,8 @@ def _number(word: bytes) -> float:
 
 def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray) -> np.ndarray:
     """Vertex, texture coordinate and normal (m, 3, 3) of the corners of the triangles."""
-    words = [line.split() for line in lines]
-    size = np.array([len(row) for row in words], np.int64)
-    flat = _indices([word for row in words for word in row])
+    words, size = _words(lines)
+    flat = _indices(words)
     if np.any(flat[:, 0] == 0):
         raise ValueError("a face of the OBJ file has the vertex 0; they are counted from 1")
     # indices count from 1; negative ones count back from the end
