@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
 _MAX_COORDINATE = 2.0**30
+_INT_MAX = np.iinfo(np.int32).max
 
 
 class Triangles(NamedTuple):
@@ -46,7 +47,8 @@ class Triangles(NamedTuple):
 
 def real(data: ArrayLike, width: int) -> np.ndarray:
     """Numbers rounded to single precision, as rows of `width`."""
-    return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
+    with np.errstate(over="ignore"):  # too large is infinite, which `meshes` refuses
+        return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
 
 
 def read_mesh(content: bytes, extension: str) -> Triangles:
@@ -197,7 +199,8 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
     if not pieces:
         return np.zeros((0, 3, 3), np.int32)
     order = np.argsort(np.concatenate([row for row, _ in pieces]), kind="stable")
-    return np.concatenate([corners for _, corners in pieces])[order].astype(np.int32)
+    found = np.concatenate([corners for _, corners in pieces])[order]
+    return np.clip(found, -1, _INT_MAX).astype(np.int32)
 
 
 def _indices(words: list[bytes]) -> np.ndarray:
