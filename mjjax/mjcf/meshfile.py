@@ -214,9 +214,9 @@ def _indices(words: list[bytes]) -> np.ndarray:
     try:
         if columns is None:  # each corner in its own form
             rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
-            return np.array([[int(part or 0) for part in row] for row in rows])
+            return np.array([[int(part or 0) for part in row] for row in rows], np.int64)
         numbers = np.array(text.replace(b"/", b" ").split(), "S").astype(np.int64)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError("a face of the OBJ file is not a list of numbers") from None
     if len(numbers) != n * len(columns):
         raise ValueError("a face of the OBJ file is not a list of numbers")
