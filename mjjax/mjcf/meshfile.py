@@ -120,6 +120,8 @@ _LINES = {
     tag: re.compile(rb"^[ \t]*" + tag.encode() + rb"[ \t]+(.*)$", re.MULTILINE)
     for tag in ("v", "vt", "vn", "f")
 }
+# Which of vertex, texture coordinate, normal a corner has, by its numbers of / and //.
+_CORNERS = {(0, 0): (0,), (1, 0): (0, 1), (2, 0): (0, 1, 2), (2, 1): (0, 2)}
 _GROUP = re.compile(rb"^[ \t]*[og][ \t]", re.MULTILINE)
 _BLANK = np.isin(np.arange(256), list(b" \t\r\n\v\f"))
 _NEWLINE = ord("\n")
@@ -207,10 +209,13 @@ def _indices(words: list[bytes]) -> np.ndarray:
     """Corners ``v``, ``v/vt``, ``v//vn`` or ``v/vt/vn`` as (n, 3) integers; 0 where absent."""
     if not words:
         return np.zeros((0, 3), np.int64)
-    text = b" ".join(words)
-    slashes, double, n = text.count(b"/"), text.count(b"//"), len(words)
-    shapes = {(0, 0): (0,), (n, 0): (0, 1), (2 * n, 0): (0, 1, 2), (2 * n, n): (0, 2)}
-    columns = shapes.get((slashes, double))
+    text, n = b" ".join(words), len(words)
+    letters = np.frombuffer(text, np.uint8)
+    word, slash = np.cumsum(letters == ord(" ")), letters == ord("/")
+    double = slash[:-1] & slash[1:]
+    counts = (np.bincount(word[slash], minlength=n), np.bincount(word[:-1][double], minlength=n))
+    forms = set(zip(*(count.tolist() for count in counts), strict=True))
+    columns = _CORNERS.get(forms.pop()) if len(forms) == 1 else None
     try:
         if columns is None:  # each corner in its own form
             rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
