@@ -5,8 +5,11 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
+import numpy as np
+
 from mjjax.math import components, safe
 from mjjax.math.components import split
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 
 
@@ -80,7 +83,19 @@ def integrate(q: Array, v: Array) -> Array:
     return normalize(mul(q, exp(v)))
 
 
+# The nine entries of a rotation matrix as quadratic forms: rows are the products q_i q_j.
+_FORMS = np.zeros((4, 4, 3, 3))
+for _i in range(3):
+    _j, _k = (_i + 1) % 3, (_i + 2) % 3
+    _FORMS[0, 0, _i, _i] = _FORMS[_i + 1, _i + 1, _i, _i] = 1
+    _FORMS[_j + 1, _j + 1, _i, _i] = _FORMS[_k + 1, _k + 1, _i, _i] = -1
+    _FORMS[_i + 1, _j + 1, _i, _j] = _FORMS[_i + 1, _j + 1, _j, _i] = 2
+    _FORMS[0, _k + 1, _j, _i], _FORMS[0, _k + 1, _i, _j] = 2, -2
+
+
 def to_mat(q: Array) -> Array:
     """Rotation matrix (..., 3, 3) of a unit quaternion."""
-    flat = join(components.to_mat(split(q)))
-    return flat.reshape((*q.shape[:-1], 3, 3))
+    # one product with a constant matrix: nine separate expressions cost nine kernels
+    products = (q[..., :, None] * q[..., None, :]).reshape((*q.shape[:-1], 16))
+    forms = namespace(q).asarray(_FORMS.reshape(16, 9), dtype=q.dtype)
+    return matmul(products, forms).reshape((*q.shape[:-1], 3, 3))

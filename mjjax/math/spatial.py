@@ -5,9 +5,16 @@ mass of the body's kinematic root. Spatial inertias are ten numbers: the rotatio
 that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 """
 
-from mjjax.math.linalg import einsum
+import numpy as np
+
+from mjjax.math.linalg import einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
+
+# Entries xx, yy, zz, xy, xz, yz of a flat 3 x 3 matrix, as a 0/1 matrix (9, 6).
+_UPPER = np.eye(9)[:, [0, 4, 8, 1, 2, 5]]
+# The flat symmetric matrix of those six, as a 0/1 matrix (6, 9).
+_SYMMETRIC = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]]
 
 
 def mat3(flat: Array) -> Array:
@@ -49,22 +56,13 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     """
     xp = namespace(mass, mat, offset)
     rotated = einsum("...ij,...j,...kj->...ik", mat, inertia, mat)
-    x, y, z = offset[..., 0], offset[..., 1], offset[..., 2]
-    m = mass
-    return xp.stack(
-        [
-            rotated[..., 0, 0] + m * (y * y + z * z),
-            rotated[..., 1, 1] + m * (x * x + z * z),
-            rotated[..., 2, 2] + m * (x * x + y * y),
-            rotated[..., 0, 1] - m * x * y,
-            rotated[..., 0, 2] - m * x * z,
-            rotated[..., 1, 2] - m * y * z,
-            m * x,
-            m * y,
-            m * z,
-            m,
-        ],
-        axis=-1,
+    weighted = mass[..., None] * offset
+    square = xp.sum(weighted * offset, axis=-1)[..., None, None]
+    unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
+    full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
+    six = matmul(flat9(full), xp.asarray(_UPPER, dtype=mat.dtype))
+    return xp.concatenate(
+        [six, weighted, xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))], axis=-1
     )
 
 
@@ -73,13 +71,6 @@ def inertia_mul(inertia: Array, v: Array) -> Array:
     xp = namespace(inertia, v)
     i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
     ang, lin = v[..., :3], v[..., 3:]
-    x, y, z = ang[..., 0], ang[..., 1], ang[..., 2]
-    spin = xp.stack(
-        [
-            i[..., 0] * x + i[..., 3] * y + i[..., 4] * z,
-            i[..., 3] * x + i[..., 1] * y + i[..., 5] * z,
-            i[..., 4] * x + i[..., 5] * y + i[..., 2] * z,
-        ],
-        axis=-1,
-    )
+    full = mat3(matmul(i, xp.asarray(_SYMMETRIC, dtype=i.dtype)))
+    spin = xp.sum(full * ang[..., None, :], axis=-1)
     return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)
