@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import CamLightType
 from mjjax.math import quat, safe
-from mjjax.math.linalg import matmul, rows
+from mjjax.math.linalg import matmul3, matvec3, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
@@ -31,17 +31,17 @@ def camlight(model: Model, data: Data) -> Data:
     frame = rows(xp.concatenate([data.xpos, data.xmat], axis=1), body)
     origin, turn = frame[:, :3], mat3(frame[:, 3:])
     offset = xp.concatenate([model.cam_pos, model.light_pos])
-    pos = _positions(model, data, mode, body, origin, xp.sum(turn * offset[:, None], axis=-1))
+    pos = _positions(model, data, mode, body, origin, matvec3(turn, offset))
     aimed = np.isin(mode, TARGETS) & (target >= 0)
     toward = _targets(data, mode, target) - pos if aimed.any() else xp.zeros_like(pos)
     if n:
-        axes = matmul(turn[:n], quat.to_mat(model.cam_quat))
+        axes = matmul3(turn[:n], quat.to_mat(model.cam_quat))
         mat = _select(mode[:n], flat9(axes), model.cam_mat0)
         if aimed[:n].any():
             mat = xp.where(aimed[:n, None], _look_at(toward[:n]), mat)
         data = data.replace(cam_xpos=pos[:n], cam_xmat=mat)
     if s.nlight:
-        direction = xp.sum(turn[n:] * model.light_dir[:, None], axis=-1)
+        direction = matvec3(turn[n:], model.light_dir)
         direction = _select(mode[n:], direction, model.light_dir0)
         if aimed[n:].any():
             direction = xp.where(aimed[n:, None], toward[n:], direction)

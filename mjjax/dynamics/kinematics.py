@@ -22,7 +22,7 @@ from mjjax.math.components import (
     rotate,
     split,
 )
-from mjjax.math.linalg import columns, matmul, rows
+from mjjax.math.linalg import columns, matmul3, matvec3, rows
 from mjjax.math.namespace import Array, materialize, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
@@ -130,8 +130,8 @@ def attached(frame: Array, offset: Array, turn: Array) -> tuple[Array, Array]:
         turn: (n, 4) orientations in the bodies.
     """
     rotation = mat3(frame[:, 3:])
-    pos = frame[:, :3] + namespace(frame).sum(rotation * offset[:, None], axis=-1)
-    return pos, flat9(matmul(rotation, quat.to_mat(turn)))
+    pos = frame[:, :3] + matvec3(rotation, offset)
+    return pos, flat9(matmul3(rotation, materialize(quat.to_mat(turn))))
 
 
 def body_frames(model: Model, data: Data) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType, TrnType
 from mjjax.math import quat
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import dot, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -31,7 +31,7 @@ def transmission(model: Model, data: Data) -> Data:
     ball = np.flatnonzero(kind == JointType.BALL)
     if len(ball):
         vector = quat.log(_ball_quat(s, data.qpos, joint[ball]))
-        projected = xp.sum(vector * _turned_gear(model, data.qpos, ball), axis=-1)
+        projected = dot(vector, _turned_gear(model, data.qpos, ball))
         index = np.full(s.nu, len(ball))
         index[ball] = np.arange(len(ball))
         padded = xp.concatenate([projected, xp.zeros(1, projected.dtype)])[index]

@@ -9,7 +9,6 @@ import numpy as np
 
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 
 
@@ -20,7 +19,8 @@ def join(parts: tuple[Array, ...]) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross product on the last axis."""
-    return join(components.cross(split(a), split(b)))
+    roll = namespace(a, b).roll
+    return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1)
 
 
 def mul(a: Array, b: Array) -> Array:
@@ -83,19 +83,19 @@ def integrate(q: Array, v: Array) -> Array:
     return normalize(mul(q, exp(v)))
 
 
-# The nine entries of a rotation matrix as quadratic forms: rows are the products q_i q_j.
-_FORMS = np.zeros((4, 4, 3, 3))
+# Matrices of the cross products with the axes.
+_SKEW = np.zeros((3, 3, 3))
 for _i in range(3):
-    _j, _k = (_i + 1) % 3, (_i + 2) % 3
-    _FORMS[0, 0, _i, _i] = _FORMS[_i + 1, _i + 1, _i, _i] = 1
-    _FORMS[_j + 1, _j + 1, _i, _i] = _FORMS[_k + 1, _k + 1, _i, _i] = -1
-    _FORMS[_i + 1, _j + 1, _i, _j] = _FORMS[_i + 1, _j + 1, _j, _i] = 2
-    _FORMS[0, _k + 1, _j, _i], _FORMS[0, _k + 1, _i, _j] = 2, -2
+    _SKEW[_i, (_i + 2) % 3, (_i + 1) % 3], _SKEW[_i, (_i + 1) % 3, (_i + 2) % 3] = 1, -1
 
 
 def to_mat(q: Array) -> Array:
-    """Rotation matrix (..., 3, 3) of a unit quaternion."""
-    # one product with a constant matrix: nine separate expressions cost nine kernels
-    products = (q[..., :, None] * q[..., None, :]).reshape((*q.shape[:-1], 16))
-    forms = namespace(q).asarray(_FORMS.reshape(16, 9), dtype=q.dtype)
-    return matmul(products, forms).reshape((*q.shape[:-1], 3, 3))
+    """Rotation matrix (..., 3, 3) of a unit quaternion: (w^2 - u.u) 1 + 2 u u' + 2 w [u]."""
+    w, u = q[..., :1, None], q[..., 1:, None]
+    x = [u[..., k : k + 1, :] for k in range(3)]
+    unit, *skew = (
+        m.astype(q.dtype).reshape((1,) * (q.ndim - 1) + (3, 3)) for m in (np.eye(3), *_SKEW)
+    )
+    scalar = w * w - x[0] * x[0] - x[1] * x[1] - x[2] * x[2]
+    turn = x[0] * skew[0] + x[1] * skew[1] + x[2] * skew[2]
+    return scalar * unit + 2 * u * namespace(q).swapaxes(u, -1, -2) + 2 * w * turn

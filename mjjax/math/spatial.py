@@ -7,14 +7,9 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 
 import numpy as np
 
-from mjjax.math.linalg import einsum, matmul
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.linalg import dot, matmul3
+from mjjax.math.namespace import Array, materialize, namespace
 from mjjax.math.quat import cross
-
-# Entries xx, yy, zz, xy, xz, yz of a flat 3 x 3 matrix, as a 0/1 matrix (9, 6).
-_UPPER = np.eye(9)[:, [0, 4, 8, 1, 2, 5]]
-# The flat symmetric matrix of those six, as a 0/1 matrix (6, 9).
-_SYMMETRIC = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]]
 
 
 def mat3(flat: Array) -> Array:
@@ -55,15 +50,15 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
         offset: (..., 3) centre of mass minus the reference point, world axes [m].
     """
     xp = namespace(mass, mat, offset)
-    rotated = einsum("...ij,...j,...kj->...ik", mat, inertia, mat)
+    rotated = matmul3(mat * inertia[..., None, :], xp.swapaxes(mat, -1, -2))
     weighted = mass[..., None] * offset
-    square = xp.sum(weighted * offset, axis=-1)[..., None, None]
+    square = dot(weighted, offset)[..., None, None]
     unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
     full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
-    six = matmul(flat9(full), xp.asarray(_UPPER, dtype=mat.dtype))
-    return xp.concatenate(
-        [six, weighted, xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))], axis=-1
-    )
+    f = flat9(materialize(full))
+    one = xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))
+    upper = [f[..., :1], f[..., 4:5], f[..., 8:], f[..., 1:3], f[..., 5:6]]
+    return xp.concatenate([*upper, weighted, one], axis=-1)
 
 
 def inertia_mul(inertia: Array, v: Array) -> Array:
@@ -71,6 +66,9 @@ def inertia_mul(inertia: Array, v: Array) -> Array:
     xp = namespace(inertia, v)
     i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
     ang, lin = v[..., :3], v[..., 3:]
-    full = mat3(matmul(i, xp.asarray(_SYMMETRIC, dtype=i.dtype)))
-    spin = xp.sum(full * ang[..., None, :], axis=-1)
+    xx, yy, zz, xy, xz, yz = (i[..., k : k + 1] for k in range(6))
+    columns = [xx, xy, xz], [xy, yy, yz], [xz, yz, zz]
+    spin = sum(
+        xp.concatenate(column, axis=-1) * ang[..., k : k + 1] for k, column in enumerate(columns)
+    )
     return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)
