@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mjjax.compiler import fluid, poses
+from mjjax.compiler import fluid, geom_assets, poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, ints, reals, user
-from mjjax.compiler.shapes import SHAPES
+from mjjax.compiler.shapes import SHAPES, Measure
 from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
 from mjjax.mjcf.spec import Element
@@ -22,11 +22,12 @@ def compile_geoms(ctx: Context) -> None:
     _check(ctx, elements)
     kind = ints(elements, "type")
     pos, quat, size = placed(ctx, elements, kind)
+    f["geom_dataid"] = geom_assets.asset_ids(ctx, elements)
+    geom_assets.take_shape(ctx, elements, pos, quat, size)
     _check_sizes(elements, kind, size)
     f["geom_type"], f["geom_size"] = kind, size
     f["geom_bodyid"] = np.array(members.body, np.int32)
-    f["geom_dataid"] = np.full(len(elements), -1, np.int32)
-    f["geom_matid"] = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    f["geom_matid"] = geom_assets.materials(ctx, elements)
     for name in ("contype", "conaffinity", "condim", "group", "priority"):
         f[f"geom_{name}"] = ints(elements, name)
     for name in ("solmix", "margin", "gap"):
@@ -35,7 +36,7 @@ def compile_geoms(ctx: Context) -> None:
         f[f"geom_{name}"] = reals(elements, name, width)
     f["geom_user"] = user(elements, ctx.nuser("geom", elements))
     _bounds(ctx, kind, size)
-    _masses(ctx, elements, kind, size)
+    _masses(ctx, elements, kind)
     _fluid(ctx, elements, kind)
     f["geom_pos"], f["geom_quat"] = ctx.frames.to_body(members, pos, quat)
 
@@ -44,10 +45,6 @@ def _check(ctx: Context, elements: list[Element]) -> None:
     body_weld = ctx.fields["body_weldid"]
     for element, body in zip(elements, ctx.members("geom").body, strict=True):
         values, origin = element.values, element.origin
-        if values["type"] not in SHAPES or values["mesh"] or values["hfield"]:
-            asset = "hfield" if values["hfield"] or values["type"] == GeomType.HFIELD else "mesh"
-            name = values[asset] or ""
-            raise origin.error(f"the geom needs the {asset} {name!r}, which does not exist")
         if values["condim"] not in _CONDIMS:
             raise origin.error(f"condim is {values['condim']}", "it must be 1, 3, 4 or 6")
         if values["type"] == GeomType.PLANE and body_weld[body]:
@@ -104,25 +101,26 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
         if type_ == GeomType.PLANE:
             if row[2] <= 0:
                 raise element.origin.error("the third size of a plane must be positive")
-        elif not (row[: SHAPES[type_].nsize] > 0).all():
+        elif type_ in SHAPES and not (row[: SHAPES[type_].nsize] > 0).all():
             name, n = GeomType(type_).name.lower(), SHAPES[type_].nsize
             raise element.origin.error(f"a {name} needs {n} positive size{'s' * (n > 1)}")
 
 
 def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
     """Bounding sphere and box, the latter as centre and half size."""
-    rbound, half = np.zeros(len(kind)), np.zeros((len(kind), 3))
+    rbound, box = np.zeros(len(kind)), np.zeros((len(kind), 6))
     for type_ in np.unique(kind):
-        rows = kind == type_
-        rbound[rows] = SHAPES[type_].rbound(size[rows])
-        half[rows] = SHAPES[type_].semiaxes(size[rows])
-    center = np.zeros_like(half)
-    center[kind == GeomType.PLANE, 2] = -half[kind == GeomType.PLANE, 2]
-    ctx.fields["geom_rbound"] = rbound
-    ctx.fields["geom_aabb"] = np.hstack([center, half])
+        rows = np.flatnonzero(kind == type_)
+        if type_ in geom_assets.SHAPES:
+            rbound[rows], box[rows] = geom_assets.SHAPES[type_].bounds(ctx, rows)
+        else:
+            rbound[rows] = SHAPES[type_].rbound(size[rows])
+            box[rows, 3:] = SHAPES[type_].semiaxes(size[rows])
+    box[kind == GeomType.PLANE, 2] = -box[kind == GeomType.PLANE, 5]
+    ctx.fields["geom_rbound"], ctx.fields["geom_aabb"] = rbound, box
 
 
-def _masses(ctx: Context, elements: list[Element], kind: np.ndarray, size: np.ndarray) -> None:
+def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     """Mass and inertia of the geoms that give their body its inertia."""
     low, high = ctx.spec.compiler["inertiagrouprange"]
     group, body = ctx.fields["geom_group"], ctx.fields["geom_bodyid"]
@@ -138,7 +136,7 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray, size: np.nd
             rows = np.flatnonzero(used & (kind == type_) & (shell == hollow))
             if not len(rows):
                 continue
-            measure = (SHAPES[type_].shell if hollow else SHAPES[type_].solid)(size[rows])
+            measure = _measure(ctx, type_, rows, hollow)
             weighed = np.where(measure.volume > poses.EPS, given[rows], 0.0)
             mass[rows] = np.where(np.isnan(given[rows]), density[rows] * measure.volume, weighed)
             inertia[rows] = mass[rows, None] * measure.inertia
@@ -147,12 +145,22 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray, size: np.nd
     ctx.fields["geom_mass"], ctx.fields["geom_inertia"] = mass, inertia
 
 
+def _measure(ctx: Context, type_: int, rows: np.ndarray, hollow: bool) -> Measure:
+    """Volume and inertia of geoms of one type."""
+    if type_ in geom_assets.SHAPES:
+        return geom_assets.SHAPES[type_].measure(ctx, rows, hollow)
+    shape = SHAPES[type_]
+    return (shape.shell if hollow else shape.solid)(ctx.fields["geom_size"][rows])
+
+
 def _fluid(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     """Coefficients (n, 12): flag, drag and lift coefficients (5), virtual mass and inertia."""
     table = np.zeros((len(elements), NFLUID))
     rows = np.flatnonzero(bools(elements, "fluidshape") & (kind != GeomType.PLANE))
     if len(rows):
-        mass, inertia = fluid.added_mass(ctx.fields["geom_aabb"][rows, 3:])
+        asset = np.isin(kind[rows], list(geom_assets.SHAPES))[:, None]
+        box = ctx.fields["geom_aabb"][rows, 3:]
+        mass, inertia = fluid.added_mass(np.where(asset, ctx.fields["geom_size"][rows], box))
         coef = reals([elements[i] for i in rows], "fluidcoef", 5)
         table[rows] = np.hstack([np.ones((len(rows), 1)), coef, mass, inertia])
     ctx.fields["geom_fluid"] = table

@@ -52,22 +52,37 @@ class Files:
         base: directory of the main file.
         assets: contents of files by name.
         seen: files read so far; a file may be included once.
+        chain: the models that this one is attached to, from the outermost on.
     """
 
     base: str
     assets: dict[str, bytes]
     seen: set[str] = field(default_factory=set)
+    chain: tuple[str, ...] = ()
 
     def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
         """Path and content of `name`, looked up from the main file, then from `folder`."""
         for path in dict.fromkeys((os.path.join(self.base, name), os.path.join(folder, name))):
-            for key in (name, path, os.path.normpath(path), os.path.normpath(name)):
-                if key in self.assets:
-                    return path, self.assets[key]
-            if os.path.isfile(path):
-                with open(path, "rb") as stream:
-                    return path, stream.read()
+            content = self.content(path, name)
+            if content is not None:
+                return path, content
         return None
+
+    def content(self, path: str, name: str = "") -> bytes | None:
+        """Content of the file `path`, which may be given in memory as `name`.
+
+        As in MuJoCo, folders and case do not matter to what is given in memory.
+        """
+        for key in (name, path, os.path.normpath(path), os.path.normpath(name)):
+            if key in self.assets:
+                return self.assets[key]
+        for key, content in self.assets.items():
+            if os.path.basename(key).lower() == os.path.basename(path).lower():
+                return content
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as stream:
+            return stream.read()
 
 
 def read_tree(content: bytes, file: str, files: Files) -> Node:

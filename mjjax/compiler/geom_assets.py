@@ -1,0 +1,141 @@
+"""Geoms with a mesh or a height field, and primitives that are fitted to a mesh."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.compiler import poses
+from mjjax.compiler.context import Context
+from mjjax.compiler.meshes import MESH_TYPES
+from mjjax.compiler.shapes import Measure, box, box_shell
+from mjjax.core.enums import GeomType
+from mjjax.mjcf.spec import Element
+
+_TOP, _BASE = 1 / 4, 1 / 2  # weights of the heights in the size of a height field's box
+
+
+def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
+    """The mesh or height field (n,) of each geom, -1 for none.
+
+    Raises:
+        MjcfError: it does not exist, or does not go with the type of the geom.
+    """
+    for element in elements:
+        values, origin = element.values, element.origin
+        if values["type"] in MESH_TYPES and not values["mesh"]:
+            raise origin.error("the geom needs a mesh", "add the attribute 'mesh'")
+        if (values["type"] == GeomType.HFIELD) != bool(values["hfield"]):
+            raise origin.error("type 'hfield' and the attribute 'hfield' belong together")
+        if values["mesh"] and values["type"] in (GeomType.PLANE, GeomType.HFIELD):
+            name = GeomType(values["type"]).name.lower()
+            raise origin.error(f"a {name} cannot be fitted to a mesh")
+        if values["mesh"] and values["fromto"] is not None:
+            raise origin.error("fromto and mesh cannot both be given")
+        if values["shellinertia"] and values["type"] in MESH_TYPES:
+            raise origin.error("a mesh is a shell by the attribute 'inertia' of its asset")
+    mesh = ctx.names.find_all("mesh", elements, "mesh")
+    return np.maximum(mesh, ctx.names.find_all("hfield", elements, "hfield")).astype(np.int32)
+
+
+def materials(ctx: Context, elements: list[Element]) -> np.ndarray:
+    """The material (n,) of each geom, its own or that of its mesh; -1 for none."""
+    own = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    meshes = ctx.spec.elements["mesh"]
+    given = np.array([*ctx.names.find_all("material", meshes, "material"), -1], np.int32)
+    named = np.array([bool(e.values["mesh"]) for e in elements], bool)
+    mesh = np.where(named, ctx.fields["geom_dataid"], len(meshes))
+    return np.where(own < 0, given[mesh], own)
+
+
+def take_shape(
+    ctx: Context, elements: list[Element], pos: np.ndarray, quat: np.ndarray, size: np.ndarray
+) -> None:
+    """Changes pose and size of geoms with a mesh or height field to those of the asset."""
+    f, fitaabb = ctx.fields, bool(ctx.spec.compiler["fitaabb"])
+    for i, element in enumerate(elements):
+        asset, kind = f["geom_dataid"][i], element.values["type"]
+        if asset >= 0 and kind == GeomType.HFIELD:
+            x, y, top, base = f["hfield_size"][asset]
+            size[i] = x, y, _TOP * top + _BASE * base
+        elif asset >= 0:
+            center = np.zeros(3)
+            if kind in MESH_TYPES:
+                aabb = f["mesh_aabb"][asset]
+                size[i] = np.abs(aabb[:3]) + aabb[3:]
+            else:
+                half = _inertia_box(ctx, asset)
+                if fitaabb:
+                    center, half = np.split(f["mesh_aabb"][asset], 2)
+                fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
+                size[i, : len(fitted)] = fitted
+                size[i] *= element.values["fitscale"]
+            center = f["mesh_pos"][asset] + poses.q.rotate(f["mesh_quat"][asset], center)
+            pos[i], quat[i] = poses.compose(pos[i], quat[i], center, f["mesh_quat"][asset])
+
+
+def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
+    """Half sizes (3,) of the box with volume and inertia of a mesh: m (b^2 + c^2) / 3 = I_a."""
+    inertia, volume = ctx.fields["mesh_inertia"][mesh], ctx.fields["mesh_volume"][mesh]
+    return np.sqrt(6 * (np.sum(inertia) - 2 * inertia) / volume) / 2
+
+
+_Fit = Callable[[np.ndarray], Sequence[np.floating]]
+# Sizes of the primitive with about the inertia of a box, by its half sizes (the last is largest).
+_LIKE_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [np.mean(s)],
+    GeomType.CAPSULE: lambda s: [(s[0] + s[1]) / 2, s[2] - (s[0] + s[1]) / 4],
+    GeomType.CYLINDER: lambda s: [(s[0] + s[1]) / 2, s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
+}
+# Sizes of the primitive as long and as wide as a box.
+_AROUND_BOX: dict[int, _Fit] = {
+    GeomType.SPHERE: lambda s: [max(s)],
+    GeomType.CAPSULE: lambda s: [max(s[:2]), s[2] - max(s[:2])],
+    GeomType.CYLINDER: lambda s: [max(s[:2]), s[2]],
+    GeomType.ELLIPSOID: list,
+    GeomType.BOX: list,
+}
+
+
+def _mesh_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
+    asset = ctx.fields["geom_dataid"][rows]
+    volume = ctx.fields["mesh_volume"][asset]
+    return Measure(volume, ctx.fields["mesh_inertia"][asset] / volume[:, None])
+
+
+def _mesh_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    size = ctx.fields["geom_size"][rows]
+    aabb = ctx.fields["mesh_aabb"][ctx.fields["geom_dataid"][rows]]
+    return np.sqrt(np.sum(size * size, axis=1)), aabb
+
+
+def _hfield_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
+    return (box_shell if hollow else box)(ctx.fields["geom_size"][rows])
+
+
+def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    x, y, top, base = ctx.fields["hfield_size"][ctx.fields["geom_dataid"][rows]].T
+    zero = np.zeros_like(x)
+    aabb = np.stack([zero, zero, (top - base) / 2, x, y, (top + base) / 2], axis=1)
+    return np.sqrt(x * x + y * y + np.maximum(top, base) ** 2), aabb
+
+
+class AssetShape(NamedTuple):
+    """What the compiler knows about a geom type whose shape is an asset, by geom ids.
+
+    Attributes:
+        measure: volume and inertia of unit mass; whether it is a shell.
+        bounds: radius of the bounding sphere and bounding box.
+    """
+
+    measure: Callable[[Context, np.ndarray, bool], Measure]
+    bounds: Callable[[Context, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+SHAPES: dict[int, AssetShape] = {
+    GeomType.HFIELD: AssetShape(_hfield_measure, _hfield_bounds),
+    GeomType.MESH: AssetShape(_mesh_measure, _mesh_bounds),
+    GeomType.SDF: AssetShape(_mesh_measure, _mesh_bounds),
+}

@@ -1,0 +1,121 @@
+"""Assets as they are written: their names, where their files are, what is checked first."""
+
+import os
+from collections.abc import Callable, Iterable
+
+from mjjax.mjcf import defaults
+from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.spec import DefaultClass, Element, Spec
+
+_TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
+_HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
+_FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "texture": "texturedir"}
+_SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
+# of an asset, the attribute with a file and the one under which its path is kept
+FILES = {"file": "path"} | {side: f"path{side.removeprefix('file')}" for side in _SIDES}
+
+
+def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """An asset without a name is called like its file."""
+    element = defaults.make(node, classname, classes)
+    if not element.name and element.values["file"]:
+        name = element.values["file"].replace("\\", "/").rpartition("/")[2]
+        element.values["name"] = name.rpartition(".")[0] or name
+    return element
+
+
+def find_files(spec: Spec) -> None:
+    """Gives every asset with files the paths of them, from the folders in <compiler>."""
+    for kind in _FOLDERS:
+        for element in spec.elements[kind]:
+            for attribute, path in FILES.items():
+                name = element.values.get(attribute)
+                if name:
+                    element.values[path] = file_path(spec, kind, name)
+
+
+def file_path(spec: Spec, kind: str, name: str) -> str:
+    """Where a file that an asset of this kind names should be."""
+    compiler = spec.compiler
+    folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
+    plain = os.path.basename(name) if compiler["strippath"] else name
+    return os.path.join(spec.base, folder, plain)
+
+
+def keep_files(spec: Spec, elements: Iterable[Element]) -> None:
+    """Names by their full path the files that are not in the folders of the model."""
+    for element in elements:
+        for attribute, path in FILES.items():
+            name = element.values.get(attribute)
+            if name and file_path(spec, element.kind, name) != element.values[path]:
+                element.values[attribute] = os.path.abspath(element.values[path])
+
+
+def contents(element: Element, files: Files, attribute: str = "file") -> bytes:
+    """The content of a file that the element names.
+
+    Raises:
+        MjcfError: there is no such file.
+    """
+    path, name = element.values[FILES[attribute]], element.values[attribute]
+    content = files.content(path, name)
+    if content is None:
+        raise element.origin.error(
+            f"cannot find the file {name!r}", f"it should be {path!r}; or pass it in `assets`"
+        )
+    return content
+
+
+def check(node: Node) -> None:
+    """What MuJoCo checks while it reads an asset."""
+    if node.tag in _CHECKS:
+        _CHECKS[node.tag](node)
+
+
+def _check_mesh(node: Node) -> None:
+    values = node.values
+    if -1 != values.get("maxhullvert", -1) < 4:
+        raise node.error("maxhullvert must be larger than 3")
+    if "builtin" in values:
+        if "file" in values or "vertex" in values:
+            other = "file" if "file" in values else "vertex"
+            raise node.error(f"'builtin' and {other!r} cannot both be given")
+        if "params" not in values:
+            raise node.error("attribute 'params' is required with 'builtin'")
+
+
+def _check_hfield(node: Node) -> None:
+    values = node.values
+    _check_content(node, _HFIELD_TYPES)
+    cells = max(values.get("nrow", 0), 0) * max(values.get("ncol", 0), 0)
+    if cells and len(values.get("elevation", ())) not in (0, cells):
+        raise node.error(f"elevation has {len(values['elevation'])} values, not nrow x ncol")
+
+
+def _check_texture(node: Node) -> None:
+    values = node.values
+    _check_content(node, _TEXTURE_TYPES)
+    rows, columns = values.get("gridsize", (1, 1))
+    if "gridlayout" in values and len(values["gridlayout"]) != rows * columns:
+        raise node.error(f"gridlayout needs one letter for each of {rows} x {columns} cells")
+
+
+def _check_content(node: Node, types: tuple[str, ...]) -> None:
+    content = node.values.get("content_type", "")
+    if "file" in node.values and content not in types:
+        raise node.error(f"unknown content type {content!r}", f"one of {types[1:]}")
+
+
+def _check_material(node: Node) -> None:
+    if "texture" in node.values and node.children:
+        raise node.error("a material has either a texture or layers", "use layers only")
+    if not node.values.get("name"):
+        raise node.error("a material needs a name", "add the attribute 'name'")
+
+
+_CHECKS: dict[str, Callable[[Node], None]] = {
+    "mesh": _check_mesh,
+    "hfield": _check_hfield,
+    "texture": _check_texture,
+    "material": _check_material,
+}
