@@ -17,18 +17,23 @@ from mjjax.core.enums import (
     CamLightType,
     ConeType,
     ConstraintType,
+    DataType,
     DisableBit,
     DynType,
     EnableBit,
+    EqType,
     GainType,
     GeomType,
     IntegratorType,
     JacobianType,
     JointType,
     ObjType,
+    SensorType,
     SolverType,
+    Stage,
     TrnType,
     WarningType,
+    WrapType,
 )
 from mjjax.core.errors import MjcfError, UnsupportedFeature
 from mjjax.dynamics.actuation import fwd_actuation
@@ -38,20 +43,17 @@ from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
+from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.mjcf.spec import Spec
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
+from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
-from mjjax.pipeline.integrate import (
-    differentiate_pos,
-    euler,
-    implicit,
-    integrate_pos,
-    rungekutta4,
-)
+from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
 from mjjax.pipeline.step import rollout, step
@@ -66,9 +68,11 @@ __all__ = [
     "ConstraintType",
     "Contact",
     "Data",
+    "DataType",
     "DisableBit",
     "DynType",
     "EnableBit",
+    "EqType",
     "GainType",
     "GeomType",
     "IntegratorType",
@@ -78,12 +82,16 @@ __all__ = [
     "Model",
     "ObjType",
     "Option",
+    "SensorType",
     "SolverType",
+    "Spec",
+    "Stage",
     "Statistic",
     "Structure",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
+    "WrapType",
     "camlight",
     "collision",
     "com_pos",
@@ -111,6 +119,7 @@ __all__ = [
     "jac_geom",
     "jac_site",
     "kinematics",
+    "load_state",
     "make_constraint",
     "make_data",
     "mul_m",
@@ -121,6 +130,7 @@ __all__ = [
     "rne",
     "rollout",
     "rungekutta4",
+    "save_state",
     "set_const",
     "solve_m",
     "step",

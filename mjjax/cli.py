@@ -1,4 +1,4 @@
-"""The command `mjjax`: simulate a model in many worlds at once and report what happened."""
+"""The command `mjjax`: compile a model; simulate it in many worlds and report what happened."""
 
 import argparse
 import contextlib
@@ -38,10 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (default: of the process) and returns its exit status."""
     try:
         args = _parser().parse_args(argv)
-        if args.list:
-            print(_listing())
-        else:
-            _simulate(args)
+        args.run(args)
     except (_UsageError, OSError, mjjax.MjcfError, mjjax.UnsupportedFeature) as error:
         print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
         return 2
@@ -76,6 +73,17 @@ def _parser() -> argparse.ArgumentParser:
     sim.add_argument("--seed", type=int, default=0, help="of the starting states (%(default)s)")
     sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories")
     sim.add_argument("--list", action="store_true", help="print the embedded models and stop")
+    sim.set_defaults(run=lambda args: print(_listing()) if args.list else _simulate(args))
+    made = commands.add_parser(
+        "compile",
+        help="compile a model to one file",
+        description="Compiles a model to one file, which loads faster and needs no other files. "
+        "If its name ends in .xml, the model is written as plain MJCF instead: without includes, "
+        "macros and default classes.",
+    )
+    made.add_argument("model", help="MJCF file or embedded name")
+    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE")
+    made.set_defaults(run=_compile)
     return parser
 
 
@@ -101,20 +109,45 @@ def _listing() -> str:
     lines = []
     for name, text in embedded().items():
         m = mjjax.Model.from_xml_string(text)
-        lines.append(f"{name:16} {m.nbody - 1:3} bodies {m.nv:3} dofs {m.nu:3} actuators")
+        lines.append(f"{name:16} {_sizes(m)}")
     return "\n".join(lines)
 
 
 def _load(name: str) -> mjjax.Model:
-    if not name.endswith(".xml"):
-        models = embedded()
-        if name in models:
-            return mjjax.Model.from_xml_string(models[name])
+    """The model of an MJCF file, of a file of `mjjax compile`, or one that comes with mjjax."""
+    if name in embedded() or name.endswith(".xml") or not Path(name).is_file():
+        return _spec(name).compile()
+    try:
+        return mjjax.Model.load(name)
+    except ValueError as error:
+        raise _UsageError(str(error)) from None
+
+
+def _spec(name: str) -> mjjax.Spec:
+    models = embedded()
+    if name in models:
+        return mjjax.Spec.from_string(models[name])
     if not Path(name).is_file():
-        raise _UsageError(
-            f"no model {name!r}: neither a file nor embedded ({', '.join(embedded())})"
-        )
-    return mjjax.Model.from_xml_path(name)
+        raise _UsageError(f"no model {name!r}: neither a file nor embedded ({', '.join(models)})")
+    return mjjax.Spec.from_file(name)
+
+
+def _compile(args: argparse.Namespace) -> None:
+    if not args.out.absolute().parent.is_dir():
+        raise _UsageError(f"--out {args.out}: no such folder")
+    spec = _spec(args.model)
+    model = spec.compile()
+    for warning in model.warnings:
+        print(f"mjjax: warning: {warning}", file=sys.stderr)
+    if args.out.suffix == ".xml":
+        spec.to_file(args.out)
+    else:
+        model.save(args.out)
+    print(f"saved {args.out}: {' '.join(_sizes(model).split())}")
+
+
+def _sizes(m: mjjax.Model) -> str:
+    return f"{m.nbody - 1:3} bodies {m.nv:3} dofs {m.nu:3} actuators"
 
 
 def use_all_cores() -> None:

@@ -201,3 +201,32 @@ def test_any_number_of_steps_runs_one_program() -> None:
         after, _ = advance(model, batch, np.int32(n))
         np.testing.assert_allclose(after.time, n * 0.002, rtol=1e-6)
     assert advance._cache_size() == 1
+
+
+def test_compiles_to_a_file_and_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the way to a file that loads without XML, and to plain MJCF."""
+    model = mjjax.Model.from_xml_string(cli.embedded()["ant"])
+    for name, load in (("m.mjjax", mjjax.Model.load), ("m.xml", mjjax.Model.from_xml_path)):
+        assert cli.main(["compile", "ant", "-o", str(tmp_path / name)]) == 0
+        assert "bodies 14 dofs 8 actuators" in capsys.readouterr().out
+        loaded = load(tmp_path / name)
+        for ours, theirs in zip(jax.tree.leaves(model), jax.tree.leaves(loaded), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["compile", "ant"], ["--out"]),
+        (["compile", "none", "-o", "x"], ["none", "neither a file"]),
+        (["compile", "ant", "-o", "/no/such/folder/x"], ["no such folder"]),
+        (["simulate", __file__], ["not a file written by mjjax"]),
+    ],
+)
+def test_compile_refuses(
+    args: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is wrong; nothing is written."""
+    assert cli.main(args) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and all(word in message for word in words)

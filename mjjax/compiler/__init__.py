@@ -3,6 +3,6 @@
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants import set_const
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.load import load_path, load_string
+from mjjax.compiler.load import compile_model, load_path, load_string
 
-__all__ = ["Compiled", "compile_spec", "load_path", "load_string", "set_const"]
+__all__ = ["Compiled", "compile_model", "compile_spec", "load_path", "load_string", "set_const"]

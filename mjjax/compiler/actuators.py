@@ -4,14 +4,22 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
+from mjjax.compiler.history import compile_history
 from mjjax.core.constants import NBIAS, NDYN, NGAIN
 from mjjax.core.enums import BiasType, DynType, GainType, JointType, TrnType
-from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.spec import Element
 
-# Attribute that names the target, by transmission; more come with sites, tendons and bodies.
-_TARGETS = {"joint": TrnType.JOINT, "jointinparent": TrnType.JOINTINPARENT}
-_LR_USER, _LR_ALL = KEYWORDS["lrmode"]["muscleuser"], KEYWORDS["lrmode"]["all"]
+# Attribute that names the target: transmission, kind of the target.
+_TARGETS = {
+    "joint": (TrnType.JOINT, "joint"),
+    "jointinparent": (TrnType.JOINTINPARENT, "joint"),
+    "tendon": (TrnType.TENDON, "tendon"),
+    "cranksite": (TrnType.SLIDERCRANK, "site"),
+    "site": (TrnType.SITE, "site"),
+    "body": (TrnType.BODY, "body"),
+}
+# Attributes that belong to one transmission; the first one names its second object.
+_SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
 _RANGES = ("ctrl", "force", "act")
 _SERVO_DYN = {DynType.NONE: "ctrl", DynType.FILTEREXACT: "ctrl", DynType.INTEGRATOR: "act"}
 
@@ -19,13 +27,9 @@ _SERVO_DYN = {DynType.NONE: "ctrl", DynType.FILTEREXACT: "ctrl", DynType.INTEGRA
 def compile_actuators(ctx: Context) -> None:
     """Adds the fields `actuator_*` and the number of activation states."""
     elements, f = ctx.spec.elements["actuator"], ctx.fields
-    targets = [_target(e) for e in elements]
-    joints = [
-        ctx.names.find("joint", e.values[t], e) for e, t in zip(elements, targets, strict=True)
-    ]
-    f["actuator_trntype"] = np.array([_TARGETS[t] for t in targets], np.int32)
-    f["actuator_trnid"] = np.full((len(elements), 2), -1, np.int32)
-    f["actuator_trnid"][:, 0] = joints
+    targets = [_target(ctx, e) for e in elements]
+    f["actuator_trntype"] = np.array([_TARGETS[name][0] for name, _, _ in targets], np.int32)
+    f["actuator_trnid"] = np.array([t[1:] for t in targets], np.int32).reshape(-1, 2)
     for name in ("dyntype", "gaintype", "biastype", "group"):
         f[f"actuator_{name}"] = ints(elements, name)
     for name, width in (("dyn", NDYN), ("gain", NGAIN), ("bias", NBIAS)):
@@ -36,50 +40,59 @@ def compile_actuators(ctx: Context) -> None:
     f["actuator_actearly"] = bools(elements, "actearly")
     f["actuator_user"] = user(elements, ctx.nuser("actuator", elements))
     n = len(elements)
-    f["actuator_delay"] = np.zeros(n)
-    f["actuator_history"] = np.zeros((n, 2), np.int32)
-    f["actuator_historyadr"] = np.full(n, -1, np.int32)
+    compile_history(ctx, "actuator", elements, np.ones(n, int))
     f["actuator_plugin"] = np.full(n, -1, np.int32)
     for element in elements:
-        _check_lengthrange(ctx, element)
-    _ranges(ctx, elements, joints)
+        _check_muscle(element)
+    _ranges(ctx, elements)
     _activations(ctx, elements)
     ctx.sizes["nu"] = n
 
 
-def _target(element: Element) -> str:
-    """The attribute that says what the actuator drives."""
-    given = [name for name in _TARGETS if element.values[name]]
-    if len(given) != 1:
-        what = "more than one target" if given else "no target"
-        raise element.origin.error(f"the actuator has {what}", "name one joint")
-    if element.values["cranklength"]:
-        raise element.origin.error("cranklength belongs to a slider-crank, not to a joint")
-    return given[0]
+def _target(ctx: Context, element: Element) -> tuple[str, int, int]:
+    """The attribute that says what the actuator drives, and the ids of one or two objects."""
+    v, origin = element.values, element.origin
+    given = [name for name in _TARGETS if v[name] is not None]
+    if len(given) != 1 or not v[given[0]]:
+        what = "more than one target" if len(given) > 1 else "no target"
+        raise origin.error(f"the actuator has {what}", f"give one of {', '.join(_TARGETS)}")
+    target = given[0]
+    for owner, names in _SECOND.items():
+        wrong = [name for name in names if v[name] and owner != target]
+        if wrong:
+            raise origin.error(f"{wrong[0]!r} goes with {owner!r} only", "remove it")
+    first = ctx.names.find(_TARGETS[target][1], v[target], element)
+    second = v[_SECOND[target][0]] if target in _SECOND else None
+    if target == "cranksite":
+        if not second:
+            raise origin.error("a slider-crank needs a slidersite")
+        if v["cranklength"] <= 0:
+            raise origin.error("cranklength must be positive")
+    return target, first, ctx.names.find("site", second, element) if second else -1
 
 
-def _check_lengthrange(ctx: Context, element: Element) -> None:
-    """Refuses actuators whose length range MuJoCo finds by simulation."""
-    mode, values = ctx.spec.lengthrange["mode"], element.values
-    types = (values["gaintype"], values["biastype"])
-    if GainType.MUSCLE in types:
-        raise element.origin.unsupported(
-            "muscle forces are not supported yet", "they need the length range of the actuator"
-        )
-    if mode == _LR_ALL or (mode == _LR_USER and GainType.USER in types):
-        raise element.origin.unsupported(
-            "the length range of this actuator cannot be computed yet",
-            "set mode='muscle' in <lengthrange>",
-        )
+def _check_muscle(element: Element) -> None:
+    """What the force-length-velocity curves of a muscle need to be curves."""
+    for what, kind in (("gain", GainType.MUSCLE), ("bias", BiasType.MUSCLE)):
+        if element.values[f"{what}type"] != kind:
+            continue
+        low, high, _, *positive = element.values[f"{what}prm"]
+        scale, lmin, lmax, vmax, fpmax, fvmax, _ = positive
+        if low >= high:
+            raise element.origin.error("a muscle needs range[0] < range[1]")
+        if not lmin < 1 < lmax:
+            raise element.origin.error("a muscle needs lmin < 1 < lmax")
+        if min(scale, vmax, fpmax, fvmax) <= 0:
+            raise element.origin.error("scale, vmax, fpmax and fvmax of a muscle must be positive")
 
 
-def _ranges(ctx: Context, elements: list[Element], joints: list[int]) -> None:
-    """Control, force and activation ranges; a servo may take its range from the joint."""
+def _ranges(ctx: Context, elements: list[Element]) -> None:
+    """Control, force and activation ranges; a servo may take its range from its target."""
     f, auto = ctx.fields, bool(ctx.spec.compiler["autolimits"])
     ranges = {what: reals(elements, f"{what}range", 2) for what in _RANGES}
     for i, element in enumerate(elements):
         if _is_servo(element) and element.values["inheritrange"] > 0:
-            what, bounds = _inherited(ctx, element, joints[i])
+            what, bounds = _inherited(ctx, element, i)
             ranges[what][i] = bounds
     for what, range_ in ranges.items():
         check_autolimits(elements, what, range_, auto)
@@ -99,18 +112,19 @@ def _is_servo(element: Element) -> bool:
     return types and v["gainprm"][0] == -v["biasprm"][1]
 
 
-def _inherited(ctx: Context, element: Element, joint: int) -> tuple[str, np.ndarray]:
-    """Which range a servo inherits and what it is: the joint's, scaled about its centre."""
+def _inherited(ctx: Context, element: Element, index: int) -> tuple[str, np.ndarray]:
+    """Which range a servo inherits and what it is: its target's, scaled about the centre."""
     f, values = ctx.fields, element.values
     what = _SERVO_DYN.get(values["dyntype"])
     if what is None:
         raise element.origin.error("inheritrange needs a position or intvelocity actuator")
-    scalar = f["jnt_type"][joint] in (JointType.SLIDE, JointType.HINGE)
-    if not scalar or not values["joint"]:
-        raise element.origin.error("inheritrange needs a slide or hinge joint")
-    low, high = f["jnt_range"][joint]
+    kind, target = f["actuator_trntype"][index], f["actuator_trnid"][index, 0]
+    scalar = kind == TrnType.JOINT and f["jnt_type"][target] >= JointType.SLIDE
+    if not scalar and kind != TrnType.TENDON:
+        raise element.origin.error("inheritrange needs a tendon, a slide or a hinge joint")
+    low, high = f["jnt_range" if scalar else "tendon_range"][target]
     if low == high:
-        raise element.origin.error("inheritrange is given, but the joint has no range")
+        raise element.origin.error("inheritrange is given, but the target has no range")
     half = 0.5 * (high - low) * values["inheritrange"]
     return what, 0.5 * (high + low) + np.array([-half, half])
 

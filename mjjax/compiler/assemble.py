@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.compiler.fields import Compiled
-from mjjax.core.enums import JointType
+from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -66,7 +66,8 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     """`body_simple` (nbody,): 1 if the body's inertia is diagonal, 2 if it also only slides.
 
     That is a body without children at the top of its tree, in its own inertial frame, whose joints
-    sit at its origin along its axes, no more than one of them a rotation.
+    sit at its origin along its axes, no more than one of them a rotation, and that no tendon with
+    armature moves.
     """
     parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
     null = (np.abs(fields["body_ipos"]) < EPS).all(axis=1)
@@ -84,8 +85,17 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     for body in index[simple]:
         mine = np.flatnonzero(owner == body)
         simple[body] = fits[mine].all() and not turns[mine[:-1]].any()
+    simple[_heavy_tendons(fields)] = False
     slides = [(kind[owner == body] == JointType.SLIDE).all() for body in index]
     return np.where(simple & (fields["body_dofnum"] > 0) & slides, 2, simple.astype(int))
+
+
+def _heavy_tendons(fields: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Bodies on the paths of tendons with armature, which couples their dofs."""
+    kind, ids = fields["wrap_type"], fields["wrap_objid"]
+    heavy = np.repeat(fields["tendon_armature"] != 0, fields["tendon_num"])
+    joints, sites = (ids[heavy & (kind == k)] for k in (WrapType.JOINT, WrapType.SITE))
+    return np.concatenate([fields["jnt_bodyid"][joints], fields["site_bodyid"][sites]])
 
 
 def device_model(model: Model) -> Model:

@@ -39,7 +39,6 @@ def compile_topology(ctx: Context) -> None:
             tree[i] = len(trees)
             trees.append(i)
     f["body_rootid"], f["body_weldid"], f["body_treeid"] = root, weld, tree
-    _check_joints(ctx, dofs, jnt_body)
     _trees(ctx, np.array(trees, np.int32), tree, dofnum)
     _mocap(ctx)
     pos = reals(bodies.elements, "pos", 3)
@@ -56,10 +55,10 @@ def _addresses(count: np.ndarray) -> np.ndarray:
     return np.where(count > 0, np.cumsum(count) - count, -1).astype(np.int32)
 
 
-def _check_joints(ctx: Context, dofs: np.ndarray, body: np.ndarray) -> None:
+def check_joints(ctx: Context) -> None:
     """Rules about which joints a body may have."""
-    ball_in = -1
-    for element, owner in zip(ctx.members("joint").elements, body, strict=True):
+    ball_in, joints = -1, ctx.members("joint")
+    for element, owner in zip(joints.elements, joints.body, strict=True):
         kind, origin = element.values["type"], element.origin
         if ctx.fields["body_dofnum"][owner] > 6:
             raise origin.error("the body has more than 6 degrees of freedom")
@@ -165,27 +164,34 @@ def _from_geoms(ctx: Context) -> None:
 
 
 def _combined(ctx: Context, body: int, geoms: list[int]) -> np.ndarray:
-    """Sets mass and centre of mass of a body; its inertia matrix (3, 3) about the centre.
-
-    I = sum_g R_g diag(I_g) R_g' + m_g (|d|^2 - d d'), with d from the centre to geom g.
-    """
+    """Sets mass and centre of mass of a body; its inertia matrix (3, 3) about the centre."""
     f = ctx.fields
-    mass, pos = f["geom_mass"][geoms], f["geom_pos"][geoms]
+    parts = [f[f"geom_{name}"][geoms] for name in ("mass", "pos", "quat", "inertia")]
+    f["body_mass"][body], f["body_ipos"][body], matrix = combine(*parts)
+    return matrix
+
+
+def combine(
+    mass: np.ndarray, pos: np.ndarray, quat: np.ndarray, inertia: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, centre and inertia matrix about it of a body made of n parts.
+
+    I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), with d from the centre to part p.
+    """
     total = np.cumsum(mass)[-1]
     centre = np.cumsum(mass[:, None] * pos, axis=0)[-1] / total
-    f["body_mass"][body], f["body_ipos"][body] = total, centre
-    frame = poses.q.to_mat(f["geom_quat"][geoms])
-    turned = np.swapaxes(frame, 1, 2) * f["geom_inertia"][geoms][:, :, None]
+    frame = poses.q.to_mat(quat)
+    turned = np.swapaxes(frame, 1, 2) * inertia[:, :, None]
     own = poses.product(frame, turned)
     d = pos - centre
     square = d * d
     shift = -mass[:, None, None] * d[:, :, None] * d[:, None, :]
     others = square[:, [1, 0, 0]] + square[:, [2, 2, 1]]
     shift[:, range(3), range(3)] = mass[:, None] * others
-    inertia = np.zeros((3, 3))
-    for i in range(len(geoms)):
-        inertia = inertia + own[i] + shift[i]
-    return inertia
+    matrix = np.zeros((3, 3))
+    for i in range(len(mass)):
+        matrix = matrix + own[i] + shift[i]
+    return total, centre, matrix
 
 
 def _check_inertia(ctx: Context) -> None:

@@ -6,9 +6,16 @@ import numpy as np
 
 from mjjax.compiler.actuators import compile_actuators
 from mjjax.compiler.attachments import compile_cameras, compile_lights, compile_sites
-from mjjax.compiler.bodies import align_free, compile_inertia, compile_topology, set_total_mass
+from mjjax.compiler.bodies import (
+    align_free,
+    check_joints,
+    compile_inertia,
+    compile_topology,
+    set_total_mass,
+)
 from mjjax.compiler.contacts import sort_contacts
 from mjjax.compiler.context import Context
+from mjjax.compiler.equalities import compile_equalities
 from mjjax.compiler.extras import compile_custom, compile_keyframes
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.geoms import compile_geoms
@@ -17,6 +24,10 @@ from mjjax.compiler.joints import compile_joints
 from mjjax.compiler.meshes import compile_meshes
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
+from mjjax.compiler.sensors import compile_sensors
+from mjjax.compiler.simplify import simplify
+from mjjax.compiler.sleep import sleep_policies
+from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.spec import Origin, Spec
@@ -28,22 +39,28 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_topology,
     compile_geoms,
     compile_inertia,
+    check_joints,
     compile_sites,
     compile_cameras,
     compile_lights,
     align_free,
     compile_joints,
     sort_contacts,
+    compile_tendons,
+    compile_equalities,
     compile_actuators,
+    compile_sensors,
+    sleep_policies,
     set_total_mass,
     compile_keyframes,
     compile_custom,
 )
 # Kinds outside the world whose ids are their order in the file.
-_LISTED = "actuator key numeric text tuple mesh hfield texture material".split()
+_LISTED = (
+    "equality tendon actuator sensor key numeric text tuple mesh hfield texture material".split()
+)
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
-_NONE_YET = ("neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor").split()
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
 _PRIVATE = ("geom_mass", "geom_inertia", "mesh_volume", "mesh_inertia", "mesh_aabb")
 
@@ -61,13 +78,15 @@ def compile_spec(spec: Spec) -> Compiled:
         MjcfError: the description is not valid.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
-    ctx = _start(spec)
     with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
+        if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
+            spec = simplify(spec, _measure(spec))
+        ctx = _start(spec)
         for phase in PHASES:
             phase(ctx)
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
-    ctx.sizes |= dict.fromkeys(_NONE_YET, 0) | {"nuserdata": spec.size["nuserdata"]}
+    ctx.sizes["nuserdata"] = spec.size["nuserdata"]
     key_names = ctx.names.lists["key"]
     ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
     return Compiled(
@@ -99,6 +118,14 @@ def _start(spec: Spec) -> Context:
         for user in (material, *material.children):
             names.find_all("texture", [user], "texture")
     return Context(spec, tree, frames, names)
+
+
+def _measure(spec: Spec) -> Context:
+    """The model compiled as far as the inertia of its bodies."""
+    ctx = _start(spec)
+    for phase in PHASES[: PHASES.index(compile_inertia) + 1]:
+        phase(ctx)
+    return ctx
 
 
 def _sections(spec: Spec) -> list[tuple[str, Origin]]:

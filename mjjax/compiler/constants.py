@@ -9,11 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from mjjax.compiler.coupling import equality_offsets, tendon_constants
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType, JointType
 from mjjax.core.struct import specs
 from mjjax.dynamics.inertia import com_pos, crb
 from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.tendon import tendon, tendon_inertia
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import subtree_sum, tree_plan
 from mjjax.math import quat, safe
@@ -33,34 +35,42 @@ def set_const(model: Model) -> Model:
     differentiable and vmappable; statistics given in the model file are recomputed too.
     """
     data = reference_data(model)
+    diagonal = einsum("ii->i", data.qM)
+    data = tendon_inertia(model, data)
     inverse = inverse_inertia(data.qM)
     model = model.replace(
         body_subtreemass=subtree_sum(model.structure, model.body_mass[:, None])[:, 0],
-        dof_M0=einsum("ii->i", data.qM),
+        dof_M0=diagonal,
         dof_invweight0=dof_invweight(model, inverse),
         body_invweight0=body_invweight(model, data, inverse),
         **camera_offsets(model, data),
         **light_offsets(model, data),
+        **equality_offsets(model, data),
+        **tendon_constants(model, data, inverse, positions),
     )
     model = model.replace(**actuator_constants(model, data, inverse))
     return statistics(model, data)
 
 
 def reference_data(model: Model) -> Data:
-    """Positions, centres of mass and inertia at `qpos0`."""
+    """Positions, centres of mass, tendons, actuator lengths and inertia at `qpos0`."""
+    return transmission(model, tendon(model, crb(model, positions(model, model.qpos0))))
+
+
+def positions(model: Model, qpos: Array) -> Data:
+    """Kinematics and centres of mass at some joint positions."""
     s = model.structure
-    xp = namespace(model.qpos0)
+    xp = namespace(qpos)
     empty = cast(dict[str, Any], dict.fromkeys(specs(Data)))
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
     blank: Any = Data(structure=s, **empty).replace(
-        qpos=model.qpos0,
+        qpos=qpos,
         mocap_pos=model.body_pos[mocap],
         mocap_quat=model.body_quat[mocap],
         actuator_length=xp.zeros(s.nu),
     )
-    data = com_pos(model, kinematics(model, blank))
-    return transmission(model, crb(model, data))
+    return com_pos(model, kinematics(model, blank))
 
 
 def inverse_inertia(inertia: Array) -> Array:
@@ -134,7 +144,7 @@ def actuator_constants(model: Model, data: Data, inverse: Array) -> dict[str, Ar
     if not s.nu:
         return {}
     xp = namespace(model.qpos0, model.actuator_gear)
-    arm = moment(model, data.qpos)
+    arm = moment(model, data)
     response = einsum("un,nm->um", arm, inverse)
     square = arm * arm
     felt = square > MINVAL

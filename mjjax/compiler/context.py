@@ -20,6 +20,7 @@ class Context:
         names: ids by name.
         fields: compiled arrays by MuJoCo's name.
         sizes: sizes by MuJoCo's name.
+        tendon_trees: ids of the kinematic trees that each tendon moves.
     """
 
     spec: Spec
@@ -28,6 +29,7 @@ class Context:
     names: Names
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    tendon_trees: list[np.ndarray] = field(default_factory=list)
 
     @property
     def degree(self) -> bool:

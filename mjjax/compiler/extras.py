@@ -6,14 +6,10 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.compiler.poses import normalize
 from mjjax.core.enums import JointType
-from mjjax.mjcf.check import nearest
-from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element
 
 _MAX_NUMERIC = 500
 _PADDED = ("qvel", "act", "ctrl")  # parts of a keyframe that may be short; the rest is zero
-# Kinds whose names differ from MuJoCo's name of the object type.
-_KIND = {"xbody": "body"}
 
 
 def _ragged(ctx: Context, kind: str, sizes: list[int]) -> None:
@@ -58,15 +54,11 @@ def _tuples(ctx: Context) -> None:
         if not element.children:
             raise element.origin.error("the tuple is empty")
         for member in element.children:
-            type_, name = member.values["objtype"], member.values["objname"]
-            if type_ not in OBJECT_TYPES:
-                hint = nearest(type_, OBJECT_TYPES)
-                raise member.origin.error(f"unknown object type {type_!r}", hint)
-            types.append(OBJECT_TYPES[type_])
-            kind = _KIND.get(type_, type_)
-            if kind not in ctx.names.ids:
-                raise member.origin.error(f"a tuple cannot refer to a {type_}")
-            ids.append(ctx.names.find(kind, name, member))
+            type_, index = ctx.names.find_object(
+                member.values["objtype"], member.values["objname"], member
+            )
+            types.append(type_)
+            ids.append(index)
     f["tuple_objtype"], f["tuple_objid"] = np.array(types, np.int32), np.array(ids, np.int32)
     members = [member for element in elements for member in element.children]
     f["tuple_objprm"] = reals(members, "prm")

@@ -9,6 +9,7 @@ from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants import set_const
 from mjjax.compiler.fields import Compiled
+from mjjax.compiler.lengthrange import length_ranges
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec
@@ -30,6 +31,7 @@ def compile_model(spec: Spec) -> Model:
     compiled = compile_spec(spec)
     model = host_model(compiled)
     model = _springdampers(set_const(model), compiled)
+    model = length_ranges(model, spec.lengthrange)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
     return device_model(model.replace(stat=model.stat.replace(**stat)))
 

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 
 from mjjax.core.errors import MjcfError
 from mjjax.mjcf.check import nearest
+from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element, Origin
 
-UNSUPPORTED_KINDS = ("sensor", "equality", "tendon")
+# Kinds whose names differ from MuJoCo's name of the object type.
+_KIND = {"xbody": "body"}
 
 
 class Names:
     """Ids by kind and name."""
 
     def __init__(self) -> None:
-        self.ids: dict[str, dict[str, int]] = {k: {} for k in UNSUPPORTED_KINDS}
-        self.lists: dict[str, tuple[str, ...]] = dict.fromkeys(UNSUPPORTED_KINDS, ())
+        self.ids: dict[str, dict[str, int]] = {}
+        self.lists: dict[str, tuple[str, ...]] = {}
         self.origins: dict[tuple[str, int], Origin] = {}
 
     def add(self, kind: str, elements: Sequence[Element]) -> None:
@@ -51,6 +53,21 @@ class Names:
 
     def _missing(self, kind: str, name: str, element: Element) -> MjcfError:
         return element.origin.error(f"unknown {kind} {name!r}", nearest(name, self.ids[kind]))
+
+    def find_object(self, type_: str, name: str, element: Element) -> tuple[int, int]:
+        """Object type and id of what an attribute pair (objtype, objname) refers to.
+
+        Raises:
+            MjcfError: there is no such type, or no such object.
+        """
+        if type_ not in OBJECT_TYPES:
+            raise element.origin.error(
+                f"unknown object type {type_!r}", nearest(type_, OBJECT_TYPES)
+            )
+        kind = _KIND.get(type_, type_)
+        if kind not in self.ids:
+            raise element.origin.error(f"there is no {type_} {name!r} to refer to")
+        return OBJECT_TYPES[type_], self.find(kind, name, element)
 
     def find_all(self, kind: str, elements: Sequence[Element], attribute: str) -> list[int]:
         """Ids that an attribute refers to; -1 where it is absent."""

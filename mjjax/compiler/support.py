@@ -87,6 +87,21 @@ def _actuators(model: Model) -> Iterator[Finding]:
             yield "actuator", int(i), f"this {what} is not simulated yet", ""
 
 
+# Kinds without simulation: size that counts them, name of one.
+_COMPILED_ONLY = {"neq": "equality", "ntendon": "tendon", "nsensor": "sensor"}
+
+
+def _compiled_only(model: Model) -> Iterator[Finding]:
+    for size, kind in _COMPILED_ONLY.items():
+        if getattr(model, size):
+            yield kind, 0, "this is not simulated yet", "remove it"
+
+
+def _delays(model: Model) -> Iterator[Finding]:
+    for i in np.flatnonzero(model.structure.actuator_history[:, 0] > 0):
+        yield "actuator", int(i), "samples and delays are not simulated yet", "remove nsample"
+
+
 def _free_joint_limits(model: Model) -> Iterator[Finding]:
     s = model.structure
     free = (s.jnt_type == JointType.FREE) & (s.jnt_actfrclimited.astype(bool))
@@ -96,7 +111,9 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
+    _compiled_only,
     _actuators,
+    _delays,
     _fluid_geoms,
     _collisions,
     _free_joint_limits,

@@ -1,5 +1,7 @@
 """Exceptions raised at load time; nothing in the step raises."""
 
+from typing import NamedTuple
+
 
 class MjjaxError(Exception):
     """An element of a model file that cannot be used, with where it stands and what to do.
@@ -27,3 +29,21 @@ class MjcfError(MjjaxError, ValueError):
 
 class UnsupportedFeature(MjjaxError, NotImplementedError):
     """The model is valid MJCF, but uses something that mjjax does not simulate."""
+
+
+class Origin(NamedTuple):
+    """Where an element was written."""
+
+    element: str = ""
+    file: str = ""
+    line: int = 0
+
+    def error(self, what: str, hint: str = "") -> MjcfError:
+        """The error that this element is not valid."""
+        return MjcfError(what, element=self.element, file=self.file, line=self.line, hint=hint)
+
+    def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
+        """The error that this element is valid but not simulated."""
+        return UnsupportedFeature(
+            what, element=self.element, file=self.file, line=self.line, hint=hint
+        )

@@ -44,7 +44,7 @@ def fwd_actuation(model: Model, data: Data) -> Data:
     data = data.replace(warning=data.warning.at[WarningType.BADCTRL].add(bad))
     data = data.replace(act_dot=activation_rate(model, data, ctrl))
     force = actuator_force(model, data, ctrl)
-    qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data.qpos)))
+    qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data)))
     return data.replace(actuator_force=force, qfrc_actuator=clip_joints(model, qfrc))
 
 
@@ -181,7 +181,7 @@ def clip_joints(model: Model, qfrc: Array) -> Array:
 
 def actuator_velocity(model: Model, data: Data) -> Array:
     """Velocities (nu,) moment qvel."""
-    return matmul(moment(model, data.qpos), data.qvel)
+    return matmul(moment(model, data), data.qvel)
 
 
 def _by_kind(table: dict, kinds: np.ndarray, *operands: Array) -> Array:

@@ -5,8 +5,10 @@ lin_i + ang_i x (p - r), where r is the reference point of `cdof`; a Jacobian ro
 bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
 """
 
+import numpy as np
+
 from mjjax.dynamics.tree import dof_sum, tree_plan
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import dot, matmul, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.model.data import Data
@@ -50,6 +52,26 @@ def jac_site(model: Model, data: Data, site: int) -> tuple[Array, Array]:
     return jac(model, data, data.site_xpos[site], int(model.structure.site_bodyid[site]))
 
 
+def point_rows(
+    model: Model, data: Data, point: Array, force: Array, torque: Array, body: np.ndarray
+) -> Array:
+    """Joint-space forces (n, nv) of unit wrenches, one row each: moment arms.
+
+    Args:
+        model: model.
+        data: data with `cdof` and `subtree_com`.
+        point: (n, 3) points of application, world [m].
+        force: (n, 3) world axes.
+        torque: (n, 3) world axes.
+        body: (n,) bodies that the wrenches act on; static.
+    """
+    s = model.structure
+    xp = namespace(force, data.cdof)
+    lever = point - rows(data.subtree_com, s.body_rootid[body])
+    wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
+    return xp.where(tree_plan(s).moves[body], matmul(wrench, data.cdof.T), 0)
+
+
 def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Array) -> Array:
     """Joint-space force (nv,) of one wrench per body.
 
@@ -64,4 +86,4 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     xp = namespace(force)
     lever = point - rows(data.subtree_com, s.body_rootid)
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
-    return xp.sum(data.cdof * dof_sum(s, wrench), axis=-1)
+    return dot(data.cdof, dof_sum(s, wrench))

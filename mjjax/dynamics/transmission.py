@@ -1,11 +1,17 @@
 """Actuator lengths and moment arms."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mjjax.core.enums import JointType, TrnType
-from mjjax.math import quat
+from mjjax.dynamics.jacobian import point_rows
+from mjjax.dynamics.tree import tree_plan
+from mjjax.math import quat, safe
 from mjjax.math.linalg import rows
 from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
+from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -15,59 +21,93 @@ def transmission(model: Model, data: Data) -> Data:
     """Actuator lengths (`mj_transmission`) [m or rad, times gear].
 
     Slide and hinge: gear q. Ball: gear . rotation vector, in the parent frame for
-    `jointinparent`. Free: 0. The derivative is exact; at half a turn of a ball joint the length
-    jumps.
+    `jointinparent`. Free, and site without reference: 0. Tendon: gear length. Site with a
+    reference: gear . relative pose. The derivative is exact; at half a turn of a ball joint or a
+    relative pose the length jumps.
     """
     s = model.structure
-    xp = namespace(data.qpos)
     if not s.nu:
         return data
-    joint = s.actuator_trnid[:, 0]
-    kind = s.jnt_type[joint]
-    scalar = kind >= JointType.SLIDE
-    length = model.actuator_gear[:, 0] * rows(data.qpos, s.jnt_qposadr[joint])
-    if not scalar.all():
-        length = xp.where(scalar, length, 0)
-    ball = np.flatnonzero(kind == JointType.BALL)
-    if len(ball):
-        vector = quat.log(_ball_quat(s, data.qpos, joint[ball]))
-        projected = xp.sum(vector * _turned_gear(model, data.qpos, ball), axis=-1)
-        index = np.full(s.nu, len(ball))
-        index[ball] = np.arange(len(ball))
-        padded = xp.concatenate([projected, xp.zeros(1, projected.dtype)])[index]
-        length = length + padded
-    return data.replace(actuator_length=length)
+    parts = {
+        kind: length(model, data, np.flatnonzero(np.isin(s.actuator_trntype, kind)))
+        for kind, length in LENGTHS.items()
+        if np.isin(s.actuator_trntype, kind).any()
+    }
+    return data.replace(actuator_length=_in_order(s, parts))
 
 
-def moment(model: Model, qpos: Array) -> Array:
+def moment(model: Model, data: Data) -> Array:
     """Moment arms (nu, nv): derivative of the actuator velocities with respect to `qvel`.
 
     For all transmissions by hinges and slides this depends on the model only.
     """
     s = model.structure
-    xp = namespace(qpos, model.actuator_gear)
-    joint = s.actuator_trnid[:, 0]
+    parts = {
+        kind: arms(model, data, np.flatnonzero(np.isin(s.actuator_trntype, kind)))
+        for kind, arms in MOMENTS.items()
+        if np.isin(s.actuator_trntype, kind).any()
+    }
+    return _in_order(s, parts)
+
+
+def _in_order(s: Structure, parts: dict[tuple[TrnType, ...], Array]) -> Array:
+    """Rows of the kinds of transmission, in the order of the actuators."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    where = [np.flatnonzero(np.isin(s.actuator_trntype, kind)) for kind in parts]
+    values = list(parts.values())
+    return rows(namespace(*values).concatenate(values), np.argsort(np.concatenate(where)))
+
+
+# ---- joints -------------------------------------------------------------------------------------
+
+
+def _joint_length(model: Model, data: Data, ids: np.ndarray) -> Array:
+    s = model.structure
+    xp = namespace(data.qpos)
+    joint = s.actuator_trnid[ids, 0]
+    kind = s.jnt_type[joint]
+    scalar = kind >= JointType.SLIDE
+    length = model.actuator_gear[ids, 0] * rows(data.qpos, s.jnt_qposadr[joint])
+    if not scalar.all():
+        length = xp.where(scalar, length, 0)
+    ball = np.flatnonzero(kind == JointType.BALL)
+    if len(ball):
+        vector = quat.log(_ball_quat(s, data.qpos, joint[ball]))
+        gear = _rotated_gear(model, data.qpos, ids)[ball, :3]
+        projected = xp.sum(vector * gear, axis=-1)
+        index = np.full(len(ids), len(ball))
+        index[ball] = np.arange(len(ball))
+        length = length + xp.concatenate([projected, xp.zeros(1, projected.dtype)])[index]
+    return length
+
+
+def _joint_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
+    s = model.structure
+    xp = namespace(data.qpos, model.actuator_gear)
+    joint = s.actuator_trnid[ids, 0]
     kind = s.jnt_type[joint]
     width = np.where(kind == JointType.FREE, 6, np.where(kind == JointType.BALL, 3, 1))
     # entry (u, v) of the moment is entry (v - first dof) of the gear of u, or the zero behind it
     offset = np.arange(s.nv)[None] - s.jnt_dofadr[joint][:, None]
     column = np.where((offset >= 0) & (offset < width[:, None]), offset, 6)
-    gear = _rotated_gear(model, qpos)
-    padded = xp.concatenate([gear, xp.zeros((s.nu, 1), gear.dtype)], axis=1)
-    return padded[np.arange(s.nu)[:, None], column]
+    gear = _rotated_gear(model, data.qpos, ids)
+    padded = xp.concatenate([gear, xp.zeros((len(ids), 1), gear.dtype)], axis=1)
+    return padded[np.arange(len(ids))[:, None], column]
 
 
-def _rotated_gear(model: Model, qpos: Array) -> Array:
-    """Gears (nu, 6) in the joint frame; those in the parent frame are turned into it."""
+def _rotated_gear(model: Model, qpos: Array, ids: np.ndarray) -> Array:
+    """Gears (n, 6) in the joint frame; those in the parent frame are turned into it."""
     s = model.structure
-    joint = s.actuator_trnid[:, 0]
-    inparent = s.actuator_trntype == TrnType.JOINTINPARENT
+    every = model.actuator_gear[ids]
+    joint = s.actuator_trnid[ids, 0]
+    inparent = s.actuator_trntype[ids] == TrnType.JOINTINPARENT
     turning = np.flatnonzero(inparent & (s.jnt_type[joint] <= JointType.BALL))
     if not len(turning):
-        return model.actuator_gear
+        return every
     xp = namespace(qpos)
     free = (s.jnt_type[joint[turning]] == JointType.FREE)[:, None]
-    gear = model.actuator_gear[turning]
+    gear = every[turning]
     q = quat.conj(_ball_quat(s, qpos, joint[turning]))
     # a free joint's translations are along world axes already
     turned = xp.where(
@@ -75,15 +115,118 @@ def _rotated_gear(model: Model, qpos: Array) -> Array:
         xp.concatenate([gear[:, :3], quat.rotate(q, gear[:, 3:])], axis=-1),
         xp.concatenate([quat.rotate(q, gear[:, :3]), gear[:, 3:]], axis=-1),
     )
-    rows = np.arange(s.nu)
-    rows[turning] = s.nu + np.arange(len(turning))
-    return xp.concatenate([model.actuator_gear, turned])[rows]
-
-
-def _turned_gear(model: Model, qpos: Array, ball: np.ndarray) -> Array:
-    return _rotated_gear(model, qpos)[ball, :3]
+    order = np.arange(len(ids))
+    order[turning] = len(ids) + np.arange(len(turning))
+    return xp.concatenate([every, turned])[order]
 
 
 def _ball_quat(s: Structure, qpos: Array, joint: np.ndarray) -> Array:
     shift = np.where(s.jnt_type[joint] == JointType.FREE, 3, 0)
     return quat.normalize(qpos[(s.jnt_qposadr[joint] + shift)[:, None] + np.arange(4)])
+
+
+# ---- tendons, slider-cranks, sites, bodies ------------------------------------------------------
+
+
+def _tendon_length(model: Model, data: Data, ids: np.ndarray) -> Array:
+    return model.actuator_gear[ids, 0] * data.ten_length[model.actuator_trnid[ids, 0]]
+
+
+def _tendon_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
+    return model.actuator_gear[ids, :1] * data.ten_J[model.actuator_trnid[ids, 0]]
+
+
+def _crank(model: Model, data: Data, ids: np.ndarray) -> tuple[Array, Array, Array, Array]:
+    """Slider axes a and vectors v to the crank (n, 3); a . v; the part of the rod along a."""
+    xp = namespace(data.site_xpos)
+    crank, slider = model.actuator_trnid[ids].T
+    axis = mat3(data.site_xmat[slider])[:, :, 2]
+    reach = data.site_xpos[crank] - data.site_xpos[slider]
+    along = xp.sum(axis * reach, axis=-1)
+    rod = model.actuator_cranklength[ids]
+    return axis, reach, along, along * along + rod * rod - xp.sum(reach * reach, axis=-1)
+
+
+def _crank_length(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """a . v - sqrt((a . v)^2 + rod^2 - v . v), or a . v where the rod does not reach."""
+    _, _, along, square = _crank(model, data, ids)
+    return model.actuator_gear[ids, 0] * (along - safe.sqrt(square))
+
+
+def _crank_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
+    s = model.structure
+    axis, reach, along, square = _crank(model, data, ids)
+    ratio = safe.divide(along, safe.sqrt(square))[:, None]
+    push = axis * (1 - ratio) + safe.divide(reach, safe.sqrt(square)[:, None])
+    torque = cross(axis, reach * (1 - ratio))
+    crank, slider = s.actuator_trnid[ids].T
+    at = (data.site_xpos[crank], data.site_xpos[slider])
+    arms = point_rows(model, data, at[0], push, 0 * push, s.site_bodyid[crank])
+    back = point_rows(model, data, at[1], -push, torque, s.site_bodyid[slider])
+    return model.actuator_gear[ids, :1] * (arms + back)
+
+
+def _site_length(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Pose of the site in the frame of its reference, along the gear; 0 without a reference.
+
+    The rotations compared are those that MuJoCo composes: site frame first, then body frame.
+    """
+    s = model.structure
+    xp = namespace(data.site_xpos)
+    site, ref = s.actuator_trnid[ids].T
+    gear = model.actuator_gear[ids]
+    shift = data.site_xpos[site] - data.site_xpos[ref]
+    local = xp.sum(mat3(data.site_xmat[ref]) * shift[:, :, None], axis=1)
+    turns = (quat.mul(model.site_quat[i], data.xquat[s.site_bodyid[i]]) for i in (site, ref))
+    turn = quat.sub(*turns)
+    length = xp.sum(gear * xp.concatenate([local, turn], axis=-1), axis=-1)
+    return xp.where(ref >= 0, length, 0)
+
+
+def _site_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """The wrench of the gear in the frame of the site, or of its reference and against it.
+
+    Dofs that move both the site and the reference have no moment.
+    """
+    s = model.structure
+    xp = namespace(data.site_xpos)
+    site, ref = s.actuator_trnid[ids].T
+    alone = ref < 0
+    frame = mat3(data.site_xmat[np.where(alone, site, ref)])
+    gear = model.actuator_gear[ids]
+    force = xp.sum(frame * gear[:, None, :3], axis=-1)
+    torque = xp.sum(frame * gear[:, None, 3:], axis=-1)
+    body = [s.site_bodyid[np.maximum(i, 0)] for i in (site, ref)]
+    arms = point_rows(model, data, data.site_xpos[site], force, torque, body[0])
+    if alone.all():
+        return arms
+    back = point_rows(model, data, data.site_xpos[np.maximum(ref, 0)], force, torque, body[1])
+    moves = [tree_plan(s).moves[b] for b in body]
+    return xp.where(alone[:, None], arms, xp.where(moves[0] & moves[1], 0, arms - back))
+
+
+def _body_length(model: Model, data: Data, ids: np.ndarray) -> Array:
+    return namespace(data.qpos).zeros(len(ids), data.qpos.dtype)
+
+
+def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Adhesion acts through contacts, of which there are none in the reference configuration."""
+    return namespace(data.qpos).zeros((len(ids), model.structure.nv), data.qpos.dtype)
+
+
+Kernel = Callable[[Model, Data, np.ndarray], Array]
+_JOINTS = (TrnType.JOINT, TrnType.JOINTINPARENT)
+LENGTHS: dict[tuple[TrnType, ...], Kernel] = {
+    _JOINTS: _joint_length,
+    (TrnType.TENDON,): _tendon_length,
+    (TrnType.SLIDERCRANK,): _crank_length,
+    (TrnType.SITE,): _site_length,
+    (TrnType.BODY,): _body_length,
+}
+MOMENTS: dict[tuple[TrnType, ...], Kernel] = {
+    _JOINTS: _joint_moment,
+    (TrnType.TENDON,): _tendon_moment,
+    (TrnType.SLIDERCRANK,): _crank_moment,
+    (TrnType.SITE,): _site_moment,
+    (TrnType.BODY,): _body_moment,
+}

@@ -9,9 +9,9 @@ from mjjax.math.namespace import Array, namespace
 
 
 def sqrt(x: Array) -> Array:
-    """Square root of `max(x, 0)`; derivative 0 where `x <= 0`."""
+    """Square root of `max(x, 0)`; derivative 0 where `x <= 0`. What is no number stays so."""
     xp = namespace(x)
-    positive = x > 0
+    positive = ~(x <= 0)
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
 
 

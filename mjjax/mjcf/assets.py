@@ -1,7 +1,7 @@
 """Assets as they are written: their names, where their files are, what is checked first."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mjjax.mjcf import defaults
 from mjjax.mjcf.read import Files, Node
@@ -24,17 +24,31 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
     return element
 
 
-def find_files(spec: Spec, files: Files) -> None:
+def find_files(spec: Spec) -> None:
     """Gives every asset with files the paths of them, from the folders in <compiler>."""
-    compiler = spec.compiler
-    for kind, setting in _FOLDERS.items():
-        folder = os.path.join(files.base, compiler[setting] or compiler["assetdir"] or "")
+    for kind in _FOLDERS:
         for element in spec.elements[kind]:
             for attribute, path in FILES.items():
                 name = element.values.get(attribute)
                 if name:
-                    plain = os.path.basename(name) if compiler["strippath"] else name
-                    element.values[path] = os.path.join(folder, plain)
+                    element.values[path] = file_path(spec, kind, name)
+
+
+def file_path(spec: Spec, kind: str, name: str) -> str:
+    """Where a file that an asset of this kind names should be."""
+    compiler = spec.compiler
+    folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
+    plain = os.path.basename(name) if compiler["strippath"] else name
+    return os.path.join(spec.base, folder, plain)
+
+
+def keep_files(spec: Spec, elements: Iterable[Element]) -> None:
+    """Names by their full path the files that are not in the folders of the model."""
+    for element in elements:
+        for attribute, path in FILES.items():
+            name = element.values.get(attribute)
+            if name and file_path(spec, element.kind, name) != element.values[path]:
+                element.values[attribute] = os.path.abspath(element.values[path])
 
 
 def contents(element: Element, files: Files, attribute: str = "file") -> bytes:

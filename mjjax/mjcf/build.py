@@ -1,18 +1,26 @@
 """Checked node tree to `Spec`: sections merged, classes resolved, one element per object."""
 
+import functools
+import os
 from typing import Any
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf import assets, defaults
+from mjjax.mjcf import assets, defaults, keyframes
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
-from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.edit import Section
+from mjjax.mjcf.macros import MACROS, Draft
+from mjjax.mjcf.read import Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
+_HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.
-_LISTS = {
+LISTS = {
     "asset": ("mesh", "hfield", "texture", "material"),
     "contact": ("pair", "exclude"),
+    "equality": ("equality",),
+    "tendon": ("tendon",),
     "actuator": ("actuator",),
+    "sensor": ("sensor",),
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
@@ -33,29 +41,32 @@ def build(root: Node, files: Files) -> Spec:
     classes = defaults.read_defaults(sections.get("default", []))
     spec = Spec(
         modelname=_last(sections, root),
-        compiler=_merged(sections, "compiler"),
-        lengthrange=_nested(sections, "compiler", "lengthrange"),
-        option=_merged(sections, "option"),
-        flag=_flags(sections.get("option", [])),
-        size=_merged(sections, "size"),
-        statistic=_written(sections.get("statistic", [])),
+        compiler=Section("compiler", _merged(sections, "compiler")),
+        lengthrange=Section("lengthrange", _nested(sections, "compiler", "lengthrange")),
+        option=Section("option", _merged(sections, "option")),
+        flag=Section("flag", _flags(sections.get("option", []))),
+        size=Section("size", _merged(sections, "size")),
+        statistic=Section("statistic", _written(sections.get("statistic", []))),
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
-        worldbody=Element("body", dict(defaults.builtin("body"), name="world")),
-        elements={kind: [] for kinds in _LISTS.values() for kind in kinds},
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=list(not_a_number(root)),
         base=files.base,
         assets=files.assets,
     )
-    for tag in _LISTS:
+    for tag in LISTS:
         for section in sections.get(tag, []):
             for node in section.children:
-                element = _single(node, classes)
-                spec.elements[element.kind].append(element)
-    assets.find_files(spec, files)
+                if node.tag == "model":
+                    continue
+                spec.append(_single(node, classes))
+    assets.find_files(spec)
+    draft = Draft(spec, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
-        _fill_body(spec.worldbody, section, defaults.ROOT_CLASS, classes, world=True)
+        _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
+    keyframes.put(spec, draft.snapshots)
+    if draft.grown:
+        keyframes.pad(spec)
     _check_sections(spec, sections)
     return spec
 
@@ -102,48 +113,72 @@ def _visual(sections: list[Node]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def element(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    """The element that a node describes, without what is in it."""
+    return _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
+
+
 def _single(node: Node, classes: dict[str, DefaultClass]) -> Element:
     """One element outside the world."""
     classname = defaults.find_class(node, "class", defaults.ROOT_CLASS, classes)
-    element = _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
+    made = element(node, classname, classes)
     for child in node.children:
-        element.children.append(defaults.make(child, classname, classes))
-    return element
+        made.add(defaults.make(child, classname, classes))
+    return made
+
+
+def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
+    """The models that may be attached, by the name given to them or their own."""
+    models: dict[str, Spec] = {}
+    for node in (n for section in sections for n in section.children if n.tag == "model"):
+        name = node.values.get("file")
+        if not name:
+            raise node.error("attribute 'file' is required")
+        found = files.find(name, os.path.dirname(node.file))
+        if found is None:
+            raise node.error(f"cannot find the model file {name!r}")
+        path, content = found
+        chain = (*files.chain, os.path.normpath(node.file))
+        if os.path.normpath(path) in chain:
+            raise node.error(f"model {name!r} contains itself")
+        inner = Files(os.path.dirname(path), files.assets, chain=chain)
+        model = build(read_tree(content, path, inner), inner)
+        models[node.values.get("name") or model.modelname] = model
+    return models
 
 
 def _fill_body(
-    parent: Element,
-    node: Node,
-    inherited: str,
-    classes: dict[str, DefaultClass],
-    *,
-    world: bool = False,
+    draft: Draft, parent: Element, node: Node, inherited: str, *, world: bool = False
 ) -> None:
     """Adds the children of `node` to a body or a frame.
 
     Args:
+        draft: the model being built.
         parent: the body or frame.
         node: its XML element.
         inherited: default class of children that name none.
-        classes: all default classes.
         world: inside the world body, where no joints and no inertia may stand.
     """
+    classes = draft.spec.defaults
     for child in node.children:
         if world and child.tag in ("joint", "freejoint", "inertial"):
             raise child.error("the world cannot have joints or inertia", "put it in a <body>")
         classname = defaults.find_class(child, "class", inherited, classes)
-        if child.tag in ("body", "frame"):
+        if child.tag in _HOLDERS:
             classname = defaults.find_class(child, "childclass", inherited, classes)
-        element = _MAKERS.get(child.tag, defaults.make)(child, classname, classes)
-        parent.children.append(element)
-        if child.tag in ("body", "frame"):
-            _fill_body(element, child, classname, classes, world=world and child.tag == "frame")
+        fill = functools.partial(_fill_body, draft, world=world and child.tag != "body")
+        if child.tag in MACROS:
+            MACROS[child.tag](draft, parent, child, classname, fill)
+            continue
+        added = parent.add(element(child, classname, classes))
+        if child.tag in _HOLDERS:
+            fill(added, child, classname)
 
 
 def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     """A free joint ignores the joint defaults of its class."""
     values = dict(defaults.builtin("joint"), type=int(JointType.FREE)) | node.values
-    return Element("joint", values, _origin(node), classname)
+    return Element("joint", values, _origin(node), classname, key="freejoint")
 
 
 def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:

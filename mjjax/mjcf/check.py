@@ -90,15 +90,22 @@ def _value(node: Node, attribute: Attribute, text: str) -> Any:
     return numbers[0] if attribute.scalar else numbers
 
 
-def _keyword(node: Node, attribute: Attribute, text: str) -> int:
+def _keyword(node: Node, attribute: Attribute, text: str) -> int | None:
     words = KEYWORDS[attribute.kind]
-    number = 0
-    for word in text.split() if attribute.several else [text]:
+    given = text.split() if attribute.several else [text]
+    for word in given:
         if word not in words:
             hint = nearest(word, words) or f"one of {', '.join(words)}"
             raise node.error(f"invalid keyword {word!r} for attribute {attribute.name!r}", hint)
-        number |= words[word]
-    return number
+    numbers = [words[word] for word in given]
+    if len(set(numbers)) < len(numbers):
+        raise node.error(f"attribute {attribute.name!r} repeats a keyword")
+    if attribute.ordered and numbers != sorted(numbers):
+        raise node.error(
+            f"the keywords of attribute {attribute.name!r} are not in their order",
+            f"the order is {', '.join(words)}",
+        )
+    return sum(numbers) if numbers else None
 
 
 def _number(node: Node, attribute: Attribute, word: str) -> float | int:

@@ -4,13 +4,14 @@ import functools
 from typing import Any
 
 from mjjax.mjcf.check import nearest
+from mjjax.mjcf.edit import TURNS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS
 from mjjax.mjcf.shortcuts import SHORTCUTS
 from mjjax.mjcf.spec import DefaultClass, Element, Origin
 
 ROOT_CLASS = "main"
-TURNS = ("axisangle", "xyaxes", "zaxis", "euler")
+_WHOLE = ("springlength",)  # one value stands for two, whatever the class says
 _NOT_VALUES = frozenset(("class", "childclass", *TURNS))
 # Values that an element holds although its row of the table has no such attribute.
 _HIDDEN: dict[str, dict[str, Any]] = {
@@ -18,9 +19,19 @@ _HIDDEN: dict[str, dict[str, Any]] = {
     "joint": {"align": 2},
 }
 # Kinds that a default class holds values for, and the table row with their attributes.
-_ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
-    "actuator": "actuator.general"
+ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
+    "actuator": "actuator.general",
+    "equality": "default.equality",
+    "tendon": "default.tendon",
 }
+# Sections whose elements are of one kind; the tag is their value "type".
+_TYPED = {"sensor": "sensor", "equality": "equality", "spatial": "wrap", "fixed": "wrap"}
+_TENDONS = ("spatial", "fixed")
+
+
+def world() -> Element:
+    """An empty world."""
+    return Element("body", builtin("body") | {"name": "world"}, Origin("worldbody"), key="body")
 
 
 @functools.cache
@@ -30,6 +41,9 @@ def builtin(key: str) -> dict[str, Any]:
     values = {n: a.default for n, a in attributes.items() if n not in _NOT_VALUES}
     if "quat" in values:
         values["alt"] = None
+    section, _, tag = key.rpartition(".")
+    if section in _TYPED or tag in _TENDONS:
+        values["type"] = tag
     return values | _HIDDEN.get(key, {})
 
 
@@ -38,7 +52,7 @@ def kind_of(node: Node) -> str:
     section, _, tag = node.key.rpartition(".")
     if tag in SHORTCUTS and (section == "actuator" or section == "default"):
         return "actuator"
-    return tag
+    return "tendon" if tag in _TENDONS else _TYPED.get(section, tag)
 
 
 def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -56,7 +70,7 @@ def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
         if name in _NOT_VALUES or name not in base:  # not in the base: of a shortcut only
             continue
         below = base.get(name)
-        if not attributes[name].exact and below is not None:
+        if not attributes[name].exact and below is not None and name not in _WHOLE:
             value = value + below[len(value) :]
         values[name] = value
     _orientation(values, node)
@@ -85,7 +99,7 @@ def read_defaults(sections: list[Node]) -> dict[str, DefaultClass]:
     Raises:
         MjcfError: a class without a name, a repeated class, a renamed top level.
     """
-    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in _ROWS.items()})
+    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in ROWS.items()})
     classes = {ROOT_CLASS: root}
     for section in sections:
         name = section.values.get("class")
@@ -135,12 +149,15 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
         UnsupportedFeature: an attribute that is not simulated has another value than its default.
     """
     kind = kind_of(node)
-    base = classes[classname].values.get(kind)
+    base = classes[classname].values.get(kind, {})
+    if kind != "actuator":  # whose shortcuts have attributes that are not values
+        base = builtin(node.key) | base
     element = Element(
         kind,
-        overlay(builtin(node.key) if base is None else base, node),
+        overlay(base, node),
         Origin(node.tag, node.file, node.line),
         classname,
+        key=node.key,
     )
     for attribute in ELEMENTS[node.key].attributes.values():
         if not attribute.supported and element.values[attribute.name] != attribute.default:

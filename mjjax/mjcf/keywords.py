@@ -50,6 +50,8 @@ KEYWORDS: dict[str, dict[str, int]] = {
         )
     },
     "camout": _bits("rgb depth distance normal segmentation"),
+    "raydata": _bits("dist dir origin point normal depth"),
+    "condata": _bits("found force torque dist pos normal tangent"),
 }
 
 # What a tuple may refer to: MuJoCo's name of the object type and its number (mjtObj).

@@ -52,11 +52,13 @@ class Files:
         base: directory of the main file.
         assets: contents of files by name.
         seen: files read so far; a file may be included once.
+        chain: the models that this one is attached to, from the outermost on.
     """
 
     base: str
     assets: dict[str, bytes]
     seen: set[str] = field(default_factory=set)
+    chain: tuple[str, ...] = ()
 
     def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
         """Path and content of `name`, looked up from the main file, then from `folder`."""

@@ -4,7 +4,7 @@ The attributes stand in `table`. One is written ``name kind[count] = default fla
 separated by ``;``.
 
 - kind: ``real``, ``int``, ``text``, or the name of a keyword set in `keywords`; ``bits`` sets
-  (several keywords at once) carry the flag ``|``.
+  (several keywords at once) carry the flag ``|``, or ``<`` if the order must be that of the set.
 - count: nothing for a scalar, ``[3]`` exactly three, ``[..3]`` one to three, ``[]`` any number.
 - default: the value when the attribute is absent; without one the value is undefined (None).
 - flags: ``*`` required, ``!`` known but not simulated unless it has its default value.
@@ -23,7 +23,7 @@ from mjjax.mjcf.keywords import KEYWORDS
 
 _ENTRY = re.compile(
     r"^(?P<name>\w+) (?P<kind>\w+)(?:\[(?P<least>\.\.)?(?P<count>\d*)\])?"
-    r"(?: = (?P<default>[^!*|]+?))?(?: (?P<flags>[!*|]+))?$"
+    r"(?: = (?P<default>[^!*|<]+?))?(?: (?P<flags>[!*|<]+))?$"
 )
 
 
@@ -41,6 +41,7 @@ class Attribute:
         required: absence is an error.
         supported: False if only the default value is simulated.
         several: several keywords may be given; their numbers are combined bitwise.
+        ordered: those must stand in the order of their numbers.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Attribute:
     required: bool = False
     supported: bool = True
     several: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def attributes(text: str) -> dict[str, Attribute]:
             default=value,
             required="*" in flags,
             supported="!" not in flags,
-            several="|" in flags,
+            several="|" in flags or "<" in flags,
+            ordered="<" in flags,
         )
     return found
 
@@ -115,22 +118,19 @@ def _element(text: str = "", children: str = "", unsupported: str = "") -> Eleme
 
 def _sensors() -> dict[str, ElementSchema]:
     found = {
-        tag: _element(f"{table.SENSE}; {own}", unsupported="sensors")
+        tag: _element(f"{table.SENSE}; {own}")
         for own, tags in table.SENSED.items()
         for tag in tags.split()
     }
-    touch = table.without(table.SENSE, "cutoff noise") + "; geom text; mesh text"
-    found["tactile"] = _element(touch, unsupported="sensors")
-    found["user"] = _element(table.USER_SENSOR, unsupported="sensors")
+    found["tactile"] = _element(table.TACTILE)
+    found["user"] = _element(table.USER_SENSOR)
     found["plugin"] = _element(table.PLUGIN_SENSOR, "config", unsupported="plugins")
     return {f"sensor.{tag}": element for tag, element in found.items()}
 
 
 def _actuators() -> dict[str, ElementSchema]:
     return {
-        f"actuator.{tag}": _element(
-            text, "config" if tag == "plugin" else "", unsupported=table.NO_ACTUATOR.get(tag, "")
-        )
+        f"actuator.{tag}": _element(text, *(("config", "plugins") if tag == "plugin" else ()))
         for tag, text in table.ACTUATORS.items()
     }
 
@@ -167,12 +167,13 @@ _SENSORS, _ACTUATORS, _DEFAULTS = _sensors(), _actuators(), _defaults()
 _IN_BODY = (
     "body frame replicate joint freejoint geom site camera light attach plugin composite flexcomp"
 )
+_POLYCOEF = "polycoef real[..5] = 0 1 0 0 0"
 _EQUALITIES = {
     "connect": "body1 text; body2 text; anchor real[3]; site1 text; site2 text",
     "weld": "body1 text; body2 text; relpose real[7]; anchor real[3]; site1 text; site2 text;"
-    "torquescale real",
-    "joint": "joint1 text; joint2 text; polycoef real[..5]",
-    "tendon": "tendon1 text; tendon2 text; polycoef real[..5]",
+    "torquescale real = 1",
+    "joint": f"joint1 text *; joint2 text; {_POLYCOEF}",
+    "tendon": f"tendon1 text *; tendon2 text; {_POLYCOEF}",
     "flex": "flex text",
     "flexvert": "flex text",
     "flexstrain": "flex text",
@@ -180,8 +181,8 @@ _EQUALITIES = {
 _WRAPS = {
     "spatial.site": "site text *",
     "spatial.geom": "geom text *; sidesite text",
-    "spatial.pulley": "divisor real",
-    "fixed.joint": "joint text *; coef real",
+    "spatial.pulley": "divisor real *",
+    "fixed.joint": "joint text *; coef real *",
 }
 
 ELEMENTS: dict[str, ElementSchema] = {
@@ -221,14 +222,13 @@ ELEMENTS: dict[str, ElementSchema] = {
     "texture": _element(table.TEXTURE),
     "material": _element(table.MATERIAL, "layer"),
     "layer": _element("role texrole *; texture text *"),
-    "model": _element("name text; file text; content_type text", unsupported="attached models"),
+    "model": _element("name text; file text; content_type text"),
     "worldbody": _element("", _IN_BODY),
     "body": _element(table.BODY, "inertial? " + _IN_BODY),
     "frame": _element(table.FRAME, "inertial? " + _IN_BODY),
     "replicate": _element(
         "count int *; offset real[3]; euler real[3]; sep text; childclass text",
         "inertial? " + _IN_BODY,
-        unsupported="replicate",
     ),
     "inertial": _element(table.INERTIAL),
     "joint": _element(table.JOINT),
@@ -237,13 +237,12 @@ ELEMENTS: dict[str, ElementSchema] = {
     "site": _element(table.SITE),
     "camera": _element(table.CAMERA),
     "light": _element(table.LIGHT),
-    "attach": _element("model text; body text; prefix text", unsupported="attach"),
+    "attach": _element("model text *; body text; prefix text *"),
     "plugin": _element("plugin text; instance text", "config", unsupported="plugins"),
     "composite": _element(
         table.COMPOSITE,
         "joint=composite.joint skin=composite.skin? geom=composite.geom? site=composite.site? "
         "plugin",
-        unsupported="composite",
     ),
     "composite.joint": _element(table.COMPOSITE_JOINT),
     "composite.skin": _element(
@@ -278,16 +277,17 @@ ELEMENTS: dict[str, ElementSchema] = {
     "exclude": _element("name text; body1 text *; body2 text *"),
     "equality": _element("", " ".join(f"{tag}=equality.{tag}" for tag in _EQUALITIES)),
     **{
-        f"equality.{tag}": _element(f"{table.EQUALITY}; {own}", unsupported="equality constraints")
+        f"equality.{tag}": _element(
+            f"{table.EQUALITY}; {own}", unsupported="flexes" if tag.startswith("flex") else ""
+        )
         for tag, own in _EQUALITIES.items()
     },
     "tendon": _element("", "spatial fixed"),
     "spatial": _element(
         table.SPATIAL,
         "site=spatial.site geom=spatial.geom pulley=spatial.pulley",
-        unsupported="tendons",
     ),
-    "fixed": _element(table.TENDON, "joint=fixed.joint", unsupported="tendons"),
+    "fixed": _element(table.TENDON, "joint=fixed.joint"),
     **{key: _element(text) for key, text in _WRAPS.items()},
     "actuator": _element("", _keyed("actuator.", _ACTUATORS)),
     **_ACTUATORS,

@@ -1,103 +1,270 @@
 """`Spec`: a model as the user described it, before it is compiled."""
 
-from collections.abc import Iterator
+import functools
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import Origin
+from mjjax.core.files import write_atomic
+from mjjax.mjcf.edit import Section
+from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, module
 
+__all__ = ["DefaultClass", "Element", "Origin", "Spec"]
 
-class Origin(NamedTuple):
-    """Where an element was written."""
-
-    element: str = ""
-    file: str = ""
-    line: int = 0
-
-    def error(self, what: str, hint: str = "") -> MjcfError:
-        """The error that this element is not valid."""
-        return MjcfError(what, element=self.element, file=self.file, line=self.line, hint=hint)
-
-    def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
-        """The error that this element is valid but not simulated."""
-        return UnsupportedFeature(
-            what, element=self.element, file=self.file, line=self.line, hint=hint
-        )
-
-
-@dataclass(eq=False)
-class Element:
-    """One element of a model, with the defaults of its class filled in.
-
-    Attributes:
-        kind: ``body``, ``joint``, ``geom``, ``frame``, ``actuator``, ... (not the shortcut's tag).
-        values: attribute values by MJCF name; angles still in the units of the file. The five
-            ways to write an orientation are held as ``quat`` and ``alt``, a pair (form, numbers)
-            that wins over ``quat``, or None.
-        origin: where it was written.
-        classname: the default class its values came from.
-        children: elements inside it, in document order (bodies and frames).
-    """
-
-    kind: str
-    values: dict[str, Any]
-    origin: Origin = field(default_factory=Origin)
-    classname: str = "main"
-    children: list["Element"] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The element's name, ``""`` if it has none."""
-        return self.values.get("name") or ""
-
-    def walk(self) -> Iterator["Element"]:
-        """This element and everything inside it, depth first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+# Lists of what stands outside the world, in the same way.
+OUTSIDE = {
+    "pairs": "pair",
+    "excludes": "exclude",
+    "equalities": "equality",
+    "tendons": "tendon",
+    "actuators": "actuator",
+    "sensors": "sensor",
+    "keys": "key",
+    "numerics": "numeric",
+    "texts": "text",
+    "tuples": "tuple",
+    "meshes": "mesh",
+    "hfields": "hfield",
+    "textures": "texture",
+    "materials": "material",
+}
 
 
-@dataclass(eq=False)
-class DefaultClass:
-    """A default class: for each kind of element the attribute values new elements start from."""
-
-    name: str
-    parent: str
-    values: dict[str, dict[str, Any]]
+def _builtin(row: str) -> Section:
+    return Section(row, module("mjcf.defaults").builtin(row))
 
 
 @dataclass(eq=False)
 class Spec:
-    """A model description: what the MJCF file said, includes and defaults resolved.
+    """A model description that can be read, edited, written and compiled.
+
+    Made by `Spec.from_file`, `Spec.from_string` or, empty, by `Spec()`. Includes and default
+    classes are resolved, macros are expanded. Lists: `bodies joints geoms sites cameras lights
+    frames` in the order of their ids, `pairs excludes equalities tendons actuators sensors keys
+    numerics texts tuples meshes hfields textures materials`. A singular with a name finds one of
+    them, or None: `spec.body("torso")`. `add_actuator`, `add_sensor`, ... add what is outside the
+    world, with attributes as keywords; where MJCF has several tags, the first argument is the tag:
+    `spec.add_actuator("position", joint="knee", kp=10)`, `spec.add_sensor("gyro", site="imu")`.
+    What is in the world is added to its body: `spec.worldbody.add_body(name="torso")`.
 
     Attributes:
         modelname: name of the model.
         compiler, lengthrange, option, flag, size, statistic: attributes of these sections, with
-            MuJoCo's defaults; `statistic` and `flag` hold only what the user wrote.
+            MuJoCo's defaults (`spec.option.timestep = 0.01`); `statistic` and `flag` hold only
+            what the user wrote.
         visual: attributes of the visual sub-sections, as written.
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
         elements: everything outside the world by kind, in document order: ``pair exclude
-            actuator key numeric text tuple mesh hfield texture material``. Assets that are
-            read from a file hold its path under ``path``.
+            equality tendon actuator sensor key numeric text tuple mesh hfield texture material``.
+            Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
+        compiled: the elements of the model compiled last, for `recompile`.
     """
 
-    modelname: str
-    compiler: dict[str, Any]
-    lengthrange: dict[str, Any]
-    option: dict[str, Any]
-    flag: dict[str, int]
-    size: dict[str, Any]
-    statistic: dict[str, Any]
-    visual: dict[str, dict[str, Any]]
-    defaults: dict[str, DefaultClass]
-    worldbody: Element
-    elements: dict[str, list[Element]]
+    modelname: str = "MuJoCo Model"
+    compiler: Section = field(default_factory=functools.partial(_builtin, "compiler"))
+    lengthrange: Section = field(default_factory=functools.partial(_builtin, "lengthrange"))
+    option: Section = field(default_factory=functools.partial(_builtin, "option"))
+    flag: Section = field(default_factory=lambda: Section("flag", {}))
+    size: Section = field(default_factory=functools.partial(_builtin, "size"))
+    statistic: Section = field(default_factory=lambda: Section("statistic", {}))
+    visual: dict[str, dict[str, Any]] = field(default_factory=dict)
+    defaults: dict[str, DefaultClass] = field(
+        default_factory=lambda: module("mjcf.defaults").read_defaults([])
+    )
+    worldbody: Element = field(default_factory=lambda: module("mjcf.defaults").world())
+    elements: dict[str, list[Element]] = field(
+        default_factory=lambda: {kind: [] for kind in OUTSIDE.values()}
+    )
     origins: dict[str, Origin] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
+    compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
+            top.model = self
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> "Spec":
+        """Reads an MJCF file.
+
+        Raises:
+            MjcfError: the file cannot be read or is not valid MJCF.
+            UnsupportedFeature: it uses something that mjjax cannot compile.
+        """
+        return module("mjcf").read_path(path)
+
+    @classmethod
+    def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
+        """Reads MJCF from a string; `assets` maps file names to contents. Errors as above."""
+        return module("mjcf").read_string(xml, dict(assets or {}))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "elements" not in self.__dict__:
+            raise AttributeError(name)
+        if name in IN_BODIES:
+            kind = IN_BODIES[name]
+            if kind == "body":
+                return list(self.in_order())
+            return [e for body in self.in_order() for e in body.members() if e.kind == kind]
+        if name in OUTSIDE:
+            return list(self.elements[OUTSIDE[name]])
+        for plural, kind in (IN_BODIES | OUTSIDE).items():
+            if name == kind:
+                return functools.partial(self._find, plural)
+            if name == f"add_{kind}" and plural in OUTSIDE:
+                return functools.partial(self._add, kind)
+        raise AttributeError(f"a Spec has no attribute {name!r}")
+
+    def _find(self, plural: str, name: str) -> Element | None:
+        return next((e for e in getattr(self, plural) if e.name == name), None)
+
+    def _add(self, kind: str, tag: str = "", classname: str = "", **values: Any) -> Element:
+        return module("mjcf.new").outside(self, kind, tag, classname, values)
+
+    def append(self, element: Element) -> Element:
+        """Puts an element that stands outside the world after the others; returns it."""
+        element.model = self
+        self.elements[element.kind].append(element)
+        return element
+
+    def add_default(self, name: str, parent: str = "main") -> DefaultClass:
+        """A new default class that starts from the values of another one."""
+        return module("mjcf.new").default_class(self, name, parent)
+
+    def in_order(self) -> Iterator[Element]:
+        """The bodies in the order of their ids."""
+        waiting = [self.worldbody]
+        while waiting:
+            body = waiting.pop()
+            yield body
+            waiting.extend(reversed([e for e in body.members() if e.kind == "body"]))
+
+    def everything(self) -> Iterator[Element]:
+        """All elements: the world depth first, then the others kind by kind."""
+        yield from self.worldbody.walk()
+        for elements in self.elements.values():
+            yield from elements
+
+    def origin(self, section: str) -> Origin:
+        """Where a section stands; also for one that the file does not have."""
+        return self.origins.get(section, Origin(section))
+
+    def delete(self, element: Element) -> None:
+        """Removes an element, what is in it, and every pair, tendon, sensor, ... that refers to it.
+
+        Keyframes lose its values.
+
+        Raises:
+            ValueError: the element is the world, or not in this model.
+        """
+        if element.spec is not self or element is self.worldbody:
+            raise ValueError("the element is not in this model, or is its world")
+        module("mjcf.new").delete(self, element)
+
+    def attach(
+        self,
+        child: "Spec",
+        prefix: str = "",
+        suffix: str = "",
+        *,
+        site: "Element | str | None" = None,
+        frame: "Element | str | None" = None,
+    ) -> Element:
+        """Puts a copy of another model, with its assets and all that refers to it, into this one.
+
+        Args:
+            child: the other model; its options are not taken over.
+            prefix: put before all its names.
+            suffix: put after all its names.
+            site: where: a site of this model, or its name;
+            frame: or a frame. Neither: at the origin of the world.
+
+        Returns:
+            the frame that holds the copy.
+
+        Raises:
+            ValueError: there is no such site or frame, or both are given.
+            UnsupportedFeature: the two models have compiler settings that cannot be combined.
+        """
+        if child is self or (site is not None and frame is not None):
+            raise ValueError("attach another model, to a site or a frame")
+        holder: Any = self.worldbody if site is None and frame is None else site or frame
+        if isinstance(holder, str):
+            holder = self._find("frames" if site is None else "sites", holder)
+        if not isinstance(holder, Element) or holder.spec is not self:
+            raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
+        rename = module("mjcf.attach").Rename(prefix, suffix, assets=True)
+        return module("mjcf.new").attach_world(self, child, holder, rename)
+
+    def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
+        """An independent copy; `copies` gets the copy of each element."""
+        copies = {} if copies is None else copies
+        return Spec(
+            modelname=self.modelname,
+            compiler=self.compiler.copy(),
+            lengthrange=self.lengthrange.copy(),
+            option=self.option.copy(),
+            flag=self.flag.copy(),
+            size=self.size.copy(),
+            statistic=self.statistic.copy(),
+            visual={name: dict(values) for name, values in self.visual.items()},
+            defaults={name: default.copy() for name, default in self.defaults.items()},
+            worldbody=self.worldbody.copy(copies),
+            elements={k: [e.copy(copies) for e in found] for k, found in self.elements.items()},
+            origins=dict(self.origins),
+            warnings=list(self.warnings),
+            base=self.base,
+            assets=dict(self.assets),
+        )
+
+    def compile(self) -> Any:
+        """The `Model`; the description can be edited and compiled again.
+
+        Raises:
+            MjcfError: the description is not a valid model.
+            UnsupportedFeature: it uses something that mjjax cannot compile.
+        """
+        module("mjcf.assets").find_files(self)
+        model = module("compiler").compile_model(self)
+        self.compiled = module("mjcf.keyframes").owners(self)
+        return model
+
+    def recompile(self, model: Any, data: Any) -> tuple[Any, Any]:
+        """Compiles again; the state of everything that still exists is kept.
+
+        Args:
+            model: what this description was compiled to last.
+            data: a state of it, of one world.
+
+        Returns:
+            the new model, and data with time, positions, velocities, activations, controls, mocap
+            poses and applied forces of what was there before; new elements start at reference.
+
+        Raises:
+            ValueError: the model was not compiled from this description.
+        """
+        return module("pipeline.recompile").recompile(self, model, data)
+
+    def to_xml(self) -> str:
+        """MJCF text that is read back as the same model; macros are expanded."""
+        return module("mjcf.write").to_xml(self)
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Writes MJCF to a file; the file is complete or, after an error, as it was before.
+
+        Files that the model refers to stay where they are: in a file elsewhere they get full paths.
+        """
+        assets, moved = module("mjcf.assets"), self.copy()
+        assets.find_files(moved)
+        moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
+        assets.keep_files(moved, moved.everything())
+        write_atomic(path, moved.to_xml().encode())

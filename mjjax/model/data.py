@@ -76,6 +76,8 @@ class Data(PyTree, Named):
     cinert: jax.Array = array("nbody", 10, doc="spatial inertia about the root's com")
     crb: jax.Array = array("nbody", 10, doc="spatial inertia of the subtree about the root's com")
     qM: jax.Array = array("nv", "nv", unit="kg, kg m, kg m^2", doc="joint-space inertia, dense")
+    ten_length: jax.Array = array("ntendon", unit="m", doc="tendon length")
+    ten_J: jax.Array = array("ntendon", "nv", doc="tendon moment arms, dense")
     actuator_length: jax.Array = array("nu", doc="actuator length")
     contact: Contact = array(doc="contact slots")
     # velocity

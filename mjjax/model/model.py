@@ -172,6 +172,38 @@ class Model(PyTree, Named):
     actuator_lengthrange: jax.Array = array("nu", 2, doc="feasible range of lengths")
     actuator_delay: jax.Array = array("nu", unit="s", doc="delay of the control; not simulated yet")
     actuator_user: jax.Array = array("nu", "nuser_actuator", doc="user data")
+    eq_solref: jax.Array = array("neq", 2, doc="reference")
+    eq_solimp: jax.Array = array("neq", 5, doc="impedance")
+    eq_data: jax.Array = array("neq", 11, doc="anchors, relative pose, or polynomial, by type")
+    tendon_solref_lim: jax.Array = array("ntendon", 2, doc="limit reference")
+    tendon_solimp_lim: jax.Array = array("ntendon", 5, doc="limit impedance")
+    tendon_solref_fri: jax.Array = array("ntendon", 2, doc="friction-loss reference")
+    tendon_solimp_fri: jax.Array = array("ntendon", 5, doc="friction-loss impedance")
+    tendon_range: jax.Array = array("ntendon", 2, unit="m", doc="limits of the length")
+    tendon_actfrcrange: jax.Array = array(
+        "ntendon", 2, unit="N", doc="range of the total actuator force"
+    )
+    tendon_margin: jax.Array = array(
+        "ntendon", unit="m", doc="distance at which a limit becomes active"
+    )
+    tendon_stiffness: jax.Array = array("ntendon", unit="N/m", doc="spring stiffness")
+    tendon_damping: jax.Array = array("ntendon", unit="N s/m", doc="damping")
+    tendon_armature: jax.Array = array("ntendon", unit="kg", doc="inertia of the tendon")
+    tendon_frictionloss: jax.Array = array("ntendon", unit="N", doc="dry friction")
+    tendon_lengthspring: jax.Array = array(
+        "ntendon", 2, unit="m", doc="lengths between which the spring is slack"
+    )
+    tendon_length0: jax.Array = array("ntendon", unit="m", doc="length at qpos0")
+    tendon_invweight0: jax.Array = array("ntendon", unit="1/kg", doc="inverse weight at qpos0")
+    tendon_user: jax.Array = array("ntendon", "nuser_tendon", doc="user data")
+    tendon_width: jax.Array = array("ntendon", unit="m", doc="width in pictures")
+    tendon_rgba: jax.Array = array("ntendon", 4, doc="colour")
+    wrap_prm: jax.Array = array("nwrap", doc="coefficient, divisor or side site, by type")
+    sensor_cutoff: jax.Array = array("nsensor", doc="largest reading; 0 for no limit")
+    sensor_noise: jax.Array = array("nsensor", doc="noise level; never applied, as in MuJoCo")
+    sensor_delay: jax.Array = array("nsensor", unit="s", doc="delay of the reading")
+    sensor_interval: jax.Array = array("nsensor", 2, unit="s", doc="period and phase")
+    sensor_user: jax.Array = array("nsensor", "nuser_sensor", doc="user data")
     numeric_data: jax.Array = array("nnumericdata", doc="custom numeric data")
     tuple_objprm: jax.Array = array("ntupledata", doc="custom tuple parameters")
     key_time: jax.Array = array("nkey", unit="s", doc="keyframe time")
@@ -200,6 +232,33 @@ class Model(PyTree, Named):
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
         return _compiler().load_string(xml, assets)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the compiled model to a file, in the precision that it has.
+
+        The file is complete or, after an error, as it was before. `Model.load` reads it in less
+        time than the XML takes, without the files that the XML refers to.
+        """
+        _storage().save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """The model that `save` wrote, in the default precision of JAX.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is truncated, damaged, no model of mjjax, or of another version of it.
+        """
+        return _storage().load_model(path)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return _storage().model_to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Model":
+        """The model from what `to_bytes` gave; errors as in `load`."""
+        return _storage().model_from_bytes(content)
+
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
@@ -226,3 +285,8 @@ class Model(PyTree, Named):
 def _compiler() -> Any:
     # the compiler stands below this folder in the pipeline, so it is looked up when called
     return importlib.import_module("mjjax.compiler")
+
+
+def _storage() -> Any:
+    # it reads and writes models, so it is looked up when called
+    return importlib.import_module("mjjax.model.storage")

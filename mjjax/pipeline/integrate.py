@@ -6,59 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.enums import DisableBit, IntegratorType, JointType
+from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act, velocity_gain
 from mjjax.dynamics.fluid import fluid_derivative
+from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.transmission import moment
-from mjjax.math import quat
-from mjjax.math.linalg import cho_solve, cholesky, matmul, rows
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward
-
-
-def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> Array:
-    """Positions (nq,) after moving with velocity `qvel` (nv,) for `dt` [s] (`mj_integratePos`).
-
-    Quaternions turn by qvel dt in their own frame and are normalized. Exact derivatives.
-    """
-    s = model.structure
-    xp = namespace(qpos, qvel)
-    kind, q, v = s.jnt_type, s.jnt_qposadr, s.jnt_dofadr
-    linear_q, linear_v = [q[kind >= JointType.SLIDE]], [v[kind >= JointType.SLIDE]]
-    free = kind == JointType.FREE
-    linear_q.append((q[free][:, None] + np.arange(3)).ravel())
-    linear_v.append((v[free][:, None] + np.arange(3)).ravel())
-    at, along = np.concatenate(linear_q), np.concatenate(linear_v)
-    parts, where = [rows(qpos, at) + dt * rows(qvel, along)], [at]
-    turning = kind <= JointType.BALL
-    if turning.any():
-        shift = np.where(free[turning], 3, 0)
-        adr = (q[turning] + shift)[:, None] + np.arange(4)
-        spin = rows(qvel, (v[turning] + shift)[:, None] + np.arange(3))
-        parts.append(quat.integrate(quat.normalize(rows(qpos, adr)), dt * spin).ravel())
-        where.append(adr.ravel())
-    return rows(xp.concatenate(parts), np.argsort(np.concatenate(where)))
-
-
-def differentiate_pos(model: Model, dt: Array | float, qpos1: Array, qpos2: Array) -> Array:
-    """Velocity (nv,) that leads from `qpos1` to `qpos2` in `dt` [s] (`mj_differentiatePos`)."""
-    s = model.structure
-    xp = namespace(qpos1, qpos2)
-    kind, q, v = s.jnt_type, s.jnt_qposadr, s.jnt_dofadr
-    free = kind == JointType.FREE
-    at = np.concatenate([q[kind >= JointType.SLIDE], (q[free][:, None] + np.arange(3)).ravel()])
-    to = np.concatenate([v[kind >= JointType.SLIDE], (v[free][:, None] + np.arange(3)).ravel()])
-    parts, where = [qpos2[at] - qpos1[at]], [to]
-    turning = kind <= JointType.BALL
-    if turning.any():
-        shift = np.where(free[turning], 3, 0)
-        adr = (q[turning] + shift)[:, None] + np.arange(4)
-        turn = quat.sub(quat.normalize(qpos2[adr]), quat.normalize(qpos1[adr]))
-        parts.append(turn.ravel())
-        where.append(((v[turning] + shift)[:, None] + np.arange(3)).ravel())
-    return xp.concatenate(parts)[np.argsort(np.concatenate(where))] / dt
 
 
 def advance(
@@ -114,7 +71,7 @@ def implicit(model: Model, data: Data) -> Data:
     s, opt = model.structure, model.opt
     d = jnp.zeros_like(data.qM)
     if s.nu and not opt.disabled(DisableBit.ACTUATION):
-        arm = moment(model, data.qpos)
+        arm = moment(model, data)
         d = d + matmul(arm.T * velocity_gain(model, data)[None], arm)
     if not opt.disabled(DisableBit.DAMPER):
         d = d - jnp.eye(s.nv, dtype=d.dtype) * model.dof_damping[:, None]

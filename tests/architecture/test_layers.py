@@ -25,7 +25,7 @@ LAYERS = (
     "cli",
     "__main__",
 )
-# `Model.from_xml_path` is a constructor of `Model`, and the compiler's work: looked up when called.
+# `Model.from_xml_path` and `Spec.compile` are the compiler's work: looked up when called.
 CALLED = {("model/model.py", "mjjax.compiler")}
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 

@@ -8,25 +8,27 @@ import numpy as np
 from mjjax import mjcf
 from mjjax.compiler import Compiled, compile_spec
 from mjjax.core.errors import MjjaxError
+from mjjax.model.model import Model
 
 # Computed later from the kinematics at qpos0, or the C program's own layout and renderer.
 LATER = re.compile(
-    r"^(_.*|names|paths|text_data|dof_M0|.*invweight0|body_subtreemass|tendon_.*|actuator_acc0|actuator_length0|dof_length"
+    r"^(_.*|names|paths|text_data|dof_M0|.*invweight0|body_subtreemass|eq_data|tendon_length(0|spring)"
+    r"|actuator_(acc0|length0|lengthrange)|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|tree_sleep_policy|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr"
-    r"|(skin|tex|mat|eq|sensor|wrap)_.*)$"
+    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex|mat)_.*)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
 SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
     "ntext ntuple ntree nmesh nmeshvert nmeshface nmeshnormal nmeshtexcoord nhfield nhfielddata "
-    "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator"
+    "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator "
+    "neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
 ).split()
 OBJECTS = (
     "body joint geom site camera light pair exclude actuator numeric text tuple key material "
-    "mesh hfield"
+    "mesh hfield equality tendon sensor"
 ).split()
 
 
@@ -82,6 +84,26 @@ def compare(
         else:
             expected = mine.astype(np.uint8) if theirs.dtype == np.uint8 else mine
             np.testing.assert_array_equal(expected, theirs, err_msg=name)
+
+
+# What follows from the kinematics at qpos0 and is in every complete model.
+DERIVED = (
+    "dof_M0 dof_invweight0 body_invweight0 eq_data tendon_length0 tendon_invweight0 "
+    "tendon_lengthspring actuator_acc0 actuator_length0 actuator_lengthrange actuator_biasprm"
+).split()
+
+
+def assert_same_constants(
+    xml: str, *, tolerance: float = 1e-9, ours: Model | None = None
+) -> mujoco.MjModel:
+    """Derived constants of the loaded model, or of `ours`, agree; returns MuJoCo's model."""
+    reference = mujoco.MjModel.from_xml_string(xml)
+    model = Model.from_xml_string(xml) if ours is None else ours
+    for name in DERIVED:
+        mine, theirs = np.asarray(getattr(model, name)), getattr(reference, name)
+        scale = max(1.0, np.max(np.abs(theirs), initial=0))
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * scale, err_msg=name)
+    return reference
 
 
 def refusal(xml: str, **kwargs) -> MjjaxError:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from tests.compiler.oracle import assert_same
+from mjjax.core.errors import MjcfError
+from tests.compiler.oracle import (
+    accepted_by_mujoco,
+    assert_same,
+    assert_same_constants,
+    refusal,
+)
 
 
 @pytest.mark.feature("B67")
@@ -136,3 +142,119 @@ def test_dampratio_stays_positive() -> None:
         ignore=("actuator_biasprm",),
     )
     assert ours.fields["actuator_biasprm"][0, :3].tolist() == [0.0, -3.0, 0.7]
+
+
+SCENE = """
+<worldbody>
+  <body name="a" pos=".1 .2 .3" quat="1 .2 .3 .4">
+    <joint name="h" range="-10 20"/>
+    <geom size=".1" pos=".1 0 0"/>
+    <site name="s" pos=".1 0 .3" euler="10 20 30"/>
+    <body pos="0 .1 .4" euler="20 30 40">
+      <joint name="x" type="slide" pos=".1 0 0"/>
+      <joint name="q" type="ball" pos=".1 .1 .1"/>
+      <geom size=".1"/>
+      <site name="s2" pos="0 0 .2"/>
+    </body>
+  </body>
+  <body pos="1 2 3">
+    <freejoint/>
+    <geom size=".1"/>
+    <site name="f" pos="1 0 0"/>
+  </body>
+</worldbody>
+<tendon>
+  <fixed name="t" range="-1 2">
+    <joint joint="h" coef="1.5"/>
+    <joint joint="x" coef="1"/>
+  </fixed>
+</tendon>
+"""
+
+
+def model(actuators: str) -> str:
+    """A model with these actuators."""
+    return f"<mujoco>\n{SCENE}<actuator>\n{actuators}</actuator></mujoco>"
+
+
+@pytest.mark.feature("B69", "B70", "B71")
+@pytest.mark.parametrize(
+    "actuators",
+    [
+        '<motor tendon="t" gear="2"/><cylinder tendon="t" diameter="2" timeconst="2"/>'
+        '<position tendon="t" inheritrange="1"/><intvelocity tendon="t" inheritrange=".5"/>'
+        '<position tendon="t" kp="10" dampratio="1"/>',
+        '<motor site="s" gear="1 2 3 4 5 6"/><motor site="s2" refsite="f" gear="1 2 3 4 5 6"/>'
+        '<position site="s2" refsite="s" gear="1 2 3" kp="10" dampratio="1"/>'
+        '<motor site="s2" refsite="s2" gear="1 2 3 4 5 6"/>',
+        '<motor cranksite="s" slidersite="f" cranklength="3"/>'
+        '<motor cranksite="s" slidersite="f" cranklength=".1" gear="2"/>'
+        '<motor cranksite="s" slidersite="s" cranklength="1"/>',
+        '<adhesion body="a" ctrlrange="0 1" gain="3"/><general body="a"/>',
+        '<muscle joint="h" lengthrange="0 1"/>'
+        '<muscle tendon="t" lengthrange="0 1" timeconst=".1 .2" tausmooth=".3" range=".5 .6" '
+        'force="3" scale="4" lmin=".1" lmax="2" vmax="3" fpmax="4" fvmax="5"/>'
+        '<general joint="h" dyntype="muscle"/>',
+        '<motor joint="h" delay="3" nsample="3"/><motor joint="h" nsample="2" interp="cubic"/>'
+        '<adhesion body="a" ctrlrange="0 1" nsample="1"/>',
+    ],
+    ids=["tendon", "site", "slidercrank", "body", "muscle", "history"],
+)
+def test_transmissions(actuators: str) -> None:
+    """Every transmission, with its length, response to force and damping at the reference."""
+    assert_same(model(actuators), ignore=("actuator_biasprm",) if "dampratio" in actuators else ())
+    assert_same_constants(model(actuators))
+
+
+INVALID = (
+    '<motor tendon="zz"/>',
+    '<motor joint="h" tendon="t"/>',
+    '<motor site="zz"/>',
+    '<motor site="s" refsite="zz"/>',
+    '<motor joint="h" refsite="s"/>',
+    '<motor cranksite="s" slidersite="f"/>',
+    '<motor cranksite="s" cranklength="1"/>',
+    '<motor slidersite="s" cranklength="1"/>',
+    '<motor joint="h" slidersite="s"/>',
+    '<general body="zz"/>',
+    '<adhesion body="a"/>',
+    '<adhesion body="a" ctrlrange="-1 1"/>',
+    '<muscle joint="h" lengthrange="0 1" range="1 .5"/>',
+    '<muscle joint="h" lengthrange="0 1" lmin="1"/>',
+    '<muscle joint="h" lengthrange="0 1" lmax=".5"/>',
+    '<muscle joint="h" lengthrange="0 1" vmax="0"/>',
+    '<general joint="h" gaintype="muscle" lengthrange="0 1"/>',
+    '<position site="s" inheritrange="1"/>',
+    '<position jointinparent="h" inheritrange="1"/>',
+    '<position joint="q" inheritrange="1"/>',
+    '<motor joint="h" delay="1"/>',
+)
+
+
+@pytest.mark.feature("B69", "B70", "B71")
+@pytest.mark.parametrize("actuators", INVALID)
+def test_invalid_actuator_is_refused(actuators: str) -> None:
+    """What MuJoCo refuses is refused, with the line of the actuator."""
+    assert not accepted_by_mujoco(model(actuators))
+    error = refusal(model(actuators), file="m.xml")
+    assert isinstance(error, MjcfError) and error.line > 2 and error.element
+
+
+def test_singular_inertia_is_not_hidden() -> None:
+    """Two joints that move the same bodies alike: the response to force is no number, as in C."""
+    xml = """
+        <mujoco>
+          <worldbody>
+            <body>
+              <joint name="a"/>
+              <joint/>
+              <geom size=".1"/>
+            </body>
+          </worldbody>
+          <actuator>
+            <motor joint="a"/>
+          </actuator>
+        </mujoco>
+    """
+    with pytest.warns(UserWarning, match="singular"):
+        assert_same_constants(xml)

@@ -102,26 +102,9 @@ def test_unknown_name_suggests_the_nearest() -> None:
 
 
 UNSUPPORTED = {
-    "sensor": "<sensor><clock/></sensor>",
     "mesh plugin": '<asset><mesh name="m"><plugin plugin="p"/></mesh></asset>',
     "skin": '<asset><skin name="s"/></asset>',
-    "tendon": '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>',
-    "equality": '<equality><joint joint1="j"/></equality>',
-    "replicate": w('<replicate count="2"><geom size="1"/></replicate>'),
-    "composite": w('<body><composite type="cable"/></body>'),
     "plugin": '<extension><plugin plugin="p"/></extension>',
-    "fusestatic": '<compiler fusestatic="true"/>',
-    "delay": J + '<actuator><motor joint="j" nsample="3" delay=".1"/></actuator>',
-    "delay in class": '<default><motor nsample="3"/></default>'
-    + J
-    + '<actuator><motor joint="j"/></actuator>',
-    "site": J + '<actuator><motor site="s"/></actuator>',
-    "muscle": J + '<actuator><muscle joint="j"/></actuator>',
-    "muscle gain": J + '<actuator><general joint="j" gaintype="muscle"/></actuator>',
-    "length range": '<compiler><lengthrange mode="all"/></compiler>'
-    + J
-    + '<actuator><motor joint="j"/></actuator>',
-    "sleep": w('<body sleep="never"/>'),
 }
 
 

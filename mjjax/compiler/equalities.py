@@ -1,0 +1,108 @@
+"""Equality constraints: what they relate, and their parameters."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import bools, reals
+from mjjax.core.constants import NEQDATA, NIMP, NREF
+from mjjax.core.enums import EqType, JointType, ObjType
+from mjjax.mjcf.spec import Element
+
+Relation = tuple[int, int, int, np.ndarray]  # object type, two ids, data
+
+
+def compile_equalities(ctx: Context) -> None:
+    """Adds the fields `eq_*`; the offsets that follow from qpos0 are left zero."""
+    elements, f = ctx.spec.elements["equality"], ctx.fields
+    found = [_RELATIONS[e.values["type"]](ctx, e) for e in elements]
+    n = len(elements)
+    f["eq_type"] = np.array([EqType[e.values["type"].upper()] for e in elements], np.int32)
+    f["eq_objtype"] = np.array([relation[0] for relation in found], np.int32)
+    f["eq_obj1id"] = np.array([relation[1] for relation in found], np.int32)
+    f["eq_obj2id"] = np.array([relation[2] for relation in found], np.int32)
+    f["eq_data"] = np.array([relation[3] for relation in found]).reshape(n, NEQDATA)
+    f["eq_active0"] = bools(elements, "active")
+    f["eq_solref"] = reals(elements, "solref", NREF)
+    f["eq_solimp"] = reals(elements, "solimp", NIMP)
+    for element, one, two in zip(elements, f["eq_obj1id"], f["eq_obj2id"], strict=True):
+        if one == two:
+            raise element.origin.error("the constraint relates an object to itself")
+    ctx.sizes["neq"] = n
+
+
+def _data(*entries: tuple[int, float | tuple[float, ...] | None], scale: float = 1.0) -> np.ndarray:
+    """Data with blocks of values from given entries on; a block that is None stays zero."""
+    data = np.zeros(NEQDATA)
+    data[NEQDATA - 1] = scale
+    for start, block in entries:
+        if block is not None:
+            data[start : start + np.size(block)] = block
+    return data
+
+
+def _bodies_or_sites(
+    ctx: Context, element: Element, given: tuple[str, ...], needed: tuple[str, ...]
+) -> tuple[int, int, int]:
+    """Object type and ids of a constraint between two bodies (or one and the world) or sites.
+
+    Args:
+        ctx: the model.
+        element: the constraint.
+        given: attributes that only go with bodies.
+        needed: those of them that bodies must have.
+    """
+    v, origin = element.values, element.origin
+    sites = [v[f"site{i}"] for i in (1, 2)]
+    others = [name for name in ("body1", "body2", *given) if v[name] is not None]
+    if any(site is not None for site in sites):
+        if others:
+            raise origin.error("bodies and sites cannot be mixed", f"remove {others[0]!r}")
+        if None in sites:
+            raise origin.error("the constraint needs both site1 and site2")
+        one, two = (ctx.names.find("site", site, element) for site in sites)
+        return ObjType.SITE, one, two
+    for name in ("body1", *needed):
+        if v[name] is None:
+            raise origin.error(f"attribute {name!r} is required", "or give site1 and site2")
+    one = ctx.names.find("body", v["body1"], element)
+    return ObjType.BODY, one, ctx.names.find("body", v["body2"], element) if v["body2"] else 0
+
+
+def _connect(ctx: Context, element: Element) -> Relation:
+    kind, one, two = _bodies_or_sites(ctx, element, ("anchor",), ("anchor",))
+    data = np.zeros(NEQDATA) if kind == ObjType.SITE else _data((0, element.values["anchor"]))
+    return kind, one, two, data
+
+
+def _weld(ctx: Context, element: Element) -> Relation:
+    v = element.values
+    kind, one, two = _bodies_or_sites(ctx, element, ("anchor", "relpose"), ())
+    # MuJoCo leaves the general default of the second entry to sites, which do not use it
+    first = (1, 1.0) if kind == ObjType.SITE else (0, v["anchor"])
+    return kind, one, two, _data(first, (3, v["relpose"]), scale=v["torquescale"])
+
+
+def _coupling(kind: str) -> Callable[[Context, Element], Relation]:
+    """One or two scalar objects of a kind, related by a polynomial."""
+
+    def relation(ctx: Context, element: Element) -> Relation:
+        v = element.values
+        one = ctx.names.find(kind, v[f"{kind}1"], element)
+        two = ctx.names.find(kind, v[f"{kind}2"], element) if v[f"{kind}2"] else -1
+        if kind == "joint":
+            for joint in (one, two):
+                if joint >= 0 and ctx.fields["jnt_type"][joint] <= JointType.BALL:
+                    raise element.origin.error("only slide and hinge joints can be coupled")
+        return ObjType.UNKNOWN, one, two, _data((0, v["polycoef"]))
+
+    return relation
+
+
+_RELATIONS: dict[str, Callable[[Context, Element], Relation]] = {
+    "connect": _connect,
+    "weld": _weld,
+    "joint": _coupling("joint"),
+    "tendon": _coupling("tendon"),
+}

@@ -1,0 +1,154 @@
+"""Tendon lengths and moment arms.
+
+A spatial tendon is a sum of straight segments and of arcs around geoms. A segment along the unit
+vector u moves with u . (velocity of its end - velocity of its start); an arc has constant length
+to first order in the motion of its ends.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from mjjax.core.enums import WrapType
+from mjjax.dynamics.jacobian import point_rows
+from mjjax.dynamics.wrap import wrap
+from mjjax.math import safe
+from mjjax.math.linalg import einsum, matmul
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+
+@dataclasses.dataclass(frozen=True)
+class TendonPlan:
+    """Static parts of all tendons; segments are the straight ones, then those around geoms.
+
+    Attributes:
+        joint: wrap ids of the joints of fixed tendons.
+        owner: (njoint,) tendon of each of them.
+        start, end: (nsegment,) site ids.
+        tendon: (nsegment,) tendon of each segment.
+        pulley: (nsegment,) wrap id of the pulley before it, -1 for none.
+        around: wrap ids of the geoms of the last segments.
+    """
+
+    joint: np.ndarray
+    owner: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    tendon: np.ndarray
+    pulley: np.ndarray
+    around: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def tendon_plan(s: Structure) -> TendonPlan:
+    """Segments of the tendons of a structure."""
+    owner = np.repeat(np.arange(s.ntendon), s.tendon_num)
+    joint = np.flatnonzero(s.wrap_type == WrapType.JOINT)
+    straight: list[tuple[int, int, int, int]] = []
+    bent: list[tuple[int, int, int, int]] = []
+    around: list[int] = []
+    pulley, last = -1, -1
+    for i, kind in enumerate(s.wrap_type):
+        if i == 0 or owner[i] != owner[i - 1]:
+            pulley, last = -1, -1
+        if kind == WrapType.PULLEY:
+            pulley, last = i, -1
+        if kind != WrapType.SITE:
+            continue
+        if last >= 0:
+            row = (s.wrap_objid[last], s.wrap_objid[i], owner[i], pulley)
+            if i - last > 1:
+                bent.append(row)
+                around.append(i - 1)
+            else:
+                straight.append(row)
+        last = i
+    rows = np.array(straight + bent, int).reshape(-1, 4).T
+    return TendonPlan(joint, owner[joint], *rows, np.array(around, int))
+
+
+def tendon(model: Model, data: Data) -> Data:
+    """Tendon lengths and moment arms (`mj_tendon`): `ten_length`, `ten_J`.
+
+    Fixed: the sum of coef q. Spatial: segments and arcs, divided by the pulleys' divisors. The
+    derivative is exact except where a tendon begins or ceases to wrap.
+    """
+    s = model.structure
+    if not s.ntendon:
+        return data
+    xp = namespace(data.qpos, data.site_xpos)
+    plan = tendon_plan(s)
+    length = xp.zeros(s.ntendon, data.qpos.dtype)
+    arm = xp.zeros((s.ntendon, s.nv), data.qpos.dtype)
+    if len(plan.joint):
+        coef, joint = model.wrap_prm[plan.joint], s.wrap_objid[plan.joint]
+        mine = plan.owner == np.arange(s.ntendon)[:, None]
+        length = length + matmul(mine, coef * data.qpos[s.jnt_qposadr[joint]])
+        dofs = s.jnt_dofadr[joint][:, None] == np.arange(s.nv)
+        arm = arm + einsum("tj,j,jv->tv", mine, coef, dofs)
+    if len(plan.tendon):
+        far, moved = _spatial(model, data, plan)
+        length, arm = length + far, arm + moved
+    return data.replace(ten_length=length, ten_J=arm)
+
+
+def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
+    """Lengths (ntendon,) and moment arms (ntendon, nv) of the spatial tendons."""
+    s = model.structure
+    xp = namespace(data.site_xpos)
+    share = xp.where(plan.pulley >= 0, safe.divide(1.0, model.wrap_prm[plan.pulley], np.inf), 1)
+    one, two = data.site_xpos[plan.start], data.site_xpos[plan.end]
+    bodies = [s.site_bodyid[plan.start], s.site_bodyid[plan.end]]
+    n, m = len(plan.tendon), len(plan.around)
+    pieces = [(one, two, *bodies)]
+    weight, arcs, owner = xp.ones(n, one.dtype), 0.0, plan.tendon
+    if m:
+        on, first, last, arc = _wrapped(model, data, plan, one[n - m :], two[n - m :])
+        geom = s.geom_bodyid[s.wrap_objid[plan.around]]
+        pieces.append((one[n - m :], first, bodies[0][n - m :], geom))
+        pieces.append((last, two[n - m :], geom, bodies[1][n - m :]))
+        bent = on.astype(one.dtype)
+        weight = xp.concatenate([weight[: n - m], 1 - bent, bent, bent])
+        share = xp.concatenate([share, share[n - m :], share[n - m :]])
+        owner = np.concatenate([owner, owner[n - m :], owner[n - m :]])
+        arcs = xp.concatenate([xp.zeros(n, one.dtype), xp.where(on, arc, 0), 0 * arc])
+    a, b = (xp.concatenate([p[i] for p in pieces]) for i in (0, 1))
+    start, end = (np.concatenate([p[i] for p in pieces]) for i in (2, 3))
+    along, reach = safe.normalize(b - a)
+    mine = owner == np.arange(s.ntendon)[:, None]
+    length = matmul(mine, share * (weight * reach[:, 0] + arcs))
+    pull = (share * weight)[:, None] * along
+    none = xp.zeros_like(pull)
+    row = point_rows(model, data, b, pull, none, end)
+    row = row - point_rows(model, data, a, pull, none, start)
+    row = xp.where((start == end)[:, None], 0, row)
+    return length, einsum("tk,kv->tv", mine, row)
+
+
+def _wrapped(
+    model: Model, data: Data, plan: TendonPlan, one: Array, two: Array
+) -> tuple[Array, Array, Array, Array]:
+    """`wrap` in world coordinates."""
+    s = model.structure
+    geom, side = s.wrap_objid[plan.around], s.wrap_sideid[plan.around]
+    pos, mat = data.geom_xpos[geom], mat3(data.geom_xmat[geom])
+    local = [
+        einsum("nji,nj->ni", mat, x - pos) for x in (one, two, data.site_xpos[np.maximum(side, 0)])
+    ]
+    sphere = s.wrap_type[plan.around] == WrapType.SPHERE
+    on, first, last, arc = wrap(*local, side >= 0, model.geom_size[geom, 0], sphere)
+    first, last = (pos + einsum("nij,nj->ni", mat, x) for x in (first, last))
+    return on, first, last, arc
+
+
+def tendon_inertia(model: Model, data: Data) -> Data:
+    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`)."""
+    if not model.structure.nonzero["tendon_armature"].any():
+        return data
+    arms = data.ten_J
+    return data.replace(qM=data.qM + einsum("ti,t,tj->ij", arms, model.tendon_armature, arms))

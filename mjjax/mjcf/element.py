@@ -1,0 +1,179 @@
+"""`Element`: one element of a model description, with what it was written as."""
+
+import functools
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mjjax.core.errors import Origin
+from mjjax.mjcf.edit import TURNS, Section, attributes_of, coerce, find
+
+if TYPE_CHECKING:
+    from mjjax.mjcf.spec import Spec
+
+# Lists of the elements of a body by the name of the attribute that gives them.
+IN_BODIES = {
+    "bodies": "body",
+    "frames": "frame",
+    "joints": "joint",
+    "geoms": "geom",
+    "sites": "site",
+    "cameras": "camera",
+    "lights": "light",
+}
+
+
+def module(name: str) -> Any:
+    # what builds on descriptions stands below this module, so it is looked up when called
+    return importlib.import_module(f"mjjax.{name}")
+
+
+@dataclass(eq=False)
+class Element:
+    """One element of a model, with the defaults of its class filled in.
+
+    MJCF attributes can be read and assigned (`geom.size = [0.1]`); what is assigned is checked as
+    in a file: `AttributeError` names the nearest attribute, `ValueError` a wrong length or keyword,
+    `TypeError` a wrong type. Angles are in the units of `spec.compiler.angle`. A body has lists of
+    its elements (`body.geoms`) and adds new ones: `add_body add_frame add_joint add_freejoint
+    add_geom add_site add_camera add_light add_inertial`, each with attributes as keywords and
+    `classname` for another default class than that of the body. Tendons, materials and tuples add
+    theirs in the same way: `tendon.add_site(site="s")`, `material.add_layer(...)`.
+
+    Attributes:
+        kind: ``body``, ``joint``, ``geom``, ``frame``, ``actuator``, ... (not the shortcut's tag).
+        values: attribute values by MJCF name; angles still in the units of the file. The five
+            ways to write an orientation are held as ``quat`` and ``alt``, a pair (form, numbers)
+            that wins over ``quat``, or None.
+        origin: where it was written.
+        classname: the default class its values came from.
+        children: elements inside it, in document order.
+        key: its row of the MJCF table.
+        parent: the element it is in; None at the top.
+        model: the model it belongs to, at the top.
+    """
+
+    kind: str
+    values: dict[str, Any]
+    origin: Origin = field(default_factory=Origin)
+    classname: str = "main"
+    children: list["Element"] = field(default_factory=list)
+    key: str = ""
+    parent: "Element | None" = field(default=None, repr=False)
+    model: "Spec | None" = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The element's name, ``""`` if it has none."""
+        return self.values.get("name") or ""
+
+    @property
+    def spec(self) -> "Spec | None":
+        """The model it belongs to."""
+        top = self
+        while top.parent is not None:
+            top = top.parent
+        return top.model
+
+    @property
+    def owner(self) -> "Element | None":
+        """The body it is or belongs to, through its frames."""
+        found: Element | None = self
+        while found is not None and found.kind != "body":
+            found = found.parent
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "values" not in self.__dict__:
+            raise AttributeError(name)
+        if name in self.values:
+            return self.values[name]
+        if name in TURNS and self.values.get("alt"):
+            form, numbers = self.values["alt"]
+            return numbers if form == name else None
+        if name in IN_BODIES and self.kind in ("body", "frame"):
+            return [e for e in self.members() if e.kind == IN_BODIES[name]]
+        if name.startswith("add_"):
+            return functools.partial(self._add, name.removeprefix("add_"))
+        find(attributes_of(self.kind, self.key), f"<{self.origin.element}>", name)
+        return None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _ELEMENT:
+            object.__setattr__(self, name, value)
+            return
+        attribute = find(attributes_of(self.kind, self.key), f"<{self.origin.element}>", name)
+        found = coerce(attribute, value, self.values.get(name))
+        if name in TURNS:
+            self.values["alt"] = (name, found)
+            return
+        self.values[name] = found
+        if name == "quat":
+            self.values["alt"] = None
+
+    def _add(self, tag: str, classname: str = "", **values: Any) -> "Element":
+        return module("mjcf.new").inside(self, tag, classname, values)
+
+    def members(self) -> Iterator["Element"]:
+        """What a body or frame holds, also in frames of it; frames come before their content."""
+        for child in self.children:
+            yield child
+            if child.kind == "frame":
+                yield from child.members()
+
+    def walk(self) -> Iterator["Element"]:
+        """This element and everything inside it, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def add(self, child: "Element") -> "Element":
+        """Puts an element inside this one, after the others; returns it."""
+        child.parent = self
+        self.children.append(child)
+        return child
+
+    def remove(self, child: "Element") -> None:
+        """Takes an element out of this one."""
+        self.children.remove(child)
+        child.parent = None
+
+    def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
+        """This element and everything inside it anew; `copies` gets the copy of each."""
+        copies = {} if copies is None else copies
+        twin = Element(self.kind, dict(self.values), self.origin, self.classname, key=self.key)
+        copies[self] = twin
+        for child in self.children:
+            twin.add(child.copy(copies))
+        return twin
+
+
+_ELEMENT = frozenset(Element.__dataclass_fields__)
+
+
+@dataclass(eq=False)
+class DefaultClass:
+    """A default class: for each kind of element the attribute values new elements start from.
+
+    They can be read and assigned: `default.geom.rgba = [1, 0, 0, 1]`; elements that exist already
+    do not change.
+    """
+
+    name: str
+    parent: str
+    values: dict[str, dict[str, Any]]
+
+    def copy(self) -> "DefaultClass":
+        """An independent copy."""
+        values = {kind: dict(values) for kind, values in self.values.items()}
+        return DefaultClass(self.name, self.parent, values)
+
+    def __getattr__(self, kind: str) -> Section:
+        values = self.__dict__.get("values", {})
+        if kind not in values:
+            raise AttributeError(f"a default class has no {kind!r}")
+        row = module("mjcf.defaults").ROWS[kind]
+        if not isinstance(values[kind], Section):
+            values[kind] = Section(row, values[kind])
+        return values[kind]

@@ -1,0 +1,167 @@
+"""Elements that stand for others: replicate, attach and composite."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mjjax.math.quat import rotate
+from mjjax.mjcf import keyframes
+from mjjax.mjcf.attach import (
+    FOLLOWERS,
+    Known,
+    Rename,
+    attach,
+    copy_followers,
+    copy_parts,
+    known_names,
+    remove_followers,
+)
+from mjjax.mjcf.cable import composite
+from mjjax.mjcf.check import nearest
+from mjjax.mjcf.defaults import builtin
+from mjjax.mjcf.keyframes import Snapshot
+from mjjax.mjcf.orientation import orientations
+from mjjax.mjcf.read import Node
+from mjjax.mjcf.references import references
+from mjjax.mjcf.spec import Element, Origin, Spec
+
+Fill = Callable[[Element, Node, str], None]
+
+
+@dataclass
+class Draft:
+    """A model being built.
+
+    Attributes:
+        spec: the model so far.
+        models: models that may be attached, by name.
+        snapshots: keyframes taken apart, to be written when the tree is complete.
+        grown: parts were copied, so that keyframes may be shorter than the state.
+    """
+
+    spec: Spec
+    models: dict[str, Spec] = field(default_factory=dict)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    grown: bool = False
+
+
+def _frame(node: Node, classname: str) -> Element:
+    origin = Origin(node.tag, node.file, node.line)
+    return Element("frame", dict(builtin("frame")), origin, classname, key="frame")
+
+
+def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:
+    """Copies of what is in the element, each moved on from the one before.
+
+    Copy i is turned by i times `euler`; its position is that of the copy before, moved by `offset`
+    in the frame of that copy. Names get `sep` and the number of the copy, with leading zeros.
+    """
+    spec = draft.spec
+    template = parent.add(_frame(node, classname))
+    fill(template, node, classname)
+    for element in [e for e in template.walk() if e.kind == "inertial"]:
+        if element.owner is template.owner:
+            spec.warnings.append(str(element.origin.error("an inertial is not replicated")))
+            _parent(element).remove(element)
+    parts = list(template.children)
+    first = not draft.snapshots
+    snapshots = keyframes.take(spec) if first else []
+    moved = list(snapshots)
+    known = known_names(spec)
+    count, sep = node.values["count"], node.values.get("sep", "")
+    pos = np.zeros(3)
+    for i in range(count):
+        frame = _turned(spec, node, classname, pos, i)
+        parent.add(frame)
+        rename = Rename(suffix=f"{sep}{i:0{len(str(count))}}")
+        copies: dict[Element, Element] = {}
+        copy_parts(frame, parts, rename, known, copies)
+        copy_followers(spec, spec, FOLLOWERS, rename, known, copies)
+        for snapshot in snapshots:
+            moved.append(_numbered(snapshot, rename.suffix, copies, known))
+        if i == 0 and not first:
+            draft.snapshots = [_undriven(s, known).moved(s.key, copies) for s in draft.snapshots]
+        quat = orientations([frame], bool(spec.compiler["angle"]), spec.compiler["eulerseq"])[0]
+        pos = pos + rotate(quat, np.array(node.values.get("offset", (0, 0, 0)), np.float64))
+    parent.remove(template)
+    remove_followers(spec, template.walk(), known)
+    spec.elements["key"][:0] = [s.key for s in moved[len(snapshots) :]]
+    draft.snapshots += moved
+    draft.grown = True
+
+
+def _parent(element: Element) -> Element:
+    if element.parent is None:
+        raise ValueError(f"<{element.origin.element}> is in no other element")
+    return element.parent
+
+
+def _turned(spec: Spec, node: Node, classname: str, pos: np.ndarray, i: int) -> Element:
+    """The frame of copy i."""
+    frame = _frame(node, classname)
+    frame.values["pos"] = tuple(pos.tolist())
+    if "euler" in node.values:
+        frame.values["alt"] = ("euler", tuple(i * angle for angle in node.values["euler"]))
+    return frame
+
+
+def _numbered(
+    snapshot: Snapshot, suffix: str, copies: dict[Element, Element], known: Known
+) -> Snapshot:
+    """The keyframe of one copy."""
+    key = snapshot.key.copy()
+    key.values["name"] = snapshot.key.name + suffix
+    return _undriven(snapshot, known).moved(key, copies)
+
+
+def _undriven(snapshot: Snapshot, known: Known) -> Snapshot:
+    """The same without what belongs to actuators that are complete: MuJoCo forgets it."""
+    parts = dict(snapshot.parts)
+    for part in {"act", "ctrl"} & set(parts):
+        parts[part] = {
+            element: values
+            for element, values in parts[part].items()
+            if any(r.name not in known.get(r.kind, ()) for r in references(element))
+        }
+    return Snapshot(snapshot.key, parts)
+
+
+def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:
+    """A body of another model, or its whole world, with all that refers to it."""
+    name, body = node.values["model"], node.values.get("body", "")
+    if name not in draft.models:
+        hint = nearest(name, draft.models) or "declare it with <model> in <asset>"
+        raise node.error(f"unknown model {name!r}", hint)
+    source = draft.models[name]
+    parts = list(source.worldbody.children)
+    if body:
+        bodies = {e.name: e for e in source.worldbody.walk() if e.kind == "body"}
+        if body not in bodies:
+            raise node.error(f"model {name!r} has no body {body!r}", nearest(body, bodies))
+        parts = [bodies[body]]
+    rename = Rename(node.values["prefix"], assets=True)
+    if body and _moved(draft.spec, parent, node, rename(body)):
+        return
+    _, snapshots = attach(draft.spec, parent, source, parts, rename)
+    draft.snapshots += snapshots
+    draft.grown = True
+
+
+def _moved(spec: Spec, parent: Element, node: Node, name: str) -> bool:
+    """Moves a body that is there already to where it is attached again, as MuJoCo does."""
+    for body in spec.worldbody.walk():
+        if body.kind == "body" and body.name == name:
+            if _parent(body).owner is not parent.owner:
+                raise node.error(f"there is another body {name!r}", "use another prefix")
+            _parent(body).remove(body)
+            parent.add(body)
+            return True
+    return False
+
+
+MACROS: dict[str, Callable[[Draft, Element, Node, str, Fill], None]] = {
+    "replicate": replicate,
+    "attach": attach_model,
+    "composite": lambda draft, parent, node, classname, fill: composite(draft.spec, parent, node),
+}

@@ -1,0 +1,145 @@
+"""`Spec` to MJCF text: every value that differs from MuJoCo's default, without default classes.
+
+Numbers are written so that they are read back exactly; macros and includes are expanded.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import lxml.etree as etree
+
+from mjjax.core.enums import DynType, JointType
+from mjjax.mjcf.build import LISTS
+from mjjax.mjcf.defaults import TURNS, builtin
+from mjjax.mjcf.keywords import KEYWORDS
+from mjjax.mjcf.schema import ELEMENTS, Attribute
+from mjjax.mjcf.spec import Element, Spec
+
+_NOT_WRITTEN = frozenset(("class", "childclass", *TURNS))
+_FREE = {"type", "name", "group", "align"}  # what a free joint may say
+
+_SECTIONS = "compiler lengthrange option flag size statistic visual".split()
+
+
+def to_xml(spec: Spec) -> str:
+    """The model as MJCF; reading it gives the same model.
+
+    File names stay as they were given, relative to the folders of the model; files of attached
+    models have their full path.
+    """
+    root = etree.Element("mujoco", model=spec.modelname)
+    compiler = _section(root, "compiler", spec.compiler, builtin("compiler"))
+    _section(compiler, "lengthrange", spec.lengthrange, builtin("lengthrange"))
+    option = _section(root, "option", spec.option, builtin("option"))
+    _section(option, "flag", spec.flag, {})
+    _section(root, "size", spec.size, builtin("size"))
+    _section(root, "statistic", spec.statistic, {})
+    visual = etree.SubElement(root, "visual")
+    for tag, values in spec.visual.items():
+        _section(visual, tag, values, {}, f"visual.{tag}")
+    for tag in ("custom", "asset"):
+        _list(root, spec, tag)
+    world = etree.SubElement(root, "worldbody")
+    for child in spec.worldbody.children:
+        _write(world, child)
+    for tag in LISTS:
+        if tag not in ("custom", "asset"):
+            _list(root, spec, tag)
+    for node in reversed(list(root.iter())):
+        if not len(node) and not node.attrib and node.tag in (*LISTS, *_SECTIONS):
+            parent = node.getparent()
+            if parent is not None:
+                parent.remove(node)
+    etree.indent(root)
+    return etree.tostring(root, encoding="unicode") + "\n"
+
+
+def _section(
+    parent: Any, tag: str, values: Mapping[str, Any], default: Mapping[str, Any], row: str = ""
+) -> Any:
+    node = etree.SubElement(parent, tag)
+    attributes = ELEMENTS[row or tag].attributes
+    for name, value in values.items():
+        if value is not None and not _same(value, default.get(name)):
+            node.set(name, _text(attributes[name], value))
+    return node
+
+
+def _list(root: Any, spec: Spec, tag: str) -> None:
+    """A section of elements outside the world."""
+    section = etree.SubElement(root, tag)
+    for kind in LISTS[tag]:
+        for element in spec.elements[kind]:
+            _write(section, element)
+
+
+def _write(parent: Any, element: Element) -> None:
+    """One element with everything in it."""
+    tag, values = _form(element)
+    row = element.key if element.kind != "actuator" else f"actuator.{tag}"
+    row = tag if element.kind == "joint" else row
+    node = etree.SubElement(parent, tag)
+    for name, value in _differing(row, values):
+        node.set(name, _text(ELEMENTS[row].attributes[name], value))
+    if values.get("alt"):
+        form, numbers = values["alt"]
+        node.attrib.pop("quat", None)
+        node.set(form, _text(ELEMENTS[row].attributes[form], numbers))
+    for child in element.children:
+        _write(node, child)
+
+
+def _form(element: Element) -> tuple[str, dict[str, Any]]:
+    """The tag of an element and the values it is written with."""
+    values = element.values
+    if element.kind == "joint":
+        fixed = dict(builtin("joint"), type=int(JointType.FREE))
+        free = all(_same(x, fixed[name]) for name, x in values.items() if name not in _FREE)
+        return ("freejoint" if free and values["type"] == JointType.FREE else "joint"), values
+    if element.kind == "actuator":
+        return _servo(values) if values["inheritrange"] else ("general", values)
+    if element.kind == "light" and values["directional"] is not None:
+        values = dict(values, type=builtin("light")["type"])
+    if element.kind == "material" and element.children:
+        values = dict(values, texture=None)
+    return element.key.rpartition(".")[2], values
+
+
+def _servo(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """An actuator that takes its range from its joint, which only the shortcuts can."""
+    tag = "intvelocity" if values["dyntype"] == DynType.INTEGRATOR else "position"
+    damping = values["biasprm"][2]
+    values = dict(values, kp=values["gainprm"][0])
+    values |= {"kv": -damping} if damping <= 0 else {"dampratio": damping}
+    if values["dyntype"] == DynType.FILTEREXACT:
+        values["timeconst"] = values["dynprm"][0]
+    return tag, values
+
+
+def _differing(row: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The attributes that must be written, in the order of the table."""
+    start = builtin(row)
+    for name, attribute in ELEMENTS[row].attributes.items():
+        value = values.get(name)
+        if name in _NOT_WRITTEN or value is None or value == "":
+            continue
+        if attribute.required or not _same(value, start.get(name)):
+            yield name, value
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and str(a) == str(b) if isinstance(a, str) else a == b
+
+
+def _text(attribute: Attribute, value: Any) -> str:
+    """The text of a value."""
+    if attribute.kind == "text":
+        return str(value)
+    if attribute.kind in KEYWORDS:
+        words = KEYWORDS[attribute.kind]
+        if attribute.several:
+            return " ".join(word for word, bit in words.items() if value & bit)
+        return next(word for word, number in words.items() if number == value)
+    numbers = value if isinstance(value, tuple) else (value,)
+    convert = int if attribute.kind == "int" else float
+    return " ".join(repr(convert(number)).removesuffix(".0") for number in numbers)

@@ -1,0 +1,157 @@
+"""Compiled models and states as files."""
+
+import importlib
+import os
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.container import pack, unpack
+from mjjax.core.errors import Origin
+from mjjax.core.files import write_atomic
+from mjjax.core.struct import specs
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.option import Option, Statistic
+from mjjax.model.structure import Structure
+
+Path = str | os.PathLike[str]
+# What decides the next step of the simulation; the rest of `Data` follows from it.
+_STATE = tuple(
+    "time qpos qvel act history ctrl qfrc_applied xfrc_applied eq_active qacc_warmstart mocap_pos "
+    "mocap_quat userdata warning".split()
+)
+_PARTS = {"model": Model, "opt": Option, "stat": Statistic}
+
+
+def model_to_bytes(model: Model) -> bytes:
+    """See `Model.to_bytes`."""
+    s = model.structure
+    parts = {"model": model, "opt": model.opt, "stat": model.stat}
+    arrays = {
+        f"{part}.{name}": np.asarray(getattr(parts[part], name))
+        for part, cls in _PARTS.items()
+        for name in _leaves(cls)
+    }
+    arrays |= {f"structure.{name}": a for name, a in s.arrays.items()}
+    arrays |= {f"nonzero.{name}": a for name, a in s.nonzero.items()}
+    fields = {f: getattr(model.opt, f) for f in Option.__dataclass_fields__}
+    meta = {
+        "mjjax": _version(),
+        "sizes": s.sizes,
+        "names": s.names,
+        "model_name": s.model_name,
+        "warnings": s.warnings,
+        "origins": [[kind, i, *origin] for (kind, i), origin in s.origins.items()],
+        "option": {f: int(x) for f, x in fields.items() if f not in specs(Option)},
+    }
+    return pack("model", meta, arrays)
+
+
+def model_from_bytes(content: bytes) -> Model:
+    """See `Model.from_bytes`."""
+    meta, arrays = unpack("model", content)
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    for name, value in arrays.items():
+        group, _, field = name.partition(".")
+        groups.setdefault(group, {})[field] = value
+    for part, cls in _PARTS.items():
+        if set(groups.get(part, ())) != set(_leaves(cls)):
+            raise ValueError(
+                f"the file was written by mjjax {meta.get('mjjax')}, this is {_version()}; "
+                "compile the model again"
+            )
+    structure = Structure(
+        meta["sizes"],
+        groups["structure"],
+        {kind: tuple(names) for kind, names in meta["names"].items()},
+        groups.get("nonzero", {}),
+        meta["model_name"],
+        {(kind, i): Origin(*origin) for kind, i, *origin in meta["origins"]},
+        tuple(meta["warnings"]),
+    )
+    real = jnp.zeros(()).dtype
+    leaves: dict[str, dict[str, Any]] = {
+        part: {name: jnp.asarray(a, real) for name, a in groups[part].items()} for part in _PARTS
+    }
+    static: dict[str, Any] = {
+        f: bool(x) if f == "has_fluid" else x for f, x in meta["option"].items()
+    }
+    return Model(
+        structure=structure,
+        opt=Option(**leaves["opt"], **static),
+        stat=Statistic(**leaves["stat"]),
+        **leaves["model"],
+    )
+
+
+def save_state(data: Data, path: Path) -> None:
+    """Saves the state of a world, or of a batch of worlds, to a file.
+
+    That is what decides how the simulation goes on: time, positions, velocities, activations,
+    controls, applied forces, mocap poses, warm start. Everything else in `data` follows from it
+    with `forward`.
+
+    Args:
+        data: one world, or a batch.
+        path: the file; it is complete or, after an error, as it was before.
+    """
+    arrays = {name: np.asarray(getattr(data, name)) for name in _state_fields()}
+    write_atomic(path, pack("state", {"mjjax": _version()}, arrays))
+
+
+def load_state(data: Data, path: Path) -> Data:
+    """`data` with the state that `save_state` wrote; the rest follows from it with `forward`.
+
+    Args:
+        data: data of the same model and of as many worlds.
+        path: the file.
+
+    Raises:
+        ValueError: the file is damaged, was not written by `save_state`, or by a newer mjjax, or
+            its state does not fit `data`.
+    """
+    _, arrays = _read(path, lambda content: unpack("state", content))
+    if set(arrays) != set(_state_fields()):
+        raise ValueError(f"{os.fspath(path)}: the state has other parts than in this mjjax")
+    changes = {}
+    for name, value in arrays.items():
+        here = getattr(data, name)
+        if value.shape != here.shape:
+            raise ValueError(
+                f"{os.fspath(path)}: {name} has shape {value.shape}, the data {here.shape}"
+            )
+        changes[name] = jnp.asarray(value, here.dtype)
+    return data.replace(**changes)
+
+
+def save_model(model: Model, path: Path) -> None:
+    """See `Model.save`."""
+    write_atomic(path, model_to_bytes(model))
+
+
+def load_model(path: Path) -> Model:
+    """See `Model.load`."""
+    return _read(path, model_from_bytes)
+
+
+def _read(path: Path, parse: Any) -> Any:
+    with open(path, "rb") as stream:
+        content = stream.read()
+    try:
+        return parse(content)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+def _leaves(cls: type) -> list[str]:
+    return [name for name in specs(cls) if name not in ("opt", "stat")]
+
+
+def _state_fields() -> list[str]:
+    return [name for name in _STATE if name in specs(Data)]
+
+
+def _version() -> str:
+    return importlib.import_module("mjjax").__version__

@@ -1,0 +1,168 @@
+"""Models attached to models: names, references, assets, keyframes, settings."""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax import mjcf
+from mjjax.compiler import compile_spec
+from mjjax.core.errors import MjcfError, UnsupportedFeature
+from tests.compiler.oracle import compare
+
+CHILD = """<mujoco model="ch"><compiler angle="radian"/><option timestep="0.1"/>
+<default><geom size="0.3"/><default class="k"><geom size="3"/></default></default>
+<asset><material name="m"/><texture name="t" type="2d" builtin="flat" width="2" height="2"/>
+<material name="mt" texture="t"/></asset>
+<worldbody><light name="l"/><geom name="fl" type="plane" size="1 1 1"/><frame name="fr" pos="1 2 3">
+<body name="a" pos="0 0 1" euler="0 .3 0"><joint name="ja" range="0 1" ref=".2"/>
+<geom name="ga" material="mt" class="k"/><site name="sa"/><body name="a2"><joint name="ja2"/><geom/>
+<camera name="cc" target="a"/></body></body></frame>
+<body name="b"><joint name="jb"/><geom name="gb"/></body></worldbody>
+<contact><exclude body1="a" body2="b"/><exclude name="e2" body1="a" body2="a2"/>
+<exclude name="e3" body1="a" body2="world"/></contact>
+<tendon><fixed name="ft"><joint joint="ja" coef="1"/></fixed>
+<fixed name="fb"><joint joint="jb" coef="1"/></fixed></tendon>
+<equality><joint joint1="ja" joint2="jb"/><joint name="eq" joint1="ja"/>
+<connect body1="a" body2="world" anchor="0 0 1"/></equality>
+<actuator><motor name="ma" joint="ja"/><motor name="mb" joint="jb"/></actuator>
+<sensor><clock name="cl"/><jointpos joint="ja"/><jointpos joint="jb"/>
+<framepos objtype="body" objname="a" reftype="body" refname="b"/>
+<framepos name="f" objtype="body" objname="world"/></sensor>
+<custom><numeric name="n" data="1"/><text name="tx" data="a"/>
+<tuple name="tu"><element objtype="body" objname="a"/></tuple></custom>
+<keyframe><key name="k1" qpos="1 2 3" ctrl="4 5"/></keyframe></mujoco>"""
+PARENT = """<mujoco model="par"><asset><model name="c" file="c.xml"/></asset>
+<worldbody><geom name="o" size="1"/><body name="x"><joint name="jx"/><geom size="1"/></body>{}
+</worldbody>{}</mujoco>"""
+KEY = '<keyframe><key name="kp" qpos="9"/></keyframe>'
+OTHER = '<attach model="c" body="b" prefix="p_"/>'
+ONE = '<attach model="c" body="a" prefix="p_"/>'
+
+
+def write(folder: Path, parent: str, child: str = CHILD) -> str:
+    (folder / "c.xml").write_text(child)
+    (folder / "p.xml").write_text(parent)
+    return str(folder / "p.xml")
+
+
+@pytest.mark.feature("B37", "A015")
+@pytest.mark.parametrize(
+    ("world", "rest"),
+    [
+        (f'<body name="w">{ONE}</body>', ""),
+        ('<frame pos="1 0 0" euler="0 0 30"><attach model="c" prefix="p_"/></frame>', ""),
+        (OTHER, KEY),
+        (ONE + ONE.replace("p_", "q_"), KEY),
+        (ONE, '<keyframe><key name="kp" qpos="9 1 2"/></keyframe>'),
+        ('<attach model="c" body="b" prefix=""/>', ""),
+        ('<attach model="c" body="world" prefix="p_"/>', ""),
+        (f'<replicate count="2" offset="1 0 0">{OTHER}</replicate>', ""),
+        (ONE + '<frame pos="1 0 0">' + ONE + "</frame>", ""),
+    ],
+)
+def test_attached_model_is_mujocos(tmp_path: Path, world: str, rest: str) -> None:
+    """A body or a whole world of another model, with all that refers to it, under new names."""
+    path = write(tmp_path, PARENT.format(world, rest))
+    compare(mujoco.MjModel.from_xml_path(path), compile_spec(mjcf.read_path(path)))
+
+
+@pytest.mark.feature("B37")
+def test_models_nest_and_come_from_memory() -> None:
+    """A model that is attached may attach others; files given in memory need no disk."""
+    files = {
+        "a.xml": b'<mujoco><asset><model name="b" file="b.xml"/></asset><worldbody><body name="i">'
+        b'<attach model="b" body="j" prefix="b_"/></body></worldbody></mujoco>',
+        "b.xml": b'<mujoco><worldbody><body name="j"><geom size="1"/></body></worldbody></mujoco>',
+    }
+    spec = mjcf.read_string(
+        '<mujoco><asset><model name="a" file="a.xml"/></asset><worldbody>'
+        '<attach model="a" body="i" prefix="a_"/></worldbody></mujoco>',
+        files,
+    )
+    assert [body.name for body in spec.bodies] == ["world", "a_i", "a_b_j"]
+
+
+@pytest.mark.feature("B37")
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ('<attach model="c" body="zz" prefix="p_"/>', "no body 'zz'"),
+        ('<attach model="zz" body="a" prefix="p_"/>', "unknown model"),
+        ('<attach model="c" body="a"/>', "'prefix' is required"),
+        (f"<body>{ONE}</body>{ONE}", "another body"),
+        ('<geom name="p_ga" size="1"/>' + ONE, "already used"),
+        (ONE + OTHER, "already used"),
+    ],
+)
+def test_wrong_attachment_is_refused(tmp_path: Path, world: str, message: str) -> None:
+    """MuJoCo's refusals name the element and its line."""
+    path = write(tmp_path, PARENT.format(world, ""))
+    with pytest.raises(ValueError):
+        mujoco.MjModel.from_xml_path(path)
+    with pytest.raises(MjcfError, match=message) as caught:
+        compile_spec(mjcf.read_path(path))
+    assert caught.value.line
+
+
+def test_model_that_contains_itself(tmp_path: Path) -> None:
+    """A cycle of models ends in an error."""
+    path = write(tmp_path, PARENT.format(ONE, ""), PARENT.format("", "").replace("c.xml", "p.xml"))
+    with pytest.raises(MjcfError, match="contains itself"):
+        mjcf.read_path(path)
+
+
+def test_settings_that_cannot_be_combined(tmp_path: Path) -> None:
+    """Compiler settings that act on a whole model are not mixed silently."""
+    child = CHILD.replace('angle="radian"', 'angle="radian" boundmass="1"')
+    with pytest.raises(UnsupportedFeature, match="boundmass"):
+        mjcf.read_path(write(tmp_path, PARENT.format(ONE, ""), child))
+
+
+@pytest.mark.parametrize("place", ["site", "frame"])
+@pytest.mark.feature("A015")
+def test_spec_attach_is_mujocos(place: str) -> None:
+    """Attaching specs at a site or frame gives the model that MuJoCo's own specs give."""
+    parent = """<mujoco><worldbody><body name="x" pos="1 2 3" euler="0 0 40">
+    <site name="here" pos="0 1 0" euler="0 20 0"/><frame name="here" pos="0 0 2"/>
+    </body><body><joint name="jx"/><geom size="1"/></body></worldbody></mujoco>"""
+    theirs, inner = mujoco.MjSpec.from_string(parent), mujoco.MjSpec.from_string(CHILD)
+    theirs.attach(inner, prefix="p_", suffix="_s", **{place: getattr(theirs, place)("here")})
+    ours, child = mjjax.Spec.from_string(parent), mjjax.Spec.from_string(CHILD)
+    ours.attach(child, prefix="p_", suffix="_s", **{place: "here"})
+    compare(theirs.compile(), compile_spec(ours))
+    assert [body.name for body in child.bodies] == ["world", "a", "a2", "b"]
+
+
+@pytest.mark.feature("A015")
+def test_keyframes_follow_their_joints() -> None:
+    """A keyframe of the parent keeps its values when joints come before them."""
+    spec = mjjax.Spec.from_string(
+        '<mujoco><worldbody><frame name="f"/><body><joint/><geom size="1"/></body></worldbody>'
+        '<keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
+    )
+    spec.attach(mjjax.Spec.from_string(CHILD), prefix="p_", frame="f")
+    assert spec.key("kp").qpos == pytest.approx((0.2, 0, 0, 9))
+    assert spec.key("p_k1").qpos == (1, 2, 3, 0)
+
+
+def test_degrees_meet_radians() -> None:
+    """A model in radians means the same inside one in degrees, and the other way round."""
+    radian = CHILD.replace('euler="0 .3 0"', 'axisangle="0 1 0 .3"')
+    degree = "<mujoco/>"
+    for outer, inner in ((degree, radian), (radian, degree.replace("/>", ">")[:8] + WORLD)):
+        spec = mjjax.Spec.from_string(outer)
+        spec.attach(mjjax.Spec.from_string(inner), prefix="p_")
+        alone = compile_spec(mjjax.Spec.from_string(inner)).fields
+        both = compile_spec(spec).fields
+        n = len(alone["jnt_range"])
+        np.testing.assert_allclose(both["jnt_range"][-n:], alone["jnt_range"], atol=1e-15)
+        np.testing.assert_allclose(both["qpos0"][-n:], alone["qpos0"], atol=1e-15)
+        np.testing.assert_allclose(both["body_quat"][-2:], alone["body_quat"][-2:], atol=1e-15)
+
+
+WORLD = """<worldbody><body euler="10 20 30"><joint range="-30 60" ref="20"/><geom size="1"/>
+<body axisangle="0 1 0 70"><joint type="slide" range="-3 6" ref="2"/><geom size="1"/></body></body>
+</worldbody></mujoco>"""
