@@ -42,9 +42,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_custom,
 )
 # Kinds outside the world whose ids are their order in the file.
-_LISTED = (
-    "equality tendon actuator sensor key numeric text tuple texture material".split()
-)
+_LISTED = "equality tendon actuator sensor key numeric text tuple texture material".split()
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
 _NONE_YET = ("nmesh", "nhfield")

@@ -147,9 +147,7 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
     base = classes[classname].values.get(kind, {})
     if kind != "actuator":  # whose shortcuts have attributes that are not values
         base = builtin(node.key) | base
-    element = Element(
-        kind, overlay(base, node), Origin(node.tag, node.file, node.line), classname
-    )
+    element = Element(kind, overlay(base, node), Origin(node.tag, node.file, node.line), classname)
     for attribute in ELEMENTS[node.key].attributes.values():
         if not attribute.supported and element.values[attribute.name] != attribute.default:
             raise node.unsupported(f"attribute {attribute.name!r} is not supported yet")

@@ -54,7 +54,9 @@ ARM = """
 </mujoco>
 """
 MUSCLES = '<muscle tendon="s"/><muscle tendon="f" gear="2"/><motor joint="h"/>'
-KNOWN = '<muscle joint="h" lengthrange="0 1"/><muscle tendon="u"/><general joint="u" gaintype="user"/>'
+KNOWN = (
+    '<muscle joint="h" lengthrange="0 1"/><muscle tendon="u"/><general joint="u" gaintype="user"/>'
+)
 
 
 @pytest.mark.feature("B72")
