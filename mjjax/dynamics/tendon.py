@@ -68,8 +68,8 @@ def tendon_plan(s: Structure) -> TendonPlan:
             else:
                 straight.append(row)
         last = i
-    rows = np.array(straight + bent, int).reshape(-1, 4).T
-    return TendonPlan(joint, owner[joint], *rows, np.array(around, int))
+    start, end, tendon, before = np.array(straight + bent, int).reshape(-1, 4).T
+    return TendonPlan(joint, owner[joint], start, end, tendon, before, np.array(around, int))
 
 
 def tendon(model: Model, data: Data) -> Data:
@@ -137,11 +137,10 @@ def _wrapped(
     s = model.structure
     geom, side = s.wrap_objid[plan.around], s.wrap_sideid[plan.around]
     pos, mat = data.geom_xpos[geom], mat3(data.geom_xmat[geom])
-    local = [
-        einsum("nji,nj->ni", mat, x - pos) for x in (one, two, data.site_xpos[np.maximum(side, 0)])
-    ]
+    near = data.site_xpos[np.maximum(side, 0)]
+    start, end, beside = (einsum("nji,nj->ni", mat, x - pos) for x in (one, two, near))
     sphere = s.wrap_type[plan.around] == WrapType.SPHERE
-    on, first, last, arc = wrap(*local, side >= 0, model.geom_size[geom, 0], sphere)
+    on, first, last, arc = wrap(start, end, beside, side >= 0, model.geom_size[geom, 0], sphere)
     first, last = (pos + einsum("nij,nj->ni", mat, x) for x in (first, last))
     return on, first, last, arc
 

@@ -29,7 +29,8 @@ def wrap(
     inside, touching in one point.
 
     Args:
-        start, end: (n, 3) ends of the path in the geom's frame [m].
+        start: (n, 3) one end of the path in the geom's frame [m].
+        end: (n, 3) the other end.
         side: (n, 3) side points in the geom's frame [m].
         has_side: (n,) whether the side point counts.
         radius: (n,) [m].
