@@ -166,7 +166,8 @@ def _trees(ctx: Context) -> None:
     f["tendon_treenum"] = np.zeros(n, np.int32)
     f["tendon_treeid"] = np.full((n, 2), -1, np.int32)
     for i, (start, count) in enumerate(zip(f["tendon_adr"], f["tendon_num"], strict=True)):
-        moved = np.array(sorted({t for t in tree[start : start + count] if t >= 0}), int)
+        moving = [t for t in tree[start : start + count] if t >= 0]
+        moved = np.array(list(dict.fromkeys(moving)), np.int64)  # in the order they are met
         ctx.tendon_trees.append(moved)
         f["tendon_treenum"][i] = len(moved)
         f["tendon_treeid"][i, : min(len(moved), 2)] = moved[:2]

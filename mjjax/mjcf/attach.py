@@ -14,6 +14,7 @@ FOLLOWERS = ("pair", "exclude", "tendon", "equality", "actuator", "sensor")
 # All that these name must be in the copied part; the others may also refer to what is outside.
 _STRICT = ("equality", "actuator", "tuple")
 _SHARED = ("texture", "material", "mesh", "hfield", "numeric", "text")
+_MOST = 100_000  # elements of a kind
 Known = dict[str, set[str]]
 
 
@@ -102,6 +103,11 @@ def copy_followers(
                 reference.holder.values[reference.attribute] = name
             spec.append(twin)
             known.setdefault(kind, set()).add(twin.name)
+            if len(spec.elements[kind]) > _MOST:
+                raise element.origin.error(
+                    f"replicated more than {_MOST} times",
+                    "MuJoCo doubles what refers to nothing with every copy: put it elsewhere",
+                )
 
 
 def _resolved(element: Element, rename: Rename, known: Known) -> list[str] | None:
@@ -137,6 +143,7 @@ def remove_followers(
             refers = any(name in lost.get(k, ()) for k, name in named)
             if refers and all(name in known.get(k, ()) for k, name in named):
                 lost.setdefault(kind, set()).add(element.name)
+                element.model = None
             else:
                 kept.append(element)
         spec.elements[kind] = kept

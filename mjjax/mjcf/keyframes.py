@@ -109,8 +109,9 @@ def pad(spec: Spec) -> None:
             values = key.values[part]
             if values is None:
                 continue
-            whole = [x for owner in lists[kind] for x in _reference(spec, part, owner)]
-            key.values[part] = tuple(values) + tuple(whole[len(values) :])
+            if len(values) < sum(width(part, owner) for owner in lists[kind]):
+                whole = [x for owner in lists[kind] for x in _reference(spec, part, owner)]
+                key.values[part] = tuple(values) + tuple(whole[len(values) :])
 
 
 def _reference(spec: Spec, part: str, owner: Element) -> Values:

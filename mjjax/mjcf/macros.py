@@ -70,7 +70,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
     moved = list(snapshots)
     known = known_names(spec)
     count, sep = node.values["count"], node.values.get("sep", "")
-    pos = np.zeros(3)
+    pos, offset = np.zeros(3), np.array(node.values.get("offset", (0, 0, 0)), np.float64)
     for i in range(count):
         frame = _turned(spec, node, classname, pos, i)
         parent.add(frame)
@@ -82,8 +82,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
             moved.append(_numbered(snapshot, rename.suffix, copies, known))
         if i == 0 and not first:
             draft.snapshots = [_undriven(s, known).moved(s.key, copies) for s in draft.snapshots]
-        quat = orientations([frame], bool(spec.compiler["angle"]), spec.compiler["eulerseq"])[0]
-        pos = pos + rotate(quat, np.array(node.values.get("offset", (0, 0, 0)), np.float64))
+        pos = pos + rotate(np.array(frame.values["quat"]), offset)
     parent.remove(template)
     remove_followers(spec, template.walk(), known)
     spec.elements["key"][:0] = [s.key for s in moved[len(snapshots) :]]
@@ -103,6 +102,8 @@ def _turned(spec: Spec, node: Node, classname: str, pos: np.ndarray, i: int) -> 
     frame.values["pos"] = tuple(pos.tolist())
     if "euler" in node.values:
         frame.values["alt"] = ("euler", tuple(i * angle for angle in node.values["euler"]))
+        quat = orientations([frame], bool(spec.compiler["angle"]), spec.compiler["eulerseq"])[0]
+        frame.values.update(quat=tuple(quat.tolist()), alt=None)
     return frame
 
 

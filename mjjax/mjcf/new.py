@@ -105,6 +105,7 @@ def delete(spec: Spec, gone: Element) -> None:
             gone.parent.remove(gone)
         else:
             spec.elements[gone.kind].remove(gone)
+            gone.model = None
         remove_followers(spec, gone.walk(), known, (*FOLLOWERS, "tuple"))
 
 

@@ -136,6 +136,7 @@ def test_default_classes_apply_when_an_element_is_added() -> None:
         (lambda s: s.add_default("c"), ValueError, "exists"),
         (lambda s: s.delete(s.worldbody), ValueError, "world"),
         (lambda s: s.delete(s.copy().geom("ga")), ValueError, "not in this model"),
+        (lambda s: [s.delete(e) for e in (s.copy().exclude("e"),)], ValueError, "not in this"),
         (lambda s: s.attach(s), ValueError, "another model"),
         (lambda s: s.attach(s.copy(), site="none"), ValueError, "no such site"),
         (lambda s: s.goems, AttributeError, "goems"),
@@ -173,7 +174,10 @@ def test_deletion_of_a_body_is_mujocos(name: str) -> None:
 def test_deletion_takes_what_refers_to_it() -> None:
     """A joint takes its tendon along, the tendon its sensor; the rest compiles."""
     spec = mjjax.Spec.from_string(ARM)
+    tendon = spec.tendon("t")
     spec.delete(spec.joint("jb"))
+    with pytest.raises(ValueError, match="not in this model"):
+        spec.delete(tendon)
     assert not spec.tendons and [e.name for e in spec.actuators] == ["ma"]
     assert [e.name for e in spec.sensors] == ["pa"]
     assert spec.key("k").qpos == (1,) and spec.key("k").ctrl == (3,) and spec.key("k").act == ()
@@ -185,6 +189,8 @@ def test_deletion_takes_what_refers_to_it() -> None:
 def test_recompiling_keeps_the_state_of_what_stays() -> None:
     """Joints, actuators and mocap bodies keep their state while others come and go."""
     spec = mjjax.Spec.from_string(ARM)
+    for element in (*spec.sensors, *spec.tendons):
+        spec.delete(element)
     model = spec.compile()
     data = mjjax.make_data(model)
     data = data.replace(

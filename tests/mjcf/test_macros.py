@@ -106,6 +106,12 @@ def test_replicate_that_mujoco_refuses(xml: str) -> None:
     assert isinstance(error, MjcfError) and error.line
 
 
+def test_doubling_ends_in_an_error() -> None:
+    """MuJoCo doubles sensors that refer to nothing with each copy and never returns."""
+    xml = scene(TWICE.replace('"2"', '"40"'), "<sensor><clock/></sensor>")
+    assert "doubles" in str(refusal(xml))
+
+
 CABLE = (
     '<composite type="cable" {}><joint kind="main" damping=".1"/>{}<site size=".02"/></composite>'
 )
