@@ -14,7 +14,7 @@ FOLLOWERS = ("pair", "exclude", "tendon", "equality", "actuator", "sensor")
 # All that these name must be in the copied part; the others may also refer to what is outside.
 _STRICT = ("equality", "actuator", "tuple")
 _SHARED = ("texture", "material", "mesh", "hfield", "numeric", "text")
-_MOST = 100_000  # elements of a kind
+_MOST = 20_000  # elements of a kind
 Known = dict[str, set[str]]
 
 

@@ -1,6 +1,7 @@
-"""`Spec` to MJCF text: every value that differs from MuJoCo's default, without default classes.
+"""`Spec` to MJCF text: every value that differs from MuJoCo's default.
 
-Numbers are written so that they are read back exactly; macros and includes are expanded.
+Numbers are written so that they are read back exactly; macros and includes are expanded. Default
+classes are not written, but for what only a class can say.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,9 @@ from mjjax.mjcf.spec import Element, Spec
 _NOT_WRITTEN = frozenset(("class", "childclass", *TURNS))
 _FREE = {"type", "name", "group", "align"}  # what a free joint may say
 
-_SECTIONS = "compiler lengthrange option flag size statistic visual".split()
+_SECTIONS = "compiler lengthrange option flag size statistic visual default".split()
+_TENDON = "default.tendon"
+Classes = dict[tuple[tuple[str, Any], ...], str]  # names of classes by their values
 
 
 def to_xml(spec: Spec) -> str:
@@ -37,14 +40,15 @@ def to_xml(spec: Spec) -> str:
     visual = etree.SubElement(root, "visual")
     for tag, values in spec.visual.items():
         _section(visual, tag, values, {}, f"visual.{tag}")
+    classes = _classes(root, spec)
     for tag in ("custom", "asset"):
-        _list(root, spec, tag)
+        _list(root, spec, tag, classes)
     world = etree.SubElement(root, "worldbody")
     for child in spec.worldbody.children:
-        _write(world, child)
+        _write(world, child, classes)
     for tag in LISTS:
         if tag not in ("custom", "asset"):
-            _list(root, spec, tag)
+            _list(root, spec, tag, classes)
     for node in reversed(list(root.iter())):
         if not len(node) and not node.attrib and node.tag in (*LISTS, *_SECTIONS):
             parent = node.getparent()
@@ -65,20 +69,42 @@ def _section(
     return node
 
 
-def _list(root: Any, spec: Spec, tag: str) -> None:
+def _classes(root: Any, spec: Spec) -> Classes:
+    """Writes a default class for every set of values that fixed tendons have from a class only."""
+    section, classes = etree.SubElement(root, "default"), {}
+    for tendon in spec.elements["tendon"]:
+        values = _of_class(tendon)
+        if values and values not in classes:
+            classes[values] = f"tendon{len(classes)}"
+            default = etree.SubElement(section, "default", {"class": classes[values]})
+            _section(default, "tendon", dict(values), {}, _TENDON)
+    return classes
+
+
+def _of_class(element: Element) -> tuple[tuple[str, Any], ...]:
+    """The values of a tendon that its tag has no attributes for."""
+    if element.kind != "tendon":
+        return ()
+    own = ELEMENTS[element.key].attributes
+    return tuple((n, x) for n, x in _differing(_TENDON, element.values) if n not in own)
+
+
+def _list(root: Any, spec: Spec, tag: str, classes: Classes) -> None:
     """A section of elements outside the world."""
     section = etree.SubElement(root, tag)
     for kind in LISTS[tag]:
         for element in spec.elements[kind]:
-            _write(section, element)
+            _write(section, element, classes)
 
 
-def _write(parent: Any, element: Element) -> None:
+def _write(parent: Any, element: Element, classes: Classes) -> None:
     """One element with everything in it."""
     tag, values = _form(element)
     row = element.key if element.kind != "actuator" else f"actuator.{tag}"
     row = tag if element.kind == "joint" else row
     node = etree.SubElement(parent, tag)
+    if _of_class(element):
+        node.set("class", classes[_of_class(element)])
     for name, value in _differing(row, values):
         node.set(name, _text(ELEMENTS[row].attributes[name], value))
     if values.get("alt"):
@@ -86,7 +112,7 @@ def _write(parent: Any, element: Element) -> None:
         node.attrib.pop("quat", None)
         node.set(form, _text(ELEMENTS[row].attributes[form], numbers))
     for child in element.children:
-        _write(node, child)
+        _write(node, child, classes)
 
 
 def _form(element: Element) -> tuple[str, dict[str, Any]]:

@@ -36,6 +36,9 @@ MODELS = {
     'focal="1 2" resolution="3 4"/><body><freejoint align="true"/><geom size="1" pos="1 0 0" '
     'fluidshape="ellipsoid" user="1 2"/></body><body><joint type="free" damping="1"/>'
     '<inertial pos="1 2 3" mass="1" fullinertia="3 3 3 .1 .2 .3"/></body></worldbody></mujoco>',
+    "tendon": '<mujoco><default><tendon width=".1" rgba="1 0 0 1"/></default><worldbody><body>'
+    '<joint name="j"/><geom size="1"/></body></worldbody><tendon><fixed><joint joint="j" coef="1"/>'
+    '</fixed><fixed range="0 1"><joint joint="j" coef="2"/></fixed></tendon></mujoco>',
     "fuse": '<mujoco><compiler fusestatic="true" discardvisual="true"/><worldbody><body><joint/>'
     '<body pos="1 0 0"><geom size="1" contype="0" conaffinity="0"/></body></body></worldbody>'
     "</mujoco>",
