@@ -18,7 +18,6 @@ ARM = """
       <joint name="h" range="-40 50" axis="0 1 0"/>
       <joint name="k" range="-10 20" axis="1 0 0"/>
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
-      <geom name="e" type="sphere" size=".04" pos=".3 0 0"/>
       <body pos=".3 0 0">
         <joint name="q" type="ball" range="0 30"/>
         <joint name="x" type="slide" range="-.1 .2" pos=".1 0 0"/>
@@ -34,7 +33,6 @@ ARM = """
   <tendon>
     <spatial name="s">
       <site site="o"/>
-      <geom geom="e"/>
       <site site="i"/>
     </spatial>
     <fixed name="f" range="-.3 .1">
