@@ -61,12 +61,11 @@ KNOWN = (
 @pytest.mark.parametrize(
     ("settings", "actuators"),
     [
-        ("", MUSCLES),
         ('mode="all" accel="5" maxforce="3" timeconst=".5" inttotal="6" interval="1"', MUSCLES),
         ('uselimit="true"', KNOWN),
         ('uselimit="true" useexisting="false" mode="none"', KNOWN),
     ],
-    ids=["muscle", "all", "limits", "none"],
+    ids=["all", "limits", "none"],
 )
 def test_length_range(settings: str, actuators: str) -> None:
     """Muscles against joint, ball and tendon limits and a joint coupling; ranges that are given."""
