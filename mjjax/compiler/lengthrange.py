@@ -83,9 +83,15 @@ def _wanted(model: Model, settings: dict[str, Any]) -> np.ndarray:
 
 
 def _limits(model: Model, index: int) -> Array | None:
-    """The limits of the joint or tendon that an actuator drives, if it has any."""
+    """The limits of the joint or tendon that an actuator drives, if it has any.
+
+    As in MuJoCo 3.6.0, whose index runs over single ids, not pairs: it is right for the first
+    actuator, takes the target of another one for every second, and finds none for the rest.
+    """
     s = model.structure
-    kind, target = s.actuator_trntype[index], s.actuator_trnid[index, 0]
+    kind, target = s.actuator_trntype[index], s.actuator_trnid.ravel()[index]
+    if target < 0:
+        return None
     if kind in (TrnType.JOINT, TrnType.JOINTINPARENT) and s.jnt_limited[target]:
         return model.jnt_range[target]
     if kind == TrnType.TENDON and s.tendon_limited[target]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mjjax.core.enums import WrapType
 from mjjax.dynamics.jacobian import point_rows
+from mjjax.dynamics.tree import tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.linalg import einsum, matmul
@@ -146,8 +147,13 @@ def _wrapped(
 
 
 def tendon_inertia(model: Model, data: Data) -> Data:
-    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`)."""
-    if not model.structure.nonzero["tendon_armature"].any():
+    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`).
+
+    As in MuJoCo, only where one dof is above the other: a tendon does not couple branches.
+    """
+    s = model.structure
+    if not s.nonzero["tendon_armature"].any():
         return data
-    arms = data.ten_J
-    return data.replace(qM=data.qM + einsum("ti,t,tj->ij", arms, model.tendon_armature, arms))
+    xp, arms, above = namespace(data.qM), data.ten_J, tree_plan(s).moves[s.dof_bodyid]
+    added = einsum("ti,t,tj->ij", arms, model.tendon_armature, arms)
+    return data.replace(qM=data.qM + xp.where(above | above.T, added, 0))
