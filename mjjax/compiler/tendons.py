@@ -159,14 +159,15 @@ def _trees(ctx: Context) -> None:
         WrapType.CYLINDER: f["geom_bodyid"],
     }
     tree = [
-        int(f["body_treeid"][owners[kind][index]]) if kind in owners else -1
+        f["body_treeid"][owners[kind][index]] if kind in owners else -1
         for kind, index in zip(f["wrap_type"], f["wrap_objid"], strict=True)
     ]
     n = len(f["tendon_num"])
     f["tendon_treenum"] = np.zeros(n, np.int32)
     f["tendon_treeid"] = np.full((n, 2), -1, np.int32)
     for i, (start, count) in enumerate(zip(f["tendon_adr"], f["tendon_num"], strict=True)):
-        moved = np.array(sorted({t for t in tree[start : start + count] if t >= 0}), int)
+        moving = [t for t in tree[start : start + count] if t >= 0]
+        moved = np.array(list(dict.fromkeys(moving)), np.int64)  # in the order they are met
         ctx.tendon_trees.append(moved)
         f["tendon_treenum"][i] = len(moved)
         f["tendon_treeid"][i, : min(len(moved), 2)] = moved[:2]
