@@ -159,7 +159,7 @@ def _trees(ctx: Context) -> None:
         WrapType.CYLINDER: f["geom_bodyid"],
     }
     tree = [
-        int(f["body_treeid"][owners[kind][index]]) if kind in owners else -1
+        f["body_treeid"][owners[kind][index]] if kind in owners else -1
         for kind, index in zip(f["wrap_type"], f["wrap_objid"], strict=True)
     ]
     n = len(f["tendon_num"])
