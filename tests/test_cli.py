@@ -1,5 +1,6 @@
 """The command line: what it prints, what it saves, and how it refuses."""
 
+import json
 import re
 import subprocess
 import sys
@@ -230,3 +231,34 @@ def test_compile_refuses(
     assert cli.main(args) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and all(word in message for word in words)
+
+
+SENSING = """<mujoco model="s"><worldbody><body name="b"><joint name="j"/><geom size="1"/></body>
+</worldbody><sensor><jointpos name="angle" joint="j"/></sensor></mujoco>"""
+
+
+def test_info_lists_what_a_model_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes, trees, joints, actuators and pairs are the oracle's; tables and JSON say the same."""
+    assert cli.main(["info", "ant", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    m = mujoco.MjModel.from_xml_string(cli.embedded()["ant"])
+    assert {name: getattr(m, name) for name in facts["sizes"]} == facts["sizes"]
+    assert [j["name"] for j in facts["joints"]] == [m.joint(i).name for i in range(m.njnt)]
+    assert [a["transmission"] for a in facts["actuators"]] == ["JOINT"] * m.nu
+    np.testing.assert_allclose(facts["trees"][0]["mass"], m.body_subtreemass[1])
+    assert sum(facts["contact_pairs"].values()) == 9 and not facts["not_simulated"]
+    assert cli.main(["info", "ant"]) == 0
+    text = capsys.readouterr().out
+    assert all(j["name"] in text for j in facts["joints"])
+
+
+def test_info_says_what_is_not_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that cannot be simulated yet is described, with the element and its line."""
+    path = tmp_path / "m.xml"
+    path.write_text(SENSING, encoding="utf-8")
+    assert cli.main(["info", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["sensors"] == [{"name": "angle", "type": "JOINTPOS", "dim": 1}]
+    assert len(facts["not_simulated"]) == 1 and "m.xml:2" in facts["not_simulated"][0]

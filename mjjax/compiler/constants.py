@@ -31,8 +31,10 @@ from mjjax.model.option import Statistic
 def set_const(model: Model) -> Model:
     """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
 
-    Call it after changing masses, inertias, body or joint frames, armature or `qpos0`. Pure,
-    differentiable and vmappable; statistics given in the model file are recomputed too.
+    Call it after changing masses, inertias, frames, armature, `qpos0` or `eq_data`. Pure,
+    differentiable and vmappable; statistics given in the model file are recomputed too. As in
+    MuJoCo, a resting length of tendon springs is computed where both spring lengths are -1, the
+    pose of a weld where its quaternion is zero; length ranges of actuators stay as they are.
     """
     data = reference_data(model)
     diagonal = einsum("ii->i", data.qM)

@@ -58,7 +58,7 @@ def length_ranges(model: Model, settings: dict[str, Any]) -> Model:
     for i in np.flatnonzero(_wanted(model, settings)):
         if settings["useexisting"] and ranges[i, 0] < ranges[i, 1]:
             continue
-        limits = _limits(model, i) if settings["uselimit"] else None
+        limits = _limits(model, int(i)) if settings["uselimit"] else None
         if limits is None:
             open_.append(i)
         else:
@@ -82,10 +82,16 @@ def _wanted(model: Model, settings: dict[str, Any]) -> np.ndarray:
     return np.isin(s.actuator_gaintype, gains) | np.isin(s.actuator_biastype, biases)
 
 
-def _limits(model: Model, index: int) -> np.ndarray | None:
-    """The limits of the joint or tendon that an actuator drives, if it has any."""
+def _limits(model: Model, index: int) -> Array | None:
+    """The limits of the joint or tendon that an actuator drives, if it has any.
+
+    As in MuJoCo 3.6.0, whose index runs over single ids, not pairs: it is right for the first
+    actuator, takes the target of another one for every second, and finds none for the rest.
+    """
     s = model.structure
-    kind, target = s.actuator_trntype[index], s.actuator_trnid[index, 0]
+    kind, target = s.actuator_trntype[index], s.actuator_trnid.ravel()[index]
+    if target < 0:
+        return None
     if kind in (TrnType.JOINT, TrnType.JOINTINPARENT) and s.jnt_limited[target]:
         return model.jnt_range[target]
     if kind == TrnType.TENDON and s.tendon_limited[target]:
@@ -240,19 +246,20 @@ def _acceleration(
     if not parts:
         return free
     both = np.concatenate([part.equality for part in parts])
-    found = _Rows(*(jnp.concatenate(x) for x in zip(*(p[:-1] for p in parts), strict=True)), both)
-    distance = found.pos - found.margin
+    columns = zip(*(part[:-1] for part in parts), strict=True)
+    jac, pos, weight, solref, solimp, margin = map(jnp.concatenate, columns)
+    distance = pos - margin
     refsafe = not model.opt.disabled(DisableBit.REFSAFE)
-    k, b = stiffness_damping(found.solref, found.solimp, model.opt.timestep, refsafe)
-    imp = impedance(found.solimp, distance)
+    k, b = stiffness_damping(solref, solimp, model.opt.timestep, refsafe)
+    imp = impedance(solimp, distance)
     active = both | (distance < 0)
     none = jnp.zeros((0, model.nv))
     problem = Problem(
         M=data.qM,
         smooth=smooth,
-        jac=RowJacobian(found.jac, none),
-        aref=-b * matmul(found.jac, data.qvel) - k * imp * distance,
-        D=jnp.where(active, 1 / regularization(imp, found.weight), 0),
+        jac=RowJacobian(jac, none),
+        aref=-b * matmul(jac, data.qvel) - k * imp * distance,
+        D=jnp.where(active, 1 / regularization(imp, weight), 0),
         low=jnp.where(both, -jnp.inf, 0.0),
         high=jnp.full(len(both), jnp.inf),
         mu=none[:, 0],

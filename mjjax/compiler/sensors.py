@@ -94,9 +94,9 @@ def _framed(ctx: Context, element: Element) -> Target:
     word, name = v.get("reftype"), v.get("refname")
     if (word is None) != (name is None):
         raise element.origin.error("reftype and refname go together")
-    if OBJECT_TYPES.get(word or "unknown", 0) == ObjType.UNKNOWN:
+    if not word or OBJECT_TYPES.get(word, 0) == ObjType.UNKNOWN:
         return Target(found)  # as MuJoCo, which reads an unknown type as none
-    reference = ctx.names.find_object(word, name, element)
+    reference = ctx.names.find_object(word, name or "", element)
     if reference[0] not in _FRAMES:
         raise element.origin.error("the reference must be a body, xbody, geom, site or camera")
     return Target(found, reference)
@@ -189,10 +189,11 @@ _USER_WIDTH = {DataType.AXIS: 3, DataType.QUATERNION: 4}
 
 
 def _user_dim(ctx: Context, element: Element, target: Target) -> int:
-    dim, datatype = element.values["dim"], DataType(element.values["datatype"])
-    wanted = _USER_WIDTH.get(datatype, dim)
+    dim: int = element.values["dim"]
+    wanted = _USER_WIDTH.get(DataType(element.values["datatype"]), dim)
     if dim < 0 or dim != wanted:
-        raise element.origin.error(f"dim is {dim}", f"it must be {max(wanted, 0)} or a count")
+        hint = f"this datatype has {wanted}" if wanted != dim else "it cannot be negative"
+        raise element.origin.error(f"dim is {dim}", hint)
     return dim
 
 

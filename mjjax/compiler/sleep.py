@@ -59,9 +59,9 @@ def _driven(ctx: Context) -> np.ndarray:
         TrnType.BODY: np.arange(ctx.sizes["nbody"]),
     }
     driven = np.zeros(ctx.sizes["ntree"] + 1, bool)  # the last one stands for no tree
-    for kind, pair in zip(f["actuator_trntype"], f["actuator_trnid"], strict=True):
+    for kind, (target, _) in zip(f["actuator_trntype"], f["actuator_trnid"], strict=True):
         if kind == TrnType.TENDON:
-            driven[ctx.tendon_trees[pair[0]]] = True
+            driven[ctx.tendon_trees[target]] = True
         else:
-            driven[f["body_treeid"][owners[kind][pair[pair >= 0]]]] = True
+            driven[f["body_treeid"][owners[kind][target]]] = True
     return driven[:-1]

@@ -20,6 +20,7 @@ from mjjax.core.enums import (
     SolverType,
     TrnType,
 )
+from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.model import Model
 
@@ -32,10 +33,20 @@ def check_support(model: Model) -> None:
     Raises:
         UnsupportedFeature: naming the first such element, its file and line.
     """
+    for error in _errors(model):
+        raise error
+
+
+def findings(model: Model) -> list[str]:
+    """Messages of everything in a model that is not simulated."""
+    return [str(error) for error in _errors(model)]
+
+
+def _errors(model: Model) -> Iterator[UnsupportedFeature]:
     for check in CHECKS:
         for kind, index, what, hint in check(model):
             origin = model.structure.origins.get((kind, index), Origin(kind))
-            raise origin.unsupported(what, hint)
+            yield origin.unsupported(what, hint)
 
 
 def _options(model: Model) -> Iterator[Finding]:

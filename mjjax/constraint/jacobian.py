@@ -84,9 +84,10 @@ def pyramid(frame: Array, friction: Array) -> Array:
         frame: (ncontact, width, nv) contact-frame rows.
         friction: (ncontact, width - 1) friction coefficients.
     """
-    normal, side = frame[:, :1], friction[:, :, None] * frame[:, 1:]
-    both = jnp.stack([normal + side, normal - side], axis=2)
-    return both.reshape(len(frame), 2 * side.shape[1], frame.shape[-1])
+    count, width, nv = frame.shape
+    both = friction[:, :, None] * np.array([[[1, -1]]], friction.dtype)
+    edges = frame[:, :1, None] + both[..., None] * frame[:, 1:, None]
+    return edges.reshape(count, 2 * (width - 1), nv)
 
 
 def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:

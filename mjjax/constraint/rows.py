@@ -36,12 +36,37 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     return row_layout(model, data.contact.dist.shape[0], data.efc_D.shape[0], plan_of(model).maxdim)
 
 
+class Scalars(NamedTuple):
+    """What determines scalar rows (n,): residual, margin, solver parameters, inverse weight."""
+
+    active: Array
+    pos: Array
+    margin: Array
+    solref: Array
+    solimp: Array
+    diag: Array
+    frictionloss: Array
+
+
 def all_rows(model: Model, data: Data, layout: RowLayout) -> Rows:
     """Rows of every kind, in slot order."""
     parts = [friction_rows(model, layout), limit_rows(model, data.qpos, layout)]
-    if layout.ncontact:
-        parts.append(contact_rows(model, data.contact, layout))
-    return Rows(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    scalar = Scalars(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    if not layout.ncontact:
+        imp = impedance(scalar.solimp, scalar.pos - scalar.margin)
+        return scalar_rows(model, scalar, layout, imp)
+    # one evaluation of the impedance for all: its powers are costly to compile and to compute
+    distance, solimp = contact_distance(data.contact, layout), data.contact.solimp
+    imp = impedance(
+        jnp.concatenate([scalar.solimp, solimp[: layout.ncontact]]),
+        jnp.concatenate([scalar.pos - scalar.margin, distance]),
+    )
+    n = layout.nscalar
+    found = (
+        scalar_rows(model, scalar, layout, imp[:n]),
+        contact_rows(model, data.contact, layout, imp[n:]),
+    )
+    return Rows(*(jnp.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array]:
@@ -49,48 +74,58 @@ def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array
     return stiffness_damping(solref, solimp, model.opt.timestep, refsafe)
 
 
-def friction_rows(model: Model, layout: RowLayout) -> Rows:
-    """Dry friction: |force| <= frictionloss, residual zero."""
-    dof = layout.friction
-    zero = jnp.zeros(len(dof), model.dof_frictionloss.dtype)
-    solimp = model.dof_solimp[dof]
-    _, b = _reference(model, model.dof_solref[dof], solimp)
-    imp = impedance(solimp, zero)
+def scalar_rows(model: Model, rows: Scalars, layout: RowLayout, imp: Array) -> Rows:
+    """Rows of friction and limits from their impedance; friction has no stiffness."""
+    k, b = _reference(model, rows.solref, rows.solimp)
+    friction = np.arange(layout.nscalar) < len(layout.friction)
     return Rows(
-        active=model.dof_frictionloss[dof] > 0,
-        pos=zero,
-        margin=zero,
-        K=zero,
+        active=rows.active,
+        pos=rows.pos,
+        margin=rows.margin,
+        K=jnp.where(friction, 0, k),
         B=b,
         imp=imp,
-        R=regularization(imp, model.dof_invweight0[dof]),
-        frictionloss=model.dof_frictionloss[dof],
+        R=regularization(imp, rows.diag),
+        frictionloss=rows.frictionloss,
     )
 
 
-def limit_rows(model: Model, qpos: Array, layout: RowLayout) -> Rows:
+def friction_rows(model: Model, layout: RowLayout) -> Scalars:
+    """Dry friction: |force| <= frictionloss, residual zero."""
+    dof = layout.friction
+    zero = jnp.zeros(len(dof), model.dof_frictionloss.dtype)
+    loss = rows(model.dof_frictionloss, dof)
+    return Scalars(
+        active=loss > 0,
+        pos=zero,
+        margin=zero,
+        solref=rows(model.dof_solref, dof),
+        solimp=rows(model.dof_solimp, dof),
+        diag=rows(model.dof_invweight0, dof),
+        frictionloss=loss,
+    )
+
+
+def limit_rows(model: Model, qpos: Array, layout: RowLayout) -> Scalars:
     """Joint limits: side (value - bound) < margin; balls limit the rotation angle."""
     s, joint = model.structure, layout.limit_joint
     value = rows(qpos, s.jnt_qposadr[joint])
-    low, high = model.jnt_range[joint, 0], model.jnt_range[joint, 1]
+    bounds = rows(model.jnt_range, joint)
+    low, high = bounds[:, 0], bounds[:, 1]
     dist = jnp.where(layout.limit_side > 0, value - low, high - value)
     ball = layout.limit_side == 0
     if ball.any():
         angle, _ = ball_angles(model, qpos, joint[ball])
         index = np.maximum(np.cumsum(ball) - 1, 0)
         dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
-    margin = model.jnt_margin[joint]
-    solimp = model.jnt_solimp[joint]
-    k, b = _reference(model, model.jnt_solref[joint], solimp)
-    imp = impedance(solimp, dist - margin)
-    return Rows(
+    margin = rows(model.jnt_margin, joint)
+    return Scalars(
         active=dist < margin,
         pos=dist,
         margin=margin,
-        K=k,
-        B=b,
-        imp=imp,
-        R=regularization(imp, model.dof_invweight0[s.jnt_dofadr[joint]]),
+        solref=rows(model.jnt_solref, joint),
+        solimp=rows(model.jnt_solimp, joint),
+        diag=rows(model.dof_invweight0, s.jnt_dofadr[joint]),
         frictionloss=jnp.zeros_like(dist),
     )
 
@@ -127,14 +162,23 @@ def contact_weights(model: Model, contact: Contact, layout: RowLayout) -> tuple[
     return total[:, 0], total[:, 1]
 
 
-def contact_rows(model: Model, contact: Contact, layout: RowLayout) -> Rows:
+def _included(contact: Contact, n: int) -> Array:
+    return (contact.dim[:n] > 0) & (contact.dist[:n] < contact.includemargin[:n])
+
+
+def contact_distance(contact: Contact, layout: RowLayout) -> Array:
+    """Distance minus margin (ncontact,) of the contacts that exert forces, 0 elsewhere [m]."""
+    n = layout.ncontact
+    return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
+
+
+def contact_rows(model: Model, contact: Contact, layout: RowLayout, imp: Array) -> Rows:
     """Contacts: pyramid edges, or normal and friction rows of the elliptic cone."""
     n, width, per = layout.ncontact, layout.width, layout.per_contact
     dist, margin = contact.dist[:n], contact.includemargin[:n]
     solimp, dim = contact.solimp[:n], contact.dim[:n]
-    included = (dim > 0) & (dist < margin)
+    included = _included(contact, n)
     pos = jnp.where(included, dist, 0)
-    imp = impedance(solimp, jnp.where(included, dist - margin, 0))
     k, b = _reference(model, contact.solref[:n], solimp)
     trans, _ = contact_weights(model, contact, layout)
     friction = contact.friction[:n]

@@ -4,8 +4,9 @@ import numpy as np
 
 from mjjax.core.enums import CamLightType
 from mjjax.math import quat, safe
+from mjjax.math.linalg import matmul3, matvec3, rows
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.spatial import flat9
+from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -19,49 +20,50 @@ def camlight(model: Model, data: Data) -> Data:
     (`trackcom`) with the orientation of qpos0; attached and looking at a body or at its subtree's
     centre of mass. The direction to a target has derivative zero where camera and target coincide.
     """
-    s = model.structure
+    s, n = model.structure, model.structure.ncam
+    if not n + s.nlight:
+        return data
     xp = namespace(data.xpos)
-    if s.ncam:
-        rotation = quat.to_mat(quat.mul(data.xquat[s.cam_bodyid], model.cam_quat))
-        pos = _positions(
-            data, s.cam_mode, s.cam_bodyid, model.cam_pos, model.cam_pos0, model.cam_poscom0
-        )
-        mat = _select(s.cam_mode, flat9(rotation), model.cam_mat0)
-        aimed = np.isin(s.cam_mode, TARGETS) & (s.cam_targetbodyid >= 0)
-        if aimed.any():
-            look = _look_at(_targets(data, s.cam_mode, s.cam_targetbodyid) - pos)
-            mat = xp.where(aimed[:, None], look, mat)
-        data = data.replace(cam_xpos=pos, cam_xmat=mat)
+    mode, body, target = (
+        np.concatenate([s.arrays[f"cam_{name}"], s.arrays[f"light_{name}"]])
+        for name in ("mode", "bodyid", "targetbodyid")
+    )
+    frame = rows(xp.concatenate([data.xpos, data.xmat], axis=1), body)
+    origin, turn = frame[:, :3], mat3(frame[:, 3:])
+    offset = xp.concatenate([model.cam_pos, model.light_pos])
+    pos = _positions(model, data, mode, body, origin, matvec3(turn, offset))
+    aimed = np.isin(mode, TARGETS) & (target >= 0)
+    toward = _targets(data, mode, target) - pos if aimed.any() else xp.zeros_like(pos)
+    if n:
+        axes = matmul3(turn[:n], quat.to_mat(model.cam_quat))
+        mat = _select(mode[:n], flat9(axes), model.cam_mat0)
+        if aimed[:n].any():
+            mat = xp.where(aimed[:n, None], _look_at(toward[:n]), mat)
+        data = data.replace(cam_xpos=pos[:n], cam_xmat=mat)
     if s.nlight:
-        pos = _positions(
-            data,
-            s.light_mode,
-            s.light_bodyid,
-            model.light_pos,
-            model.light_pos0,
-            model.light_poscom0,
-        )
-        rotated = quat.rotate(data.xquat[s.light_bodyid], model.light_dir)
-        direction = _select(s.light_mode, rotated, model.light_dir0)
-        aimed = np.isin(s.light_mode, TARGETS) & (s.light_targetbodyid >= 0)
-        if aimed.any():
-            toward = _targets(data, s.light_mode, s.light_targetbodyid) - pos
-            direction = xp.where(aimed[:, None], toward, direction)
-        data = data.replace(light_xpos=pos, light_xdir=safe.normalize(direction)[0])
+        direction = matvec3(turn[n:], model.light_dir)
+        direction = _select(mode[n:], direction, model.light_dir0)
+        if aimed[n:].any():
+            direction = xp.where(aimed[n:, None], toward[n:], direction)
+        data = data.replace(light_xpos=pos[n:], light_xdir=safe.normalize(direction)[0])
     return data
 
 
 def _positions(
-    data: Data, mode: np.ndarray, body: np.ndarray, pos: Array, pos0: Array, poscom0: Array
+    model: Model, data: Data, mode: np.ndarray, body: np.ndarray, origin: Array, arm: Array
 ) -> Array:
+    """World positions (n, 3) of cameras and lights, from their bodies' origins and the arms."""
     xp = namespace(data.xpos)
-    fixed = data.xpos[body] + quat.rotate(data.xquat[body], pos)
+    pos = origin + arm
     tracking = (mode == CamLightType.TRACK)[:, None]
     following = (mode == CamLightType.TRACKCOM)[:, None]
-    fixed = xp.where(tracking, data.xpos[body] + pos0, fixed) if tracking.any() else fixed
-    return (
-        xp.where(following, data.subtree_com[body] + poscom0, fixed) if following.any() else fixed
-    )
+    if tracking.any():
+        offset = xp.concatenate([model.cam_pos0, model.light_pos0])
+        pos = xp.where(tracking, origin + offset, pos)
+    if following.any():
+        offset = xp.concatenate([model.cam_poscom0, model.light_poscom0])
+        pos = xp.where(following, rows(data.subtree_com, body) + offset, pos)
+    return pos
 
 
 def _select(mode: np.ndarray, attached: Array, initial: Array) -> Array:
@@ -73,7 +75,10 @@ def _select(mode: np.ndarray, attached: Array, initial: Array) -> Array:
 def _targets(data: Data, mode: np.ndarray, target: np.ndarray) -> Array:
     com = (mode == CamLightType.TARGETBODYCOM)[:, None]
     body = np.maximum(target, 0)
-    return namespace(data.xpos).where(com, data.subtree_com[body], data.xpos[body])
+    origin = rows(data.xpos, body)
+    if not com.any():
+        return origin
+    return namespace(data.xpos).where(com, rows(data.subtree_com, body), origin)
 
 
 def _look_at(direction: Array) -> Array:

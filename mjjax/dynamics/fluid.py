@@ -4,7 +4,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
-from mjjax.math.linalg import einsum
+from mjjax.math.linalg import einsum, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -83,8 +83,8 @@ def fluid_derivative(model: Model, data: Data) -> Array:
 
 
 def _local(mat: Array, v: Array) -> Array:
-    return einsum("bji,bj->bi", mat, v)
+    return matvec3(namespace(mat).swapaxes(mat, -1, -2), v)
 
 
 def _world(mat: Array, v: Array) -> Array:
-    return einsum("bij,bj->bi", mat, v)
+    return matvec3(mat, v)

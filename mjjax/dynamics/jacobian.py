@@ -8,7 +8,7 @@ bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
 import numpy as np
 
 from mjjax.dynamics.tree import dof_sum, tree_plan
-from mjjax.math.linalg import matmul, rows
+from mjjax.math.linalg import dot, matmul, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.model.data import Data
@@ -86,4 +86,4 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     xp = namespace(force)
     lever = point - rows(data.subtree_com, s.body_rootid)
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
-    return xp.sum(data.cdof * dof_sum(s, wrench), axis=-1)
+    return dot(data.cdof, dof_sum(s, wrench))

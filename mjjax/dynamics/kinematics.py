@@ -11,6 +11,7 @@ import functools
 import numpy as np
 
 from mjjax.core.enums import JointType
+from mjjax.math import quat
 from mjjax.math.components import (
     Parts,
     add,
@@ -20,10 +21,10 @@ from mjjax.math.components import (
     normalize,
     rotate,
     split,
-    to_mat,
 )
-from mjjax.math.linalg import columns, rows
+from mjjax.math.linalg import columns, matmul3, matvec3, rows
 from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -93,22 +94,22 @@ def kinematics(model: Model, data: Data) -> Data:
     """
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(data.qpos)
-    body = body_frames(model, data)
+    body = materialize(body_frames(model, data))
     links = world_links(s, local_links(model, data.qpos, body))
     xanchor, xaxis = joint_frames(model, data.qpos, links, body)
 
+    bodies = materialize(columns(links, plan.body_link).T)
+    xpos, xquat = bodies[:, :3], bodies[:, 3:]
+    xmat = flat9(quat.to_mat(xquat))
     owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
-    frames = columns(links, plan.body_link[np.concatenate([np.arange(s.nbody), owner])])
-    bodies = frames[:, : s.nbody]
-    attached = materialize(xp.stack(compose(frames[:, s.nbody :], _attached_frames(model))))
-    turns = xp.concatenate([bodies[3:], attached[3:]], axis=1)
-    mats = materialize(xp.stack(to_mat(turns))).T
-    body_mat, mat, pos = mats[: s.nbody], mats[s.nbody :], attached[:3].T
+    offset = xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos])
+    turn = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
+    pos, mat = attached(rows(xp.concatenate([xpos, xmat], axis=1), owner), offset, turn)
     n, g = s.nbody, s.nbody + s.ngeom
     return data.replace(
-        xpos=bodies[:3].T,
-        xquat=bodies[3:].T,
-        xmat=body_mat,
+        xpos=xpos,
+        xquat=xquat,
+        xmat=xmat,
         xanchor=xanchor,
         xaxis=xaxis,
         xipos=pos[:n],
@@ -120,24 +121,29 @@ def kinematics(model: Model, data: Data) -> Data:
     )
 
 
-def _attached_frames(model: Model) -> Parts:
-    """Inertial, geom and site frames in their bodies."""
-    xp = namespace(model.body_ipos)
-    pos = xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos])
-    ori = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
-    return (*split(pos), *split(ori))
+def attached(frame: Array, offset: Array, turn: Array) -> tuple[Array, Array]:
+    """World positions (n, 3) and orientations (n, 9) of what is attached to bodies.
+
+    Args:
+        frame: (n, 12) position and orientation matrix of the bodies.
+        offset: (n, 3) positions in the bodies.
+        turn: (n, 4) orientations in the bodies.
+    """
+    rotation = mat3(frame[:, 3:])
+    pos = frame[:, :3] + matvec3(rotation, offset)
+    return pos, flat9(matmul3(rotation, materialize(quat.to_mat(turn))))
 
 
-def body_frames(model: Model, data: Data) -> Parts:
-    """Body frames in their parents, with mocap poses in place of those of mocap bodies."""
+def body_frames(model: Model, data: Data) -> Array:
+    """Body frames (7, nbody) in their parents; mocap poses in place of those of mocap bodies."""
     s = model.structure
+    xp = namespace(data.mocap_pos)
     pos, ori = model.body_pos, model.body_quat
     if s.nmocap:
-        xp = namespace(data.mocap_pos)
         mocap, index = (s.body_mocapid >= 0)[:, None], np.maximum(s.body_mocapid, 0)
         pos = xp.where(mocap, rows(data.mocap_pos, index), pos)
         ori = xp.where(mocap, rows(data.mocap_quat, index), ori)
-    return (*split(pos), *normalize(split(ori)))
+    return xp.concatenate([pos, quat.normalize(ori)], axis=1).T
 
 
 def displacement(model: Model, qpos: Array) -> Array:
@@ -146,7 +152,7 @@ def displacement(model: Model, qpos: Array) -> Array:
     return rows(qpos, adr) - rows(model.qpos0, adr)
 
 
-def local_links(model: Model, qpos: Array, body: Parts) -> Array:
+def local_links(model: Model, qpos: Array, body: Array) -> Array:
     """Frames (7, nlink) of the links in the links above them, of free joints in the world.
 
     A rotation about an anchor c moves the frame by c - R c.
@@ -168,12 +174,11 @@ def local_links(model: Model, qpos: Array, body: Parts) -> Array:
         slide = tuple(xp.concatenate([none, x * along]) for x in axis)
         shift = add(shift, slide)
 
-    identity = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
-    owner = s.jnt_bodyid[moving]
-    base = tuple(xp.where(plan.first, x[owner], i) for x, i in zip(body, identity, strict=True))
-    moved = compose(base, (*shift, *turn))
+    identity = xp.asarray([0.0, 0, 0, 1, 0, 0, 0], dtype=body.dtype)[:, None]
+    base = materialize(xp.where(plan.first, columns(body, s.jnt_bodyid[moving]), identity))
+    moved = compose(tuple(base), (*shift, *turn))
     floating = tuple(rows(qpos, free + k) for k in range(7))
-    fixed = tuple(x[plan.fixed] for x in body)
+    fixed = tuple(columns(body, plan.fixed))
     return xp.stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
 
 
@@ -186,7 +191,7 @@ def world_links(s: Structure, frames: Array) -> Array:
     return materialize(frames)
 
 
-def joint_frames(model: Model, qpos: Array, links: Array, body: Parts) -> tuple[Array, Array]:
+def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:
     """World anchors and axes (njnt, 3) of the joints, before each joint's own motion."""
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(qpos)
@@ -208,7 +213,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Parts) -> tuple[
     parts = [split(model.jnt_axis[plan.free]), axis]
     if nball:
         before = columns(links[3:], plan.above)
-        own = mul(before, tuple(x[s.jnt_bodyid[plan.ball]] for x in body[3:]))
+        own = mul(tuple(before), tuple(columns(body[3:], s.jnt_bodyid[plan.ball])))
         pick = plan.first[:nball]
         before = tuple(xp.where(pick, a, b) for a, b in zip(own, before, strict=True))
         parts.insert(1, rotate(before, split(model.jnt_axis[plan.ball])))

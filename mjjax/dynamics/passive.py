@@ -42,13 +42,13 @@ def passive(model: Model, data: Data) -> Data:
 
 
 def spring_stretch(model: Model, qpos: Array) -> Array:
-    """Displacement of every dof from its spring's rest position (nv,) [m or rad].
+    """Displacement of the dofs with springs from rest (nv,), 0 without a spring [m or rad].
 
     Rotations of ball and free joints: the rotation vector from rest, in the body frame.
     """
     s = model.structure
     xp = namespace(qpos)
-    kind = s.jnt_type
+    kind = np.where(s.nonzero["jnt_stiffness"], s.jnt_type, -1)
     parts, where = [], []
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]
@@ -60,13 +60,16 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
         adr = s.jnt_qposadr[free][:, None] + three
         parts.append((rows(qpos, adr) - model.qpos_spring[adr]).ravel())
         where.append((s.jnt_dofadr[free][:, None] + three).ravel())
-    turning = np.flatnonzero(kind <= JointType.BALL)
+    turning = np.flatnonzero((kind == JointType.FREE) | (kind == JointType.BALL))
     if len(turning):
         shift = np.where(kind[turning] == JointType.FREE, 3, 0)
         adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
         parts.append(quat.sub(quat.normalize(rows(qpos, adr)), model.qpos_spring[adr]).ravel())
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
-    return rows(xp.concatenate(parts), np.argsort(np.concatenate(where)))
+    index = np.concatenate(where)
+    source = np.full(s.nv, len(index))
+    source[index] = np.arange(len(index))
+    return rows(xp.concatenate([*parts, xp.zeros(1, qpos.dtype)]), source)
 
 
 def spring_force(model: Model, qpos: Array) -> Array:

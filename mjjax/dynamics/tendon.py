@@ -12,6 +12,7 @@ import numpy as np
 
 from mjjax.core.enums import WrapType
 from mjjax.dynamics.jacobian import point_rows
+from mjjax.dynamics.tree import tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.linalg import einsum, matmul
@@ -20,7 +21,6 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +69,8 @@ def tendon_plan(s: Structure) -> TendonPlan:
             else:
                 straight.append(row)
         last = i
-    rows = np.array(straight + bent, int).reshape(-1, 4).T
-    return TendonPlan(joint, owner[joint], *rows, np.array(around, int))
+    start, end, tendon, before = np.array(straight + bent, int).reshape(-1, 4).T
+    return TendonPlan(joint, owner[joint], start, end, tendon, before, np.array(around, int))
 
 
 def tendon(model: Model, data: Data) -> Data:
@@ -138,18 +138,22 @@ def _wrapped(
     s = model.structure
     geom, side = s.wrap_objid[plan.around], s.wrap_sideid[plan.around]
     pos, mat = data.geom_xpos[geom], mat3(data.geom_xmat[geom])
-    local = [
-        einsum("nji,nj->ni", mat, x - pos) for x in (one, two, data.site_xpos[np.maximum(side, 0)])
-    ]
+    near = data.site_xpos[np.maximum(side, 0)]
+    start, end, beside = (einsum("nji,nj->ni", mat, x - pos) for x in (one, two, near))
     sphere = s.wrap_type[plan.around] == WrapType.SPHERE
-    on, first, last, arc = wrap(*local, side >= 0, model.geom_size[geom, 0], sphere)
+    on, first, last, arc = wrap(start, end, beside, side >= 0, model.geom_size[geom, 0], sphere)
     first, last = (pos + einsum("nij,nj->ni", mat, x) for x in (first, last))
     return on, first, last, arc
 
 
 def tendon_inertia(model: Model, data: Data) -> Data:
-    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`)."""
-    if not model.structure.nonzero["tendon_armature"].any():
+    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`).
+
+    As in MuJoCo, only where one dof is above the other: a tendon does not couple branches.
+    """
+    s = model.structure
+    if not s.nonzero["tendon_armature"].any():
         return data
-    arms = data.ten_J
-    return data.replace(qM=data.qM + einsum("ti,t,tj->ij", arms, model.tendon_armature, arms))
+    xp, arms, above = namespace(data.qM), data.ten_J, tree_plan(s).moves[s.dof_bodyid]
+    added = einsum("ti,t,tj->ij", arms, model.tendon_armature, arms)
+    return data.replace(qM=data.qM + xp.where(above | above.T, added, 0))

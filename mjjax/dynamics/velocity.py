@@ -2,6 +2,7 @@
 
 from mjjax.core.enums import DisableBit, JointType
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum
+from mjjax.math.linalg import dot
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import force_cross, inertia_mul, motion_cross
 from mjjax.model.data import Data
@@ -42,4 +43,4 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
         cacc = cacc - xp.concatenate([zero, model.opt.gravity])[None]
     force = inertia_mul(data.cinert, cacc)
     force = force + force_cross(data.cvel, inertia_mul(data.cinert, data.cvel))
-    return xp.sum(data.cdof * dof_sum(s, force), axis=-1)
+    return dot(data.cdof, dof_sum(s, force))

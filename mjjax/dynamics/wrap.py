@@ -29,7 +29,8 @@ def wrap(
     inside, touching in one point.
 
     Args:
-        start, end: (n, 3) ends of the path in the geom's frame [m].
+        start: (n, 3) one end of the path in the geom's frame [m].
+        end: (n, 3) the other end.
         side: (n, 3) side points in the geom's frame [m].
         has_side: (n,) whether the side point counts.
         radius: (n,) [m].
@@ -90,7 +91,9 @@ def _plane(start: Array, end: Array, sphere: np.ndarray) -> tuple[Array, Array]:
     normal = safe.normalize(xp.where(parallel, spare, normal))[0]
     second = safe.normalize(cross(normal, first))[0]
     eye = np.eye(3)
-    u, v = (xp.asarray(np.broadcast_to(eye[i], (len(sphere), 3)), dtype=first.dtype) for i in (0, 1))
+    u, v = (
+        xp.asarray(np.broadcast_to(eye[i], (len(sphere), 3)), dtype=first.dtype) for i in (0, 1)
+    )
     ball = sphere[:, None]
     return xp.where(ball, first, u), xp.where(ball, second, v)
 

@@ -67,21 +67,3 @@ def normalize(q: Parts) -> Parts:
     tiny = length < 1e-15
     scale = 1 / xp.where(tiny, 1, length)
     return (xp.where(tiny, 1, q[0] * scale), *(xp.where(tiny, 0, x * scale) for x in q[1:]))
-
-
-def to_mat(q: Parts) -> Parts:
-    """Rotation matrix of a unit quaternion, nine components, row-major."""
-    w, x, y, z = q
-    ww, xx, yy, zz = w * w, x * x, y * y, z * z
-    wx, wy, wz, xy, xz, yz = w * x, w * y, w * z, x * y, x * z, y * z
-    return (
-        ww + xx - yy - zz,
-        2 * (xy - wz),
-        2 * (xz + wy),
-        2 * (xy + wz),
-        ww - xx + yy - zz,
-        2 * (yz - wx),
-        2 * (xz - wy),
-        2 * (yz + wx),
-        ww - xx - yy + zz,
-    )

@@ -5,6 +5,8 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
+import numpy as np
+
 from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.math.namespace import Array, namespace
@@ -17,7 +19,8 @@ def join(parts: tuple[Array, ...]) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross product on the last axis."""
-    return join(components.cross(split(a), split(b)))
+    roll = namespace(a, b).roll
+    return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1)
 
 
 def mul(a: Array, b: Array) -> Array:
@@ -80,7 +83,19 @@ def integrate(q: Array, v: Array) -> Array:
     return normalize(mul(q, exp(v)))
 
 
+# Matrices of the cross products with the axes.
+_SKEW = np.zeros((3, 3, 3))
+for _i in range(3):
+    _SKEW[_i, (_i + 2) % 3, (_i + 1) % 3], _SKEW[_i, (_i + 1) % 3, (_i + 2) % 3] = 1, -1
+
+
 def to_mat(q: Array) -> Array:
-    """Rotation matrix (..., 3, 3) of a unit quaternion."""
-    flat = join(components.to_mat(split(q)))
-    return flat.reshape((*q.shape[:-1], 3, 3))
+    """Rotation matrix (..., 3, 3) of a unit quaternion: (w^2 - u.u) 1 + 2 u u' + 2 w [u]."""
+    w, u = q[..., :1, None], q[..., 1:, None]
+    x = [u[..., k : k + 1, :] for k in range(3)]
+    unit, *skew = (
+        m.astype(q.dtype).reshape((1,) * (q.ndim - 1) + (3, 3)) for m in (np.eye(3), *_SKEW)
+    )
+    scalar = w * w - x[0] * x[0] - x[1] * x[1] - x[2] * x[2]
+    turn = x[0] * skew[0] + x[1] * skew[1] + x[2] * skew[2]
+    return scalar * unit + 2 * u * namespace(q).swapaxes(u, -1, -2) + 2 * w * turn

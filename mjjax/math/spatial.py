@@ -5,8 +5,10 @@ mass of the body's kinematic root. Spatial inertias are ten numbers: the rotatio
 that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 """
 
-from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array, namespace
+import numpy as np
+
+from mjjax.math.linalg import dot, matmul3
+from mjjax.math.namespace import Array, materialize, namespace
 from mjjax.math.quat import cross
 
 
@@ -48,24 +50,15 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
         offset: (..., 3) centre of mass minus the reference point, world axes [m].
     """
     xp = namespace(mass, mat, offset)
-    rotated = einsum("...ij,...j,...kj->...ik", mat, inertia, mat)
-    x, y, z = offset[..., 0], offset[..., 1], offset[..., 2]
-    m = mass
-    return xp.stack(
-        [
-            rotated[..., 0, 0] + m * (y * y + z * z),
-            rotated[..., 1, 1] + m * (x * x + z * z),
-            rotated[..., 2, 2] + m * (x * x + y * y),
-            rotated[..., 0, 1] - m * x * y,
-            rotated[..., 0, 2] - m * x * z,
-            rotated[..., 1, 2] - m * y * z,
-            m * x,
-            m * y,
-            m * z,
-            m,
-        ],
-        axis=-1,
-    )
+    rotated = matmul3(mat * inertia[..., None, :], xp.swapaxes(mat, -1, -2))
+    weighted = mass[..., None] * offset
+    square = dot(weighted, offset)[..., None, None]
+    unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
+    full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
+    f = flat9(materialize(full))
+    one = xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))
+    upper = [f[..., :1], f[..., 4:5], f[..., 8:], f[..., 1:3], f[..., 5:6]]
+    return xp.concatenate([*upper, weighted, one], axis=-1)
 
 
 def inertia_mul(inertia: Array, v: Array) -> Array:
@@ -73,13 +66,9 @@ def inertia_mul(inertia: Array, v: Array) -> Array:
     xp = namespace(inertia, v)
     i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
     ang, lin = v[..., :3], v[..., 3:]
-    x, y, z = ang[..., 0], ang[..., 1], ang[..., 2]
-    spin = xp.stack(
-        [
-            i[..., 0] * x + i[..., 3] * y + i[..., 4] * z,
-            i[..., 3] * x + i[..., 1] * y + i[..., 5] * z,
-            i[..., 4] * x + i[..., 5] * y + i[..., 2] * z,
-        ],
-        axis=-1,
+    xx, yy, zz, xy, xz, yz = (i[..., k : k + 1] for k in range(6))
+    columns = [xx, xy, xz], [xy, yy, yz], [xz, yz, zz]
+    spin = sum(
+        xp.concatenate(column, axis=-1) * ang[..., k : k + 1] for k, column in enumerate(columns)
     )
     return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)

@@ -4,7 +4,8 @@ A reader takes the bytes of a file and raises ValueError with what is wrong. Num
 to single precision, as MuJoCo keeps them.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
 _MAX_COORDINATE = 2.0**30
+_INT_MAX = np.iinfo(np.int32).max
 
 
 class Triangles(NamedTuple):
@@ -45,7 +47,8 @@ class Triangles(NamedTuple):
 
 def real(data: ArrayLike, width: int) -> np.ndarray:
     """Numbers rounded to single precision, as rows of `width`."""
-    return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
+    with np.errstate(over="ignore"):  # too large is infinite, which `meshes` refuses
+        return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
 
 
 def read_mesh(content: bytes, extension: str) -> Triangles:
@@ -113,15 +116,27 @@ def read_msh(content: bytes) -> Triangles:
 
 # ---- OBJ ----------------------------------------------------------------------------------------
 
+_LINES = {
+    tag: re.compile(rb"^[ \t]*" + tag.encode() + rb"[ \t]+(.*)$", re.MULTILINE)
+    for tag in ("v", "vt", "vn", "f")
+}
+# Which of vertex, texture coordinate, normal a corner has, by its numbers of / and //.
+_CORNERS = {(0, 0): (0,), (1, 0): (0, 1), (2, 0): (0, 1, 2), (2, 1): (0, 2)}
+_GROUP = re.compile(rb"^[ \t]*[og][ \t]", re.MULTILINE)
+_BLANK = np.isin(np.arange(256), list(b" \t\r\n\v\f"))
+_NEWLINE = ord("\n")
+
 
 def read_obj(content: bytes) -> Triangles:
     """The vertices and the first group of faces of an OBJ file; polygons become triangles."""
-    lines = [line for line in map(bytes.strip, content.splitlines()) if line]
-    rows = {tag: list(_lines(lines, tag)) for tag in (b"v", b"vt", b"vn")}
-    vert = _coordinates(rows[b"v"], 3)
-    texcoord, normal = _coordinates(rows[b"vt"], 2), _coordinates(rows[b"vn"], 3)
+    vert = _coordinates(_LINES["v"].findall(content), 3)
+    texcoord = _coordinates(_LINES["vt"].findall(content), 2)
+    normal = _coordinates(_LINES["vn"].findall(content), 3)
     counts = (len(vert), len(texcoord), len(normal))
-    corners = _corners(_faces(lines), counts, vert)
+    first = _LINES["f"].search(content)
+    group = _GROUP.search(content, first.start()) if first else None
+    faces = _LINES["f"].findall(content[: group.start()] if group else content)
+    corners = _corners(faces, counts, vert)
     face, facetexcoord, facenormal = (corners[:, :, i] for i in range(3))
     texcoord[:, 1] = 1 - texcoord[:, 1]  # pictures begin at the top
     return Triangles(
@@ -134,33 +149,26 @@ def read_obj(content: bytes) -> Triangles:
     )
 
 
-def _lines(lines: list[bytes], tag: bytes) -> Iterator[bytes]:
-    starts = (tag + b" ", tag + b"\t")
-    return (line[len(tag) + 1 :] for line in lines if line.startswith(starts))
-
-
-def _faces(lines: list[bytes]) -> list[bytes]:
-    """The lines with faces, up to the next object or group."""
-    found: list[bytes] = []
-    for line in lines:
-        if line.startswith((b"f ", b"f\t")):
-            found.append(line[2:])
-        elif found and line.startswith((b"o ", b"g ", b"o\t", b"g\t")):
-            break
-    return found
+def _words(lines: list[bytes]) -> tuple[list[bytes], np.ndarray]:
+    """All words of the lines, and how many each line has."""
+    text = b"\n".join(lines)
+    letters = np.frombuffer(text, np.uint8)
+    blank = _BLANK[letters]
+    begins = ~blank & np.append(True, blank[:-1])
+    line = np.cumsum(letters == _NEWLINE)[begins]
+    return text.split(), np.bincount(line, minlength=len(lines))
 
 
 def _coordinates(lines: list[bytes], width: int) -> np.ndarray:
-    """The first `width` numbers of each line, (n, width); what is not a number is 0."""
-    words = [line.split() for line in lines]
-    flat = [word for row in words for word in row[:width]]
-    if len(flat) == width * len(lines):
-        try:
-            return real(np.array(flat, "S").astype(np.float64) if flat else np.zeros(0), width)
-        except ValueError:
-            pass
-    rows = [[_number(w) for w in row[:width]] + [0.0] * (width - len(row)) for row in words]
-    return real(np.array(rows), width)
+    """The first `width` numbers of each line, (n, width); what is missing or no number is 0."""
+    words, size = _words(lines)
+    place = np.cumsum(size)[:, None] - size[:, None] + np.arange(width)
+    there = np.arange(width) < size[:, None]
+    table = np.where(there, np.append(np.array(words, "S"), b"0")[np.where(there, place, -1)], b"0")
+    try:
+        return real(table.astype(np.float64), width)
+    except ValueError:
+        return real([_number(word) for word in table.ravel()], width)
 
 
 def _number(word: bytes) -> float:
@@ -172,9 +180,8 @@ def _number(word: bytes) -> float:
 
 def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray) -> np.ndarray:
     """Vertex, texture coordinate and normal (m, 3, 3) of the corners of the triangles."""
-    words = [line.split() for line in lines]
-    size = np.array([len(row) for row in words], np.int64)
-    flat = _indices([word for row in words for word in row])
+    words, size = _words(lines)
+    flat = _indices(words)
     if np.any(flat[:, 0] == 0):
         raise ValueError("a face of the OBJ file has the vertex 0; they are counted from 1")
     # indices count from 1; negative ones count back from the end
@@ -194,23 +201,27 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
     if not pieces:
         return np.zeros((0, 3, 3), np.int32)
     order = np.argsort(np.concatenate([row for row, _ in pieces]), kind="stable")
-    return np.concatenate([corners for _, corners in pieces])[order].astype(np.int32)
+    found = np.concatenate([corners for _, corners in pieces])[order]
+    return np.clip(found, -1, _INT_MAX).astype(np.int32)
 
 
 def _indices(words: list[bytes]) -> np.ndarray:
     """Corners ``v``, ``v/vt``, ``v//vn`` or ``v/vt/vn`` as (n, 3) integers; 0 where absent."""
     if not words:
         return np.zeros((0, 3), np.int64)
-    text = b" ".join(words)
-    slashes, double, n = text.count(b"/"), text.count(b"//"), len(words)
-    shapes = {(0, 0): (0,), (n, 0): (0, 1), (2 * n, 0): (0, 1, 2), (2 * n, n): (0, 2)}
-    columns = shapes.get((slashes, double))
+    text, n = b" ".join(words), len(words)
+    letters = np.frombuffer(text, np.uint8)
+    word, slash = np.cumsum(letters == ord(" ")), letters == ord("/")
+    double = slash[:-1] & slash[1:]
+    counts = (np.bincount(word[slash], minlength=n), np.bincount(word[:-1][double], minlength=n))
+    forms = set(zip(*(count.tolist() for count in counts), strict=True))
+    columns = _CORNERS.get(forms.pop()) if len(forms) == 1 else None
     try:
         if columns is None:  # each corner in its own form
             rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
-            return np.array([[int(part or 0) for part in row] for row in rows])
+            return np.array([[int(part or 0) for part in row] for row in rows], np.int64)
         numbers = np.array(text.replace(b"/", b" ").split(), "S").astype(np.int64)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError("a face of the OBJ file is not a list of numbers") from None
     if len(numbers) != n * len(columns):
         raise ValueError("a face of the OBJ file is not a list of numbers")

@@ -96,10 +96,10 @@ PAIR = f"""
 EQUALITY = f"name text; class text; active bool = true; solref {SOLREF}; solimp {SOLIMP}"
 TENDON = f"""
     name text; class text; group int = 0; limited tristate = auto;
-    actuatorfrclimited tristate = false; range real[2] = 0 0; actuatorfrcrange real[2] = 0 0; solreflimit {SOLREF}; solimplimit {SOLIMP};
-    solreffriction {SOLREF}; solimpfriction {SOLIMP}; frictionloss real = 0;
-    springlength real[..2]; margin real = 0; stiffness real = 0; damping real = 0;
-    armature real = 0; user real[]
+    actuatorfrclimited tristate = false; range real[2] = 0 0; actuatorfrcrange real[2] = 0 0;
+    solreflimit {SOLREF}; solimplimit {SOLIMP}; solreffriction {SOLREF}; solimpfriction {SOLIMP};
+    frictionloss real = 0; springlength real[..2]; margin real = 0; stiffness real = 0;
+    damping real = 0; armature real = 0; user real[]
 """
 SPATIAL = TENDON + "; width real = 0.003; material text; rgba real[4] = 0.5 0.5 0.5 1"
 

@@ -67,6 +67,10 @@ def checked_forward(model: Model, data: Data) -> Data:
     return data.replace(warning=data.warning.at[WarningType.BADQACC].add(bad))
 
 
+# Traced once: the batching rule below starts from the program that the first call has traced.
+_forward = jax.jit(forward, inline=True)
+
+
 def _restart_from(model: Model, data: Data, bad: Array) -> Data:
     return restarted(model, data, bad, WarningType.BADQACC)
 
@@ -90,7 +94,7 @@ def _attempt_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_vmap
 def _loop(model: Model, data: Data) -> Data:
-    return _repeat(lambda d: forward(model, d), _single(model), data)
+    return _repeat(lambda d: _forward(model, d), _single(model), data)
 
 
 @_loop.def_vmap
@@ -99,7 +103,7 @@ def _loop_batched(size: int, in_batched: Any, model: Model, data: Data) -> tuple
     data = jax.tree.map(
         lambda x, b: x if b else jnp.broadcast_to(x[None], (size, *x.shape)), data, in_batched[1]
     )
-    run = jax.vmap(forward, in_axes=(axes, 0))
+    run = jax.vmap(_forward, in_axes=(axes, 0))
     restart = jax.vmap(_restart_from, in_axes=(axes, 0, 0))
     out = _repeat(
         lambda d: run(model, d),

@@ -6,14 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.enums import DisableBit, IntegratorType, JointType
+from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act, velocity_gain
 from mjjax.dynamics.fluid import fluid_derivative
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.transmission import moment
-from mjjax.math import quat
-from mjjax.math.linalg import cho_solve, cholesky, matmul, rows
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward

@@ -59,9 +59,9 @@ def search(
             units in the last place of this, and no search goes below it.
         iterations: largest number of evaluations before the search gives up.
     """
-    start = evaluate(jnp.zeros((1,), gtol.dtype)).at(0)
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    first = evaluate(_newton(start)[None]).at(0)
+    # the ray is a Newton step of the objective, so its own first Newton step has length one
+    first = evaluate(jnp.ones((1,), gtol.dtype)).at(0)
     settled = ~(jnp.abs(first.slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
     state = State(phase, jnp.int32(2), first, first, first.alpha, first.cost)

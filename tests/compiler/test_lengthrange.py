@@ -18,7 +18,6 @@ ARM = """
       <joint name="h" range="-40 50" axis="0 1 0"/>
       <joint name="k" range="-10 20" axis="1 0 0"/>
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
-      <geom name="e" type="sphere" size=".04" pos=".3 0 0"/>
       <body pos=".3 0 0">
         <joint name="q" type="ball" range="0 30"/>
         <joint name="x" type="slide" range="-.1 .2" pos=".1 0 0"/>
@@ -34,7 +33,6 @@ ARM = """
   <tendon>
     <spatial name="s">
       <site site="o"/>
-      <geom geom="e"/>
       <site site="i"/>
     </spatial>
     <fixed name="f" range="-.3 .1">
@@ -54,19 +52,20 @@ ARM = """
 </mujoco>
 """
 MUSCLES = '<muscle tendon="s"/><muscle tendon="f" gear="2"/><motor joint="h"/>'
-KNOWN = '<muscle joint="h" lengthrange="0 1"/><muscle tendon="u"/><general joint="u" gaintype="user"/>'
+KNOWN = (
+    '<muscle joint="h" lengthrange="0 1"/><muscle tendon="u"/><general joint="u" gaintype="user"/>'
+)
 
 
 @pytest.mark.feature("B72")
 @pytest.mark.parametrize(
     ("settings", "actuators"),
     [
-        ("", MUSCLES),
         ('mode="all" accel="5" maxforce="3" timeconst=".5" inttotal="6" interval="1"', MUSCLES),
         ('uselimit="true"', KNOWN),
         ('uselimit="true" useexisting="false" mode="none"', KNOWN),
     ],
-    ids=["muscle", "all", "limits", "none"],
+    ids=["all", "limits", "none"],
 )
 def test_length_range(settings: str, actuators: str) -> None:
     """Muscles against joint, ball and tendon limits and a joint coupling; ranges that are given."""

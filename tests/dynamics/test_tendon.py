@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from mjjax import Model, mjcf
-from mjjax.compiler import compile_spec, set_const
+from mjjax.compiler import compile_spec
 from mjjax.compiler.assemble import host_model
 from mjjax.compiler.constants import positions
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
+from mjjax.dynamics.wrap import wrap
 from mjjax.model.data import Data
 from tests.derivatives import all_finite, derivative_errors, directions
 from tests.oracle_tools import quick, stack
@@ -125,59 +126,41 @@ def test_lengths_and_arms(build: Any, seed: int) -> None:
     assert 0 < np.sum(d.wrap_obj >= 0) < 2 * reference.nwrap
 
 
+def paths(seed: int, n: int = 40) -> dict[str, Any]:
+    """Random ends, side points and radii in the frame of a geom."""
+    rng = np.random.default_rng(seed)
+    ends = {name: rng.normal(size=(n, 3)) for name in ("start", "end")}
+    # every other side point lies inside the geom
+    side = rng.normal(size=(n, 3)) * np.where(np.arange(n) % 2, 1, 0.01)[:, None]
+    return ends | {"side": side, "radius": rng.uniform(0.1, 0.4, n)}
+
+
+def around(x: dict[str, jax.Array]) -> tuple[jax.Array, ...]:
+    """Points and length of the paths that wrap, nothing for the others."""
+    n = len(x["radius"])
+    has_side, sphere = np.arange(n) % 4 < 3, np.arange(n) % 8 < 4
+    on, *found = wrap(x["start"], x["end"], x["side"], has_side, x["radius"], sphere)
+    return tuple(jnp.where(on.reshape(-1, *[1] * (f.ndim - 1)), f, 0) for f in found)
+
+
 @pytest.mark.feature("B65", "D05")
-@pytest.mark.parametrize("xml", [scene(1, 5), inside(2)], ids=["outside", "inside"])
-def test_derivatives(xml: str) -> None:
-    """Lengths and moment arms have exact derivatives with respect to poses and sizes."""
-    model = jax.tree.map(jnp.asarray, host(xml))
-    qpos = jnp.asarray(moved(mujoco.MjModel.from_xml_string(xml), 1).qpos)
-    x = {"qpos": qpos, "site_pos": model.site_pos, "geom_size": model.geom_size}
-
-    def lengths(x: dict[str, jax.Array]) -> tuple[jax.Array, ...]:
-        changed = model.replace(site_pos=x["site_pos"], geom_size=x["geom_size"])
-        data = kernels(changed, x["qpos"])
-        return data.ten_length, data.ten_J, data.actuator_length
-
-    v = [jax.tree.map(lambda a: 0.02 * a, directions(x, seed)) for seed in range(2)]
-    bad = derivative_errors(lengths, stack([x] * 2), stack(v))
+def test_derivatives() -> None:
+    """Touching points and arcs have exact derivatives, around and inside spheres and cylinders."""
+    x = stack([jax.tree.map(jnp.asarray, paths(seed)) for seed in range(2)])
+    v = stack([jax.tree.map(lambda a: 0.02 * a[0], directions(x, seed)) for seed in range(2)])
+    bad = derivative_errors(around, x, v)
     assert not bad, bad
 
 
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_paths_are_finite() -> None:
-    """Coincident sites, a site at the centre of a geom, a straight path through the centre."""
-    xml = """
-        <mujoco>
-          <worldbody>
-            <site name="a" pos="-1 0 0"/>
-            <site name="c"/>
-            <geom name="g" size=".3" mass="1"/>
-            <geom name="k" type="cylinder" size=".3 .1" mass="1"/>
-            <body>
-              <joint name="j" type="slide"/>
-              <geom size=".1"/>
-              <site name="o"/>
-              <site name="b" pos="1 0 0"/>
-            </body>
-          </worldbody>
-          <tendon>
-            <spatial><site site="c"/><site site="o"/></spatial>
-            <spatial><site site="a"/><geom geom="g"/><site site="b"/></spatial>
-            <spatial><site site="a"/><geom geom="k" sidesite="c"/><site site="b"/></spatial>
-            <spatial><site site="c"/><geom geom="g" sidesite="a"/><site site="b"/></spatial>
-          </tendon>
-          <actuator>
-            <motor cranksite="b" slidersite="a" cranklength="2"/>
-            <motor cranksite="o" slidersite="c" cranklength=".1"/>
-          </actuator>
-        </mujoco>
-    """
-    model = jax.tree.map(jnp.asarray, host(xml))
-
-    def total(qpos: jax.Array, site_pos: jax.Array) -> jax.Array:
-        data = kernels(model.replace(site_pos=site_pos), qpos)
-        return jnp.sum(data.ten_length) + jnp.sum(data.ten_J) + jnp.sum(data.actuator_length)
-
-    both = quick(jax.value_and_grad(total, argnums=(0, 1)))
-    assert all_finite(both(model.qpos0, model.site_pos))
-    assert all_finite(set_const(host(xml)).tendon_invweight0)
+    """Coincident ends, ends at the centre or in line with it, a side point at the centre."""
+    special = np.array(
+        [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [2, 0, 0], [0, 0, 1], [0.2, 0, 0], [0, 1, 0]], float
+    )
+    start, end, side = (special[i].reshape(-1, 3) for i in np.indices((7, 7, 7)))
+    x = {"start": start, "end": end, "side": side, "radius": np.full(343, 0.2)}
+    x = jax.tree.map(jnp.asarray, x)
+    slopes = quick(jax.grad(lambda x: sum(jnp.sum(f) for f in around(x))))(x)
+    assert all_finite(slopes)
+    assert all_finite(around(x))

@@ -1,0 +1,42 @@
+"""The command `mjjax`: one module per command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import mjjax
+from mjjax.cli import compile, info, simulate
+from mjjax.cli.models import UsageError, embedded
+from mjjax.cli.worlds import Spread, advance, more_threads, start, use_all_cores
+
+__all__ = ["Spread", "advance", "embedded", "main", "more_threads", "start", "use_all_cores"]
+
+COMMANDS = (simulate, info, compile)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line `argv` (default: of the process) and returns its exit status."""
+    try:
+        args = _parser().parse_args(argv)
+        args.run(args)
+    except (UsageError, OSError, mjjax.MjcfError, mjjax.UnsupportedFeature) as error:
+        print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("mjjax: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mjjax", description="MuJoCo physics in JAX.")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    for command in COMMANDS:
+        command.add(commands)
+    return parser

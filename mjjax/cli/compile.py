@@ -1,0 +1,36 @@
+"""`mjjax compile`: a model to one file."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mjjax.cli.models import UsageError, sizes, spec_of
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the parser's commands."""
+    made = commands.add_parser(
+        "compile",
+        help="compile a model to one file",
+        description="Compiles a model to one file, which loads faster and needs no other files. "
+        "If its name ends in .xml, the model is written as plain MJCF instead: without includes, "
+        "macros and default classes.",
+    )
+    made.add_argument("model", help="MJCF file or embedded name")
+    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE")
+    made.set_defaults(run=_compile)
+
+
+def _compile(args: argparse.Namespace) -> None:
+    if not args.out.absolute().parent.is_dir():
+        raise UsageError(f"--out {args.out}: no such folder")
+    spec = spec_of(args.model)
+    model = spec.compile()
+    for warning in model.warnings:
+        print(f"mjjax: warning: {warning}", file=sys.stderr)
+    if args.out.suffix == ".xml":
+        spec.to_file(args.out)
+    else:
+        model.save(args.out)
+    print(f"saved {args.out}: {' '.join(sizes(model).split())}")

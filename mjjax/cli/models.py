@@ -1,0 +1,52 @@
+"""The models that a command works on."""
+
+from importlib import resources
+from pathlib import Path
+
+import mjjax
+
+
+class UsageError(Exception):
+    """Something the user asked for cannot be done; the message is one line."""
+
+
+def embedded() -> dict[str, str]:
+    """The models that come with mjjax: name to MJCF text."""
+    files = resources.files("mjjax") / "assets"
+    texts = {
+        p.name.removesuffix(".xml"): p.read_text(encoding="utf-8")
+        for p in files.iterdir()
+        if p.name.endswith(".xml")
+    }
+    return dict(sorted(texts.items()))
+
+
+def listing() -> str:
+    lines = []
+    for name, text in embedded().items():
+        m = mjjax.Model.from_xml_string(text)
+        lines.append(f"{name:16} {sizes(m)}")
+    return "\n".join(lines)
+
+
+def load(name: str) -> mjjax.Model:
+    """The model of an MJCF file, of a file of `mjjax compile`, or one that comes with mjjax."""
+    if name in embedded() or name.endswith(".xml") or not Path(name).is_file():
+        return spec_of(name).compile()
+    try:
+        return mjjax.Model.load(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def spec_of(name: str) -> mjjax.Spec:
+    models = embedded()
+    if name in models:
+        return mjjax.Spec.from_string(models[name])
+    if not Path(name).is_file():
+        raise UsageError(f"no model {name!r}: neither a file nor embedded ({', '.join(models)})")
+    return mjjax.Spec.from_file(name)
+
+
+def sizes(m: mjjax.Model) -> str:
+    return f"{m.nbody - 1:3} bodies {m.nv:3} dofs {m.nu:3} actuators"
