@@ -36,6 +36,7 @@ from mjjax.core.enums import (
     WrapType,
 )
 from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -59,7 +60,7 @@ from mjjax.pipeline.names import id2name, name2id
 from mjjax.pipeline.step import rollout, step
 from mjjax.solver.constraint import fwd_constraint
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "BiasType",

@@ -1,6 +1,5 @@
 """Compiled models and states as files."""
 
-import importlib
 import os
 from typing import Any
 
@@ -11,6 +10,7 @@ from mjjax.core.container import pack, unpack
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
 from mjjax.core.struct import specs
+from mjjax.core.version import VERSION
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -38,7 +38,7 @@ def model_to_bytes(model: Model) -> bytes:
     arrays |= {f"nonzero.{name}": a for name, a in s.nonzero.items()}
     fields = {f: getattr(model.opt, f) for f in Option.__dataclass_fields__}
     meta = {
-        "mjjax": _version(),
+        "mjjax": VERSION,
         "sizes": s.sizes,
         "names": s.names,
         "model_name": s.model_name,
@@ -59,7 +59,7 @@ def model_from_bytes(content: bytes) -> Model:
     for part, cls in _PARTS.items():
         if set(groups.get(part, ())) != set(_leaves(cls)):
             raise ValueError(
-                f"the file was written by mjjax {meta.get('mjjax')}, this is {_version()}; "
+                f"the file was written by mjjax {meta.get('mjjax')}, this is {VERSION}; "
                 "compile the model again"
             )
     structure = Structure(
@@ -98,7 +98,7 @@ def save_state(data: Data, path: Path) -> None:
         path: the file; it is complete or, after an error, as it was before.
     """
     arrays = {name: np.asarray(getattr(data, name)) for name in _state_fields()}
-    write_atomic(path, pack("state", {"mjjax": _version()}, arrays))
+    write_atomic(path, pack("state", {"mjjax": VERSION}, arrays))
 
 
 def load_state(data: Data, path: Path) -> Data:
@@ -151,7 +151,3 @@ def _leaves(cls: type) -> list[str]:
 
 def _state_fields() -> list[str]:
     return [name for name in _STATE if name in specs(Data)]
-
-
-def _version() -> str:
-    return importlib.import_module("mjjax").__version__
