@@ -84,12 +84,8 @@ def collision(model: Model, data: Data) -> Data:
         touching = found.dist < NO_CONTACT
         missed |= count > slots
     kept = jnp.sum(touching, dtype=jnp.int32)
-    overflow = missed.astype(jnp.int32)
-    return data.replace(
-        contact=_contact(plan, params, found, touching, slots),
-        ncon=kept,
-        warning=data.warning.at[WarningType.CONTACTFULL].add(overflow),
-    )
+    data = data.replace(contact=_contact(plan, params, found, touching, slots), ncon=kept)
+    return data.counted(WarningType.CONTACTFULL, missed)
 
 
 def _narrow_phase(

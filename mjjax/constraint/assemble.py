@@ -29,6 +29,9 @@ def make_constraint(model: Model, data: Data) -> Data:
         "efc_margin": jnp.where(on, rows.margin, 0),
         "efc_frictionloss": jnp.where(on, rows.frictionloss, 0),
         "efc_D": jnp.where(on, 1 / rows.R, 0),
+        "efc_K": jnp.where(on, rows.K, 0),
+        "efc_B": jnp.where(on, rows.B, 0),
+        "efc_I": jnp.where(on, rows.imp, 0),
     }
     contact = data.contact
     n = layout.ncontact
@@ -41,10 +44,9 @@ def make_constraint(model: Model, data: Data) -> Data:
         )
     else:
         lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
-    return data.replace(
+    return data.counted(WarningType.CNSTRFULL, lost > 0).replace(
         nefc=jnp.sum(on, dtype=jnp.int32),
         contact=contact,
-        warning=data.warning.at[WarningType.CNSTRFULL].add(jnp.minimum(lost, 1)),
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )
 
@@ -52,18 +54,15 @@ def make_constraint(model: Model, data: Data) -> Data:
 def reference_constraint(model: Model, data: Data) -> Data:
     """Row velocities and reference accelerations (`mj_referenceConstraint`).
 
-    aref = -B J qvel - K imp (pos - margin).
+    aref = -B J qvel - K I (pos - margin).
     """
     layout = layout_of(model, data)
     if not layout.nrow:
         return data
-    rows = all_rows(model, data, layout)
-    velocity = mul(layout, row_jacobian(model, data, layout), data.qvel)
-    aref = -rows.B * velocity - rows.K * rows.imp * (rows.pos - rows.margin)
-    return data.replace(
-        efc_vel=_fit(jnp.where(rows.active, velocity, 0), data.efc_vel),
-        efc_aref=_fit(jnp.where(rows.active, aref, 0), data.efc_aref),
-    )
+    velocity = _fit(mul(layout, row_jacobian(model, data, layout), data.qvel), data.efc_vel)
+    velocity = jnp.where(data.efc_D > 0, velocity, 0)
+    spring = data.efc_K * data.efc_I * (data.efc_pos - data.efc_margin)
+    return data.replace(efc_vel=velocity, efc_aref=-data.efc_B * velocity - spring)
 
 
 def constraint_jacobian(model: Model, data: Data) -> Array:

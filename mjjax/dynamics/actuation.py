@@ -41,7 +41,7 @@ def fwd_actuation(model: Model, data: Data) -> Data:
         qfrc = gravcomp_actuation(model, data, xp.zeros_like(data.qfrc_actuator))
         return data.replace(qfrc_actuator=qfrc, actuator_force=xp.zeros_like(data.actuator_force))
     ctrl, bad = clamped_ctrl(model, data)
-    data = data.replace(warning=data.warning.at[WarningType.BADCTRL].add(bad))
+    data = data.counted(WarningType.BADCTRL, bad)
     data = data.replace(act_dot=activation_rate(model, data, ctrl))
     force = actuator_force(model, data, ctrl)
     qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data)))

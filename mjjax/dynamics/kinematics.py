@@ -8,7 +8,9 @@ of operations grows with the logarithm of the depth.
 import dataclasses
 import functools
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.enums import JointType
 from mjjax.math import quat
@@ -22,7 +24,7 @@ from mjjax.math.components import (
     rotate,
     split,
 )
-from mjjax.math.linalg import columns, matmul3, matvec3, rows
+from mjjax.math.linalg import columns, matmul3, matvec3, rows, selected, selectors
 from mjjax.math.namespace import Array, materialize, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
@@ -184,11 +186,17 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
 
 def world_links(s: Structure, frames: Array) -> Array:
     """World frames (7, nlink) of the links by pointer doubling."""
-    xp = namespace(frames)
-    for parent in link_plan(s).parents:
-        frames = materialize(frames)
-        frames = xp.stack(compose(columns(frames, parent), frames))
-    return materialize(frames)
+    parents = link_plan(s).parents
+    if namespace(frames) is np:
+        for parent in parents:
+            frames = np.stack(compose(tuple(frames[:, parent]), tuple(frames)))
+        return frames
+
+    def double(frames: Array, pick: Array) -> tuple[Array, None]:
+        return jnp.stack(compose(tuple(selected(frames, pick)), tuple(frames))), None
+
+    # a loop, so that the size of the program does not grow with the depth of the tree
+    return lax.scan(double, frames, selectors(parents, frames))[0] if parents else frames
 
 
 def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:

@@ -4,6 +4,8 @@ Every product of the engine goes through here, so that no accelerator rounds it 
 format (TF32, bfloat16): the precision is part of the physics, not a global setting.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,6 +98,19 @@ def columns(x: Array, index: np.ndarray) -> Array:
     if namespace(x) is np or not len(index) or n > SMALL:
         return x[:, index]
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
+
+
+def selectors(indices: Sequence[np.ndarray], x: Array) -> Array:
+    """Equally long indices into the columns of `x` (k, n), in the form `selected` takes."""
+    n = x.shape[1]
+    if n > SMALL:
+        return jnp.asarray(np.stack(indices), jnp.int32)
+    return jnp.asarray(np.eye(n)[:, np.stack(indices)].swapaxes(0, 1), x.dtype)
+
+
+def selected(x: Array, selector: Array) -> Array:
+    """`columns` for one of `selectors`, which may be traced, as in a loop over them."""
+    return x[:, selector] if selector.ndim == 1 else matmul(x, selector)
 
 
 def sum_rows(x: Array, index: np.ndarray, size: int) -> Array:

@@ -19,8 +19,10 @@ def join(parts: tuple[Array, ...]) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross product on the last axis."""
-    roll = namespace(a, b).roll
-    return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1)
+    # operands shifted by slicing (x y z x y): rolls would be copies of their own
+    concatenate = namespace(a, b).concatenate
+    a, b = (concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
+    return a[..., 1:4] * b[..., 2:5] - a[..., 2:5] * b[..., 1:4]
 
 
 def mul(a: Array, b: Array) -> Array:

@@ -1,7 +1,9 @@
 """`Data`: the state of one world and everything computed from it, as one immutable pytree."""
 
 import jax
+import numpy as np
 
+from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
@@ -101,9 +103,17 @@ class Data(PyTree, Named):
     efc_margin: jax.Array = array("njmax", doc="margin of inclusion")
     efc_frictionloss: jax.Array = array("njmax", unit="N or N m", doc="largest friction force")
     efc_D: jax.Array = array("njmax", doc="constraint mass 1/R, 0 in an empty slot")
+    efc_K: jax.Array = array("njmax", unit="1/s^2", doc="stiffness of the reference")
+    efc_B: jax.Array = array("njmax", unit="1/s", doc="damping of the reference")
+    efc_I: jax.Array = array("njmax", doc="impedance (K, B, I: MuJoCo's efc_KBIP)")
     efc_vel: jax.Array = array("njmax", doc="velocity in constraint space")
     efc_aref: jax.Array = array("njmax", doc="reference acceleration")
     efc_force: jax.Array = array("njmax", doc="force in constraint space")
     efc_Jgeneral: jax.Array = array(
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
     )
+
+    def counted(self, warning: WarningType, count: jax.Array) -> "Data":
+        """This data with `count` (a number or a truth value) more of a warning."""
+        kind = np.arange(self.warning.shape[0]) == warning
+        return self.replace(warning=self.warning + kind * count.astype(self.warning.dtype))

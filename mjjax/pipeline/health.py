@@ -14,21 +14,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward
-from mjjax.pipeline.make import reset_data
-
-STATE = (
-    "time",
-    "qpos",
-    "qvel",
-    "act",
-    "qacc_warmstart",
-    "ctrl",
-    "qfrc_applied",
-    "xfrc_applied",
-    "mocap_pos",
-    "mocap_quat",
-    "userdata",
-)
+from mjjax.pipeline.make import reset_state
 
 
 def is_bad(x: Array) -> Array:
@@ -36,22 +22,21 @@ def is_bad(x: Array) -> Array:
     return jnp.any(~(jnp.abs(x) <= MAXVAL))
 
 
-def restarted(model: Model, data: Data, bad: Array, warning: WarningType) -> Data:
-    """`data` with the state of a reset where `bad`, which is counted."""
-    fresh = reset_data(model, data)
-    state = {k: jnp.where(bad, getattr(fresh, k), getattr(data, k)) for k in STATE}
-    return data.replace(**state, warning=data.warning.at[warning].add(bad.astype(jnp.int32)))
+def restarted(model: Model, data: Data, bad: Array) -> Data:
+    """`data` with the state of a reset where `bad`."""
+    fresh = reset_state(model, data)
+    state = {k: jnp.where(bad, x, getattr(data, k)) for k, x in fresh.items()}
+    return data.replace(**state)
 
 
 def checked(model: Model, data: Data) -> Data:
     """Restarts worlds whose position or velocity is bad (`mj_checkPos`, `mj_checkVel`)."""
     bad_pos = is_bad(data.qpos)
     bad_vel = is_bad(data.qvel) & ~bad_pos
+    data = data.counted(WarningType.BADQPOS, bad_pos).counted(WarningType.BADQVEL, bad_vel)
     if model.opt.disabled(DisableBit.AUTORESET):
-        warning = data.warning.at[WarningType.BADQPOS].add(bad_pos.astype(jnp.int32))
-        return data.replace(warning=warning.at[WarningType.BADQVEL].add(bad_vel.astype(jnp.int32)))
-    data = restarted(model, data, bad_pos, WarningType.BADQPOS)
-    return restarted(model, data, bad_vel, WarningType.BADQVEL)
+        return data
+    return restarted(model, data, bad_pos | bad_vel)
 
 
 def checked_forward(model: Model, data: Data) -> Data:
@@ -63,8 +48,7 @@ def checked_forward(model: Model, data: Data) -> Data:
     if not model.opt.disabled(DisableBit.AUTORESET):
         return _attempt(model, data)
     data = forward(model, data)
-    bad = is_bad(data.qacc).astype(jnp.int32)
-    return data.replace(warning=data.warning.at[WarningType.BADQACC].add(bad))
+    return data.counted(WarningType.BADQACC, is_bad(data.qacc))
 
 
 # Traced once: the batching rule below starts from the program that the first call has traced.
@@ -72,7 +56,7 @@ _forward = jax.jit(forward, inline=True)
 
 
 def _restart_from(model: Model, data: Data, bad: Array) -> Data:
-    return restarted(model, data, bad, WarningType.BADQACC)
+    return restarted(model, data, bad).counted(WarningType.BADQACC, bad)
 
 
 @jax.custom_jvp

@@ -51,6 +51,28 @@ def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = N
     return data.replace(**_initial(model, data))
 
 
+# What a reset sets; everything else in `Data` follows from it by `forward`.
+STATE = (
+    "time",
+    "qpos",
+    "qvel",
+    "act",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "mocap_pos",
+    "mocap_quat",
+    "userdata",
+)
+
+
+def reset_state(model: Model, data: Data) -> dict[str, jax.Array]:
+    """State and inputs after a reset: `qpos0`, mocap bodies in place, everything else zero."""
+    zero = {name: jnp.zeros_like(getattr(data, name)) for name in STATE}
+    return zero | _initial(model, data)
+
+
 def reset_data(model: Model, data: Data, keyframe: int | None = None) -> Data:
     """`data` with the state of a fresh `make_data`, or of a keyframe (`mj_resetDataKeyframe`).
 

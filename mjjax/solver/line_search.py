@@ -28,7 +28,7 @@ class Points(NamedTuple):
 
     def at(self, k: Array) -> "Points":
         """The point number `k`."""
-        return Points(*(x[k] for x in self))
+        return Points(*jnp.stack(self)[:, k])
 
 
 Evaluate = Callable[[Array], Points]
