@@ -7,7 +7,7 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 
 import numpy as np
 
-from mjjax.math.linalg import dot, matmul3
+from mjjax.math.linalg import dot, matmul, matmul3, matvec3
 from mjjax.math.namespace import Array, materialize, namespace
 from mjjax.math.quat import cross
 
@@ -61,14 +61,14 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     return xp.concatenate([*upper, weighted, one], axis=-1)
 
 
+# Nine entries of a symmetric matrix from the six (xx, yy, zz, xy, xz, yz).
+_FULL = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]] != 0
+
+
 def inertia_mul(inertia: Array, v: Array) -> Array:
     """Momentum (..., 6) of a spatial inertia (..., 10) that moves with velocity (..., 6)."""
     xp = namespace(inertia, v)
     i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
     ang, lin = v[..., :3], v[..., 3:]
-    xx, yy, zz, xy, xz, yz = (i[..., k : k + 1] for k in range(6))
-    columns = [xx, xy, xz], [xy, yy, yz], [xz, yz, zz]
-    spin = sum(
-        xp.concatenate(column, axis=-1) * ang[..., k : k + 1] for k, column in enumerate(columns)
-    )
+    spin = matvec3(mat3(matmul(i, _FULL)), ang)
     return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)
