@@ -8,7 +8,7 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 import numpy as np
 
 from mjjax.math.linalg import dot, matmul, matmul3, matvec3
-from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
 
@@ -40,6 +40,11 @@ def force_cross(v: Array, f: Array) -> Array:
     )
 
 
+# Between the nine entries of a symmetric matrix and six of them (xx, yy, zz, xy, xz, yz).
+_UPPER = np.eye(9)[:, [0, 4, 8, 1, 2, 5]] != 0
+_FULL = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]] != 0
+
+
 def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Array:
     """Spatial inertia (..., 10) of a body about a point.
 
@@ -55,14 +60,8 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     square = dot(weighted, offset)[..., None, None]
     unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
     full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
-    f = flat9(materialize(full))
     one = xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))
-    upper = [f[..., :1], f[..., 4:5], f[..., 8:], f[..., 1:3], f[..., 5:6]]
-    return xp.concatenate([*upper, weighted, one], axis=-1)
-
-
-# Nine entries of a symmetric matrix from the six (xx, yy, zz, xy, xz, yz).
-_FULL = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]] != 0
+    return xp.concatenate([matmul(flat9(full), _UPPER), weighted, one], axis=-1)
 
 
 def inertia_mul(inertia: Array, v: Array) -> Array:
