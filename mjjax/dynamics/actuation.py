@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.core.constants import MAXVAL, MINVAL
+from mjjax.core.constants import MINVAL
 from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, WarningType
 from mjjax.dynamics.transmission import moment
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
+from mjjax.math.safe import is_bad
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -56,8 +57,8 @@ def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)
-    bad = xp.any(~(xp.abs(ctrl) <= MAXVAL))
-    return xp.where(bad, 0, ctrl), bad.astype(xp.int32)
+    bad = is_bad(ctrl)
+    return xp.where(bad, 0, ctrl), bad
 
 
 def activation_rate(model: Model, data: Data, ctrl: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, materialize, namespace
 
 
 def join(parts: tuple[Array, ...]) -> Array:
@@ -82,7 +82,7 @@ def sub(a: Array, b: Array) -> Array:
 
 def integrate(q: Array, v: Array) -> Array:
     """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
-    return normalize(mul(q, exp(v)))
+    return normalize(mul(materialize(q), materialize(exp(v))))
 
 
 # Matrices of the cross products with the axes.

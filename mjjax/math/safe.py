@@ -5,7 +5,14 @@ neither branch produces a NaN or infinity in forward or reverse mode. At the sin
 derivative is zero. All functions accept numpy and JAX arrays and return the same kind.
 """
 
+from mjjax.core.constants import MAXVAL
 from mjjax.math.namespace import Array, namespace
+
+
+def is_bad(x: Array) -> Array:
+    """Whether an entry is not a number or beyond 1e10."""
+    xp = namespace(x)
+    return ~(xp.max(xp.abs(x), initial=0) <= MAXVAL)
 
 
 def sqrt(x: Array) -> Array:

@@ -115,5 +115,6 @@ class Data(PyTree, Named):
 
     def counted(self, warning: WarningType, count: jax.Array) -> "Data":
         """This data with `count` (a number or a truth value) more of a warning."""
-        kind = np.arange(self.warning.shape[0]) == warning
-        return self.replace(warning=self.warning + kind * count.astype(self.warning.dtype))
+        kind = np.arange(self.warning.shape[0], dtype=np.int32) == warning
+        more = kind.astype(np.int32) * count.astype(np.int32)
+        return self.replace(warning=self.warning + more)

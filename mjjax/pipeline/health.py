@@ -8,18 +8,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from mjjax.core.constants import MAXVAL
 from mjjax.core.enums import DisableBit, WarningType
 from mjjax.math.namespace import Array
+from mjjax.math.safe import is_bad
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward
 from mjjax.pipeline.make import reset_state
-
-
-def is_bad(x: Array) -> Array:
-    """Whether an entry is not a number or beyond 1e10."""
-    return jnp.any(~(jnp.abs(x) <= MAXVAL))
 
 
 def restarted(model: Model, data: Data, bad: Array) -> Data:
