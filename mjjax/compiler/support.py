@@ -99,7 +99,7 @@ def _actuators(model: Model) -> Iterator[Finding]:
 
 
 # Kinds without simulation: size that counts them, name of one.
-_COMPILED_ONLY = {"neq": "equality", "ntendon": "tendon", "nsensor": "sensor"}
+_COMPILED_ONLY = {"nsensor": "sensor"}
 
 
 def _compiled_only(model: Model) -> Iterator[Finding]:

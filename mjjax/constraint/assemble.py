@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul
-from mjjax.constraint.rows import all_rows, general_jacobian, layout_of, row_jacobian
+from mjjax.constraint.rows import all_rows, layout_of, row_jacobian
+from mjjax.constraint.scalars import scalars
 from mjjax.core.enums import WarningType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
@@ -19,10 +20,11 @@ def make_constraint(model: Model, data: Data) -> Data:
     `data.warning[WarningType.CNSTRFULL]`. Derivatives are exact for a fixed set of active rows.
     """
     layout = layout_of(model, data)
-    data = data.replace(efc_Jgeneral=_fit(general_jacobian(model, data, layout), data.efc_Jgeneral))
     if not layout.nrow:
         return data.replace(nefc=jnp.int32(0))
-    rows = all_rows(model, data, layout)
+    scalar = scalars(model, data, layout)
+    data = data.replace(efc_Jgeneral=_fit(scalar.jacobian, data.efc_Jgeneral))
+    rows = all_rows(model, data, layout, scalar)
     on = rows.active
     columns = {
         "efc_pos": jnp.where(on, rows.pos, 0),

@@ -2,7 +2,7 @@
 
 Most rows need no Jacobian matrix. Dry friction and limits of slides and hinges touch one dof:
 their row is plus or minus a unit vector. A contact's rows are combinations of a few contact-frame
-rows. Only the rest ("general": limits of ball joints) has a matrix.
+rows. Only the rest ("general": equalities, tendons, limits of ball joints) has a matrix.
 """
 
 import dataclasses
@@ -10,9 +10,12 @@ import functools
 
 import numpy as np
 
-from mjjax.core.enums import ConeType, ConstraintType, DisableBit, JointType
+from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+
+FRICTION = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.TENDON: 1}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,9 +26,9 @@ class RowLayout:
 
     Attributes:
         nv: number of dofs.
-        friction: (nf,) dofs with dry friction.
-        limit_joint: (nl,) joint of each limit row, in joint order; the lower side first.
-        limit_side: (nl,) +1 lower side, -1 upper side, 0 ball.
+        kind: (nscalar,) `ConstraintType` of the scalar rows.
+        owner: (nscalar,) id of the equality, dof, tendon or joint that each belongs to.
+        side: (nscalar,) of limits: +1 lower side, -1 upper side; 0 for a ball and other kinds.
         single: scalar rows that touch one dof, as row indices.
         dof: dof of each single row.
         sign: coefficient of each single row.
@@ -36,9 +39,9 @@ class RowLayout:
     """
 
     nv: int
-    friction: np.ndarray
-    limit_joint: np.ndarray
-    limit_side: np.ndarray
+    kind: np.ndarray
+    owner: np.ndarray
+    side: np.ndarray
     single: np.ndarray
     dof: np.ndarray
     sign: np.ndarray
@@ -50,7 +53,7 @@ class RowLayout:
     @property
     def nscalar(self) -> int:
         """Number of scalar rows."""
-        return len(self.friction) + len(self.limit_joint)
+        return len(self.kind)
 
     @property
     def per_contact(self) -> int:
@@ -62,17 +65,16 @@ class RowLayout:
         """Number of row slots in use."""
         return self.nscalar + self.ncontact * self.per_contact
 
-    @property
-    def scalar_type(self) -> np.ndarray:
-        """`ConstraintType` of the scalar rows."""
-        counts = (len(self.friction), len(self.limit_joint))
-        return np.repeat([ConstraintType.FRICTION_DOF, ConstraintType.LIMIT_JOINT], counts)
+    def of(self, kind: ConstraintType) -> tuple[np.ndarray, np.ndarray]:
+        """Owners and sides of the rows of a kind."""
+        mine = self.kind == kind
+        return self.owner[mine], self.side[mine]
 
 
 def row_layout(model: Model, nconmax: int, njmax: int, width: int) -> RowLayout:
     """Layout of the rows that are enabled and fit into `njmax` slots."""
     flags = model.opt.disableflags & (
-        DisableBit.CONSTRAINT | DisableBit.FRICTIONLOSS | DisableBit.LIMIT
+        DisableBit.CONSTRAINT | DisableBit.EQUALITY | DisableBit.FRICTIONLOSS | DisableBit.LIMIT
     )
     cone = model.opt.cone == ConeType.PYRAMIDAL
     return _layout(model.structure, int(flags), bool(cone), nconmax, njmax, width)
@@ -83,36 +85,69 @@ def _layout(
     s: Structure, flags: int, pyramidal: bool, nconmax: int, njmax: int, width: int
 ) -> RowLayout:
     disabled = DisableBit(flags)
-    friction = np.flatnonzero(s.nonzero["dof_frictionloss"])
-    limited = np.flatnonzero(s.jnt_limited)
-    if disabled & (DisableBit.FRICTIONLOSS | DisableBit.CONSTRAINT):
-        friction = friction[:0]
-    if disabled & (DisableBit.LIMIT | DisableBit.CONSTRAINT):
-        limited = limited[:0]
-    rows = [
-        (j, side)
-        for j in limited
-        for side in ((0,) if s.jnt_type[j] == JointType.BALL else (1, -1))
-        if s.jnt_type[j] != JointType.FREE
+    slots = [
+        (kind, owner, side)
+        for kind, disable, found in (
+            (ConstraintType.EQUALITY, DisableBit.EQUALITY, _equalities(s)),
+            (ConstraintType.FRICTION_DOF, DisableBit.FRICTIONLOSS, _lossy(s, "dof")),
+            (ConstraintType.FRICTION_TENDON, DisableBit.FRICTIONLOSS, _lossy(s, "tendon")),
+            (ConstraintType.LIMIT_JOINT, DisableBit.LIMIT, _joint_limits(s)),
+            (ConstraintType.LIMIT_TENDON, DisableBit.LIMIT, _tendon_limits(s)),
+        )
+        if not disabled & (disable | DisableBit.CONSTRAINT)
+        for owner, side in found
     ]
-    joint = np.array([r[0] for r in rows], int)
-    side = np.array([r[1] for r in rows], int)
-    base = len(friction)
-    single = np.concatenate([np.arange(base), base + np.flatnonzero(side)]).astype(int)
-    dof = np.concatenate([friction, s.jnt_dofadr[joint[side != 0]]]).astype(int)
-    sign = np.concatenate([np.ones(base), side[side != 0]])
+    kind, owner, side = np.array(slots, int).reshape(-1, 3).T
+    dof, sign = _single_dofs(s, kind, owner, side)
     layout = RowLayout(
         nv=s.nv,
-        friction=friction,
-        limit_joint=joint,
-        limit_side=side,
-        single=single,
-        dof=dof,
-        sign=sign,
-        general=base + np.flatnonzero(side == 0),
+        kind=kind,
+        owner=owner,
+        side=side,
+        single=np.flatnonzero(dof >= 0),
+        dof=dof[dof >= 0],
+        sign=sign[dof >= 0],
+        general=np.flatnonzero(dof < 0),
         width=width,
         pyramidal=pyramidal,
         ncontact=nconmax,
     )
     room = (njmax - layout.nscalar) // max(layout.per_contact, 1)
     return dataclasses.replace(layout, ncontact=max(0, min(nconmax, room)))
+
+
+Slots = list[tuple[int, int]]
+
+
+def _equalities(s: Structure) -> Slots:
+    return [(i, 0) for i, kind in enumerate(s.eq_type) for _ in range(EQUALITY_ROWS[kind])]
+
+
+def _lossy(s: Structure, kind: str) -> Slots:
+    return [(i, 0) for i in np.flatnonzero(s.nonzero[f"{kind}_frictionloss"])]
+
+
+def _joint_limits(s: Structure) -> Slots:
+    sides = {JointType.FREE: (), JointType.BALL: (0,)}
+    return [
+        (j, side) for j in np.flatnonzero(s.jnt_limited) for side in sides.get(s.jnt_type[j], _BOTH)
+    ]
+
+
+def _tendon_limits(s: Structure) -> Slots:
+    return [(t, side) for t in np.flatnonzero(s.tendon_limited) for side in _BOTH]
+
+
+_BOTH = (1, -1)
+
+
+def _single_dofs(
+    s: Structure, kind: np.ndarray, owner: np.ndarray, side: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The one dof that each scalar row touches, -1 if it may touch several, and its sign."""
+    dof, sign = np.full(len(kind), -1), np.ones(len(kind))
+    friction = kind == ConstraintType.FRICTION_DOF
+    dof[friction] = owner[friction]
+    limit = (kind == ConstraintType.LIMIT_JOINT) & (side != 0)
+    dof[limit], sign[limit] = s.jnt_dofadr[owner[limit]], side[limit]
+    return dof, sign

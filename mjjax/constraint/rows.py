@@ -1,4 +1,4 @@
-"""Constraint rows: friction loss, limits, contacts."""
+"""Constraint rows: impedance and reference of scalar rows and contacts."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,10 @@ import numpy as np
 from mjjax.collision.driver import plan_of, slot_geoms
 from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
 from mjjax.constraint.jacobian import RowJacobian, contact_jacobian, pyramid
-from mjjax.constraint.layout import RowLayout, row_layout
+from mjjax.constraint.layout import FRICTION, RowLayout, row_layout
+from mjjax.constraint.scalars import Scalars
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit
-from mjjax.math import quat, safe
-from mjjax.math.linalg import rows
 from mjjax.math.namespace import Array
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
@@ -36,30 +35,15 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     return row_layout(model, data.contact.dist.shape[0], data.efc_D.shape[0], plan_of(model).maxdim)
 
 
-class Scalars(NamedTuple):
-    """What determines scalar rows (n,): residual, margin, solver parameters, inverse weight."""
-
-    active: Array
-    pos: Array
-    margin: Array
-    solref: Array
-    solimp: Array
-    diag: Array
-    frictionloss: Array
-
-
-def all_rows(model: Model, data: Data, layout: RowLayout) -> Rows:
+def all_rows(model: Model, data: Data, layout: RowLayout, scalar: Scalars) -> Rows:
     """Rows of every kind, in slot order."""
-    parts = [friction_rows(model, layout), limit_rows(model, data.qpos, layout)]
-    scalar = Scalars(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
     if not layout.ncontact:
-        imp = impedance(scalar.solimp, scalar.pos - scalar.margin)
-        return scalar_rows(model, scalar, layout, imp)
+        return scalar_rows(model, scalar, layout, impedance(scalar.solimp, scalar.distance))
     # one evaluation of the impedance for all: its powers are costly to compile and to compute
     distance, solimp = contact_distance(data.contact, layout), data.contact.solimp
     imp = impedance(
         jnp.concatenate([scalar.solimp, solimp[: layout.ncontact]]),
-        jnp.concatenate([scalar.pos - scalar.margin, distance]),
+        jnp.concatenate([scalar.distance, distance]),
     )
     n = layout.nscalar
     found = (
@@ -75,78 +59,18 @@ def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array
 
 
 def scalar_rows(model: Model, rows: Scalars, layout: RowLayout, imp: Array) -> Rows:
-    """Rows of friction and limits from their impedance; friction has no stiffness."""
+    """Scalar rows from their impedance; friction has no stiffness."""
     k, b = _reference(model, rows.solref, rows.solimp)
-    friction = np.arange(layout.nscalar) < len(layout.friction)
     return Rows(
         active=rows.active,
         pos=rows.pos,
         margin=rows.margin,
-        K=jnp.where(friction, 0, k),
+        K=jnp.where(np.isin(layout.kind, FRICTION), 0, k),
         B=b,
         imp=imp,
-        R=regularization(imp, rows.diag),
+        R=regularization(imp, rows.weight),
         frictionloss=rows.frictionloss,
     )
-
-
-def friction_rows(model: Model, layout: RowLayout) -> Scalars:
-    """Dry friction: |force| <= frictionloss, residual zero."""
-    dof = layout.friction
-    zero = jnp.zeros(len(dof), model.dof_frictionloss.dtype)
-    loss = rows(model.dof_frictionloss, dof)
-    return Scalars(
-        active=loss > 0,
-        pos=zero,
-        margin=zero,
-        solref=rows(model.dof_solref, dof),
-        solimp=rows(model.dof_solimp, dof),
-        diag=rows(model.dof_invweight0, dof),
-        frictionloss=loss,
-    )
-
-
-def limit_rows(model: Model, qpos: Array, layout: RowLayout) -> Scalars:
-    """Joint limits: side (value - bound) < margin; balls limit the rotation angle."""
-    s, joint = model.structure, layout.limit_joint
-    value = rows(qpos, s.jnt_qposadr[joint])
-    bounds = rows(model.jnt_range, joint)
-    low, high = bounds[:, 0], bounds[:, 1]
-    dist = jnp.where(layout.limit_side > 0, value - low, high - value)
-    ball = layout.limit_side == 0
-    if ball.any():
-        angle, _ = ball_angles(model, qpos, joint[ball])
-        index = np.maximum(np.cumsum(ball) - 1, 0)
-        dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
-    margin = rows(model.jnt_margin, joint)
-    return Scalars(
-        active=dist < margin,
-        pos=dist,
-        margin=margin,
-        solref=rows(model.jnt_solref, joint),
-        solimp=rows(model.jnt_solimp, joint),
-        diag=rows(model.dof_invweight0, s.jnt_dofadr[joint]),
-        frictionloss=jnp.zeros_like(dist),
-    )
-
-
-def ball_angles(model: Model, qpos: Array, joint: np.ndarray) -> tuple[Array, Array]:
-    """Angle (n,) and unit axis (n, 3) of ball joints; the axis is (1, 0, 0) at zero angle."""
-    adr = model.structure.jnt_qposadr[joint][:, None] + np.arange(4)
-    axis, angle = safe.normalize(quat.log(quat.normalize(qpos[adr])))
-    return angle[:, 0], axis
-
-
-def general_jacobian(model: Model, data: Data, layout: RowLayout) -> Array:
-    """Rows (ngeneral, nv) of the ball limits: minus the axis of the rotation."""
-    s = model.structure
-    joint = layout.limit_joint[layout.limit_side == 0]
-    if not len(joint):
-        return jnp.zeros((0, s.nv), data.qpos.dtype)
-    _, axis = ball_angles(model, data.qpos, joint)
-    column = np.arange(s.nv)[None] - s.jnt_dofadr[joint][:, None]
-    padded = jnp.concatenate([-axis, jnp.zeros((len(joint), 1), axis.dtype)], axis=1)
-    return padded[np.arange(len(joint))[:, None], np.where((column >= 0) & (column < 3), column, 3)]
 
 
 def contact_weights(model: Model, contact: Contact, layout: RowLayout) -> tuple[Array, Array]:

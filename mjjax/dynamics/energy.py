@@ -1,7 +1,7 @@
 """Potential and kinetic energy."""
 
 from mjjax.core.enums import DisableBit
-from mjjax.dynamics.passive import spring_stretch
+from mjjax.dynamics.passive import slack, spring_stretch
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
@@ -9,14 +9,18 @@ from mjjax.model.model import Model
 
 
 def potential_energy(model: Model, data: Data) -> Array:
-    """Energy of gravity and joint springs [J]: -sum m g . xipos + sum k stretch^2 / 2."""
+    """Energy of gravity, joint and tendon springs [J]: -sum m g . xipos + sum k stretch^2 / 2."""
     xp = namespace(data.xipos)
     total = xp.zeros((), data.xipos.dtype)
     if not model.opt.disabled(DisableBit.GRAVITY):
         total = total - xp.sum(model.body_mass[1:] * matmul(data.xipos[1:], model.opt.gravity))
-    if not model.opt.disabled(DisableBit.SPRING) and model.structure.nonzero["jnt_stiffness"].any():
-        stiffness = model.jnt_stiffness[model.structure.dof_jntid]
-        total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
+    if not model.opt.disabled(DisableBit.SPRING):
+        if model.structure.nonzero["jnt_stiffness"].any():
+            stiffness = model.jnt_stiffness[model.structure.dof_jntid]
+            total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
+        if model.structure.ntendon:
+            stretch = slack(model, data.ten_length)
+            total = total + xp.sum(0.5 * model.tendon_stiffness * stretch**2)
     return total
 
 

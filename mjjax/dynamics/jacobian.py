@@ -24,12 +24,19 @@ def jac(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array
         point: (3,) world coordinates [m].
         body: body id; static.
     """
+    jacp, jacr = point_jacobian(model, data, point[None], np.array([body]))
+    return jacp[0], jacr[0]
+
+
+def point_jacobian(model: Model, data: Data, point: Array, body: np.ndarray) -> tuple[Array, Array]:
+    """Translational and rotational Jacobians (n, 3, nv) of world points (n, 3) on bodies (n,)."""
     s = model.structure
     xp = namespace(data.cdof)
-    moves = tree_plan(s).moves[body][:, None]
-    ang, lin = data.cdof[:, :3], data.cdof[:, 3:]
-    lever = point[None] - data.subtree_com[s.body_rootid[body]][None]
-    return xp.where(moves, lin + cross(ang, lever), 0).T, xp.where(moves, ang, 0).T
+    moves = tree_plan(s).moves[body][:, :, None]
+    ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
+    lever = (point - rows(data.subtree_com, s.body_rootid[body]))[:, None]
+    jacp, jacr = xp.where(moves, lin + cross(ang, lever), 0), xp.where(moves, ang, 0)
+    return xp.swapaxes(jacp, 1, 2), xp.swapaxes(jacr, 1, 2)
 
 
 def jac_body(model: Model, data: Data, body: int) -> tuple[Array, Array]:

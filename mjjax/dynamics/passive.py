@@ -6,7 +6,7 @@ from mjjax.core.enums import DisableBit, JointType
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import matmul, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -27,6 +27,9 @@ def passive(model: Model, data: Data) -> Data:
         spring = spring_force(model, data.qpos)
     if not opt.disabled(DisableBit.DAMPER) and s.nonzero["dof_damping"].any():
         damper = -model.dof_damping * data.qvel
+    if s.ntendon:
+        pull, drag = tendon_forces(model, data)
+        spring, damper = spring + matmul(pull, data.ten_J), damper + matmul(drag, data.ten_J)
     if not off and not opt.disabled(DisableBit.GRAVITY) and s.nonzero["body_gravcomp"].any():
         gravcomp = gravity_compensation(model, data)
     if not off and opt.has_fluid:
@@ -76,6 +79,28 @@ def spring_force(model: Model, qpos: Array) -> Array:
     """Joint spring force -k (q - q_spring) (nv,) [N or N m]."""
     stiffness = model.jnt_stiffness[model.structure.dof_jntid]
     return -stiffness * spring_stretch(model, qpos)
+
+
+def slack(model: Model, length: Array) -> Array:
+    """How far each tendon (ntendon,) is below (positive) or above its resting range, 0 within."""
+    xp = namespace(length)
+    low, high = model.tendon_lengthspring[:, 0], model.tendon_lengthspring[:, 1]
+    return xp.where(length < low, low - length, xp.where(length > high, high - length, 0))
+
+
+def tendon_forces(model: Model, data: Data) -> tuple[Array, Array]:
+    """Spring and damper forces along the tendons (ntendon,) [N].
+
+    No spring force within the dead band `tendon_lengthspring`; the derivative is one-sided there.
+    """
+    xp = namespace(data.ten_length)
+    zero = xp.zeros_like(data.ten_length)
+    spring, damper = zero, zero
+    if not model.opt.disabled(DisableBit.SPRING):
+        spring = model.tendon_stiffness * slack(model, data.ten_length)
+    if not model.opt.disabled(DisableBit.DAMPER):
+        damper = -model.tendon_damping * data.ten_velocity
+    return spring, damper
 
 
 def gravity_compensation(model: Model, data: Data) -> Array:

@@ -12,11 +12,12 @@ import numpy as np
 
 from mjjax.core.enums import WrapType
 from mjjax.dynamics.jacobian import point_rows
-from mjjax.dynamics.tree import tree_plan
+from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
-from mjjax.math.linalg import einsum, matmul
+from mjjax.math.linalg import dot, einsum, matmul
 from mjjax.math.namespace import Array, namespace
+from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -102,7 +103,7 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     """Lengths (ntendon,) and moment arms (ntendon, nv) of the spatial tendons."""
     s = model.structure
     xp = namespace(data.site_xpos)
-    share = xp.where(plan.pulley >= 0, safe.divide(1.0, model.wrap_prm[plan.pulley], np.inf), 1)
+    share = _shares(model, plan)
     one, two = data.site_xpos[plan.start], data.site_xpos[plan.end]
     bodies = [s.site_bodyid[plan.start], s.site_bodyid[plan.end]]
     n, m = len(plan.tendon), len(plan.around)
@@ -129,6 +130,44 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     row = row - point_rows(model, data, a, pull, none, start)
     row = xp.where((start == end)[:, None], 0, row)
     return length, einsum("tk,kv->tv", mine, row)
+
+
+def tendon_velocity(data: Data) -> Array:
+    """Rates of change (ntendon,) of the lengths: moment arms times `qvel` [m/s]."""
+    return matmul(data.ten_J, data.qvel)
+
+
+def tendon_bias(model: Model, data: Data) -> Array:
+    """Force (nv,) of the armature that no acceleration explains: J' armature (dJ/dt) qvel.
+
+    The length of a straight segment between moving points accelerates by u . a + |v_across|^2 / r,
+    with a and v the difference of the points' accelerations and velocities. MuJoCo allows no
+    armature on tendons that wrap around geoms. Needs `cvel` and `cdof_dot` (`mj_tendonBias`).
+    """
+    s, plan = model.structure, tendon_plan(model.structure)
+    moving = body_sum(s, data.cdof_dot * data.qvel[:, None])
+    ends = []
+    for site in (plan.start, plan.end):
+        body = s.site_bodyid[site]
+        lever = data.site_xpos[site] - data.subtree_com[s.body_rootid[body]]
+        spin, swing = data.cvel[body, :3], moving[body, :3]
+        velocity = data.cvel[body, 3:] + cross(spin, lever)
+        acceleration = moving[body, 3:] + cross(swing, lever) + cross(spin, velocity)
+        ends.append((data.site_xpos[site], velocity, acceleration))
+    line, velocity, acceleration = (b - a for a, b in zip(*ends, strict=True))
+    along, reach = safe.normalize(line)
+    rate = dot(along, velocity)
+    across = safe.divide(dot(velocity, velocity) - rate * rate, reach[:, 0])
+    share = _shares(model, plan)
+    mine = plan.tendon == np.arange(s.ntendon)[:, None]
+    second = matmul(mine, share * (dot(along, acceleration) + across))
+    return matmul(model.tendon_armature * second, data.ten_J)
+
+
+def _shares(model: Model, plan: TendonPlan) -> Array:
+    """Part (nsegment,) of each segment's length that counts: one over the divisor before it."""
+    divisor = model.wrap_prm[plan.pulley]
+    return namespace(divisor).where(plan.pulley >= 0, safe.divide(1.0, divisor, np.inf), 1)
 
 
 def _wrapped(

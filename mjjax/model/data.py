@@ -46,6 +46,7 @@ class Data(PyTree, Named):
     )
     mocap_pos: jax.Array = array("nmocap", 3, unit="m", doc="positions of mocap bodies")
     mocap_quat: jax.Array = array("nmocap", 4, doc="orientations of mocap bodies")
+    eq_active: jax.Array = array("neq", dtype=bool, doc="whether an equality constraint is on")
     userdata: jax.Array = array("nuserdata", doc="user data, untouched by the engine")
     # results
     qacc: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
@@ -85,6 +86,7 @@ class Data(PyTree, Named):
     # velocity
     cvel: jax.Array = array("nbody", 6, doc="body velocity about the root's com")
     cdof_dot: jax.Array = array("nv", 6, doc="time derivative of cdof")
+    ten_velocity: jax.Array = array("ntendon", unit="m/s", doc="tendon velocity")
     actuator_velocity: jax.Array = array("nu", doc="actuator velocity")
     qfrc_bias: jax.Array = array("nv", unit="N or N m", doc="Coriolis, centrifugal, gravity")
     qfrc_spring: jax.Array = array("nv", unit="N or N m", doc="spring force")

@@ -16,6 +16,7 @@ from mjjax.dynamics.inertia import com_pos, crb, solve_m
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
+from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.data import Data
@@ -37,7 +38,18 @@ def stage(function: Stage) -> Stage:
 
 
 POSITION = tuple(
-    stage(f) for f in (kinematics, com_pos, camlight, crb, collision, make_constraint, transmission)
+    stage(f)
+    for f in (
+        kinematics,
+        com_pos,
+        camlight,
+        tendon,
+        crb,
+        tendon_inertia,
+        collision,
+        make_constraint,
+        transmission,
+    )
 )
 
 
@@ -52,11 +64,17 @@ def fwd_position(model: Model, data: Data) -> Data:
 @stage
 def fwd_velocity(model: Model, data: Data) -> Data:
     """Everything that depends on velocities too (`mj_fwdVelocity`)."""
-    if model.structure.nu and not model.opt.disabled(DisableBit.ACTUATION):
+    s = model.structure
+    if s.ntendon:
+        data = data.replace(ten_velocity=tendon_velocity(data))
+    if s.nu and not model.opt.disabled(DisableBit.ACTUATION):
         data = data.replace(actuator_velocity=actuator_velocity(model, data))
     for part in (com_vel, passive, reference_constraint):
         data = stage(part)(model, data)
-    return data.replace(qfrc_bias=rne(model, data))
+    bias = rne(model, data)
+    if s.nonzero["tendon_armature"].any():
+        bias = bias + tendon_bias(model, data)
+    return data.replace(qfrc_bias=bias)
 
 
 @stage

@@ -63,6 +63,7 @@ STATE = (
     "xfrc_applied",
     "mocap_pos",
     "mocap_quat",
+    "eq_active",
     "userdata",
 )
 
@@ -119,4 +120,5 @@ def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
         "qpos": jnp.asarray(model.qpos0, real),
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
+        "eq_active": jnp.asarray(model.structure.eq_active0.astype(bool)),
     }

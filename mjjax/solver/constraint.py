@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import mul_t
-from mjjax.constraint.layout import RowLayout
+from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.constraint.rows import layout_of, row_jacobian
-from mjjax.core.enums import DisableBit
+from mjjax.core.enums import ConstraintType, DisableBit
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver.adjoint import minimize
@@ -20,9 +20,11 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     n = layout.nrow
     d = data.efc_D[:n]
     loss = data.efc_frictionloss[:n]
-    friction = np.arange(n) < len(layout.friction)
-    cone = np.arange(n) >= (layout.nrow if layout.pyramidal else layout.nscalar)
-    low = jnp.where(friction, -loss, jnp.where(cone, -jnp.inf, 0))
+    friction = _rows_of(layout, *FRICTION)
+    free = _rows_of(layout, ConstraintType.EQUALITY)
+    if not layout.pyramidal:
+        free |= np.arange(n) >= layout.nscalar
+    low = jnp.where(friction, -loss, jnp.where(free, -jnp.inf, 0))
     high = jnp.where(friction, loss, jnp.inf)
     coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
     mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
@@ -40,6 +42,11 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
         mu=mu,
         friction=axes,
     )
+
+
+def _rows_of(layout: RowLayout, *kinds: ConstraintType) -> np.ndarray:
+    """Mask (nrow,) of scalar rows of some kinds."""
+    return np.pad(np.isin(layout.kind, kinds), (0, layout.nrow - layout.nscalar))
 
 
 def fwd_constraint(model: Model, data: Data) -> Data:
