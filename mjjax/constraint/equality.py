@@ -74,7 +74,7 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
     )
     # an angular velocity w changes the residual by the vector part of q2^-1 (0, w) q1 / 2
     axes = np.eye(4, dtype=turn.dtype)[1:]
-    change = [quat.mul(back, quat.mul(0 * turn + axis, turn))[:, 1:] for axis in axes]
+    change = [quat.mul(back, quat.mul(0 * turn + axis[None], turn))[:, 1:] for axis in axes]
     spin = einsum("nik,nkv->niv", xp.stack(change, axis=-1), turned1 - turned2)
     spin = 0.5 * scale[:, :, None] * spin
     weight = _weights(model, bodies)[:, np.repeat([0, 1], 3)]
