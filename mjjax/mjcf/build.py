@@ -5,11 +5,11 @@ import os
 from typing import Any
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf import assets, defaults, keyframes
+from mjjax.mjcf import assets, defaults, keyframes, urdf
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section
 from mjjax.mjcf.macros import MACROS, Draft
-from mjjax.mjcf.read import Files, Node, read_tree
+from mjjax.mjcf.read import URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
@@ -30,9 +30,12 @@ def build(root: Node, files: Files) -> Spec:
     """The model description of a tree.
 
     Raises:
-        MjcfError: the tree is not valid MJCF.
+        MjcfError: the tree is not valid MJCF or URDF.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
+    warnings: list[str] = []
+    if root.tag.lower() == URDF:
+        root = urdf.to_mjcf(root, warnings)
     check(root)
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
@@ -50,7 +53,7 @@ def build(root: Node, files: Files) -> Spec:
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
-        warnings=list(not_a_number(root)),
+        warnings=[*warnings, *not_a_number(root)],
         base=files.base,
         assets=files.assets,
     )

@@ -94,7 +94,7 @@ class Spec:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Spec":
-        """Reads an MJCF file.
+        """Reads an MJCF or URDF file.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
@@ -104,7 +104,7 @@ class Spec:
 
     @classmethod
     def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
-        """Reads MJCF from a string; `assets` maps file names to contents. Errors as above."""
+        """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
         return module("mjcf").read_string(xml, dict(assets or {}))
 
     def __getattr__(self, name: str) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from mjjax import mjcf
 from mjjax.compiler import compile_spec
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import MjcfError
 from tests.compiler.oracle import compare, compiled
 
 GEOM = '<mujocoinclude><geom name="g" size="1"/></mujocoinclude>'
@@ -123,8 +123,6 @@ def test_deep_nesting_is_an_error() -> None:
 
 
 def test_other_roots() -> None:
-    """URDF is known but not supported; anything else is not a model."""
-    with pytest.raises(UnsupportedFeature, match="URDF"):
-        mjcf.read_string('<robot name="r"/>')
+    """Only MJCF and URDF are models."""
     with pytest.raises(MjcfError, match="root element"):
         mjcf.read_string("<html/>")
