@@ -53,7 +53,7 @@ def _lens(ctx: Context) -> None:
     """Field of view [deg] and intrinsics, from the sensor if the camera has one."""
     elements, f = ctx.members("camera").elements, ctx.fields
     fovy, sensor = reals(elements, "fovy"), reals(elements, "sensorsize", 2)
-    znear = ctx.spec.visual.get("map", {}).get("znear", 0.01)
+    znear = ctx.spec.visual["map"].get("znear", 0.01)
     intrinsic = np.tile([znear, znear, 0.0, 0.0], (len(elements), 1))
     for i, element in enumerate(elements):
         v, origin = element.values, element.origin

@@ -222,8 +222,8 @@ def _check_moving(ctx: Context) -> None:
         )
 
 
-def align_free(ctx: Context) -> None:
-    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+def aligned(ctx: Context) -> list[int]:
+    """The lone free bodies whose frame shall be their inertial frame."""
     f = ctx.fields
     ids = []
     for element, body in zip(ctx.members("joint").elements, ctx.members("joint").body, strict=True):
@@ -232,7 +232,13 @@ def align_free(ctx: Context) -> None:
         lone = f["body_jntnum"][body] == 1 and not ctx.tree.children[body]
         if element.values["type"] == JointType.FREE and wanted and lone:
             ids.append(body)
-    for body in ids:
+    return ids
+
+
+def align_free(ctx: Context) -> None:
+    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+    f = ctx.fields
+    for body in aligned(ctx):
         ipos, iquat = f["body_ipos"][body], f["body_iquat"][body]
         back, turn = poses.invert(ipos, iquat)
         f["body_pos"][body], f["body_quat"][body] = poses.compose(

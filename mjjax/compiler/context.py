@@ -21,6 +21,7 @@ class Context:
         fields: compiled arrays by MuJoCo's name.
         sizes: sizes by MuJoCo's name.
         tendon_trees: ids of the kinematic trees that each tendon moves.
+        contacts: pairs and excludes by kind, in the order of their ids.
     """
 
     spec: Spec
@@ -30,6 +31,7 @@ class Context:
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     tendon_trees: list[np.ndarray] = field(default_factory=list)
+    contacts: dict[str, list[Element]] = field(default_factory=dict)
 
     @property
     def degree(self) -> bool:

@@ -59,19 +59,24 @@ def take_shape(
             x, y, top, base = f["hfield_size"][asset]
             size[i] = x, y, _TOP * top + _BASE * base
         elif asset >= 0:
-            center = np.zeros(3)
+            aabb = f["mesh_aabb"][asset]
             if kind in MESH_TYPES:
-                aabb = f["mesh_aabb"][asset]
                 size[i] = np.abs(aabb[:3]) + aabb[3:]
             else:
-                half = _inertia_box(ctx, asset)
-                if fitaabb:
-                    center, half = np.split(f["mesh_aabb"][asset], 2)
+                half = aabb[3:] if fitaabb else _inertia_box(ctx, asset)
                 fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
                 size[i, : len(fitted)] = fitted
                 size[i] *= element.values["fitscale"]
-            center = f["mesh_pos"][asset] + poses.q.rotate(f["mesh_quat"][asset], center)
-            pos[i], quat[i] = poses.compose(pos[i], quat[i], center, f["mesh_quat"][asset])
+            pos[i], quat[i] = poses.compose(pos[i], quat[i], *mesh_pose(ctx, asset, kind))
+
+
+def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where a geom of a type stands in the frame in which its mesh was written."""
+    f, center = ctx.fields, np.zeros(3)
+    if kind not in MESH_TYPES and ctx.spec.compiler["fitaabb"]:
+        center = f["mesh_aabb"][mesh, :3]
+    pos, quat = f["mesh_pos"][mesh], f["mesh_quat"][mesh]
+    return pos + poses.q.rotate(quat, center), quat
 
 
 def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes, urdf
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
-from mjjax.mjcf.edit import Section
+from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
@@ -43,14 +43,14 @@ def build(root: Node, files: Files) -> Spec:
         sections.setdefault(section.tag, []).append(section)
     classes = defaults.read_defaults(sections.get("default", []))
     spec = Spec(
-        modelname=_last(sections, root),
+        modelname=root.values.get("model", "MuJoCo Model"),
         compiler=Section("compiler", _merged(sections, "compiler")),
         lengthrange=Section("lengthrange", _nested(sections, "compiler", "lengthrange")),
         option=Section("option", _merged(sections, "option")),
         flag=Section("flag", _flags(sections.get("option", []))),
         size=Section("size", _merged(sections, "size")),
         statistic=Section("statistic", _written(sections.get("statistic", []))),
-        visual=_visual(sections.get("visual", [])),
+        visual=Sections("visual", _visual(sections.get("visual", []))),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=[*warnings, *not_a_number(root)],
@@ -76,10 +76,6 @@ def build(root: Node, files: Files) -> Spec:
 
 def _origin(node: Node) -> Origin:
     return Origin(node.tag, node.file, node.line)
-
-
-def _last(sections: dict[str, list[Node]], root: Node) -> str:
-    return root.values.get("model") or "MuJoCo Model"
 
 
 def _written(nodes: list[Node]) -> dict[str, Any]:

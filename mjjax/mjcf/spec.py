@@ -8,7 +8,7 @@ from typing import Any
 
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
-from mjjax.mjcf.edit import Section
+from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, module
 
 __all__ = ["DefaultClass", "Element", "Origin", "Spec"]
@@ -54,7 +54,7 @@ class Spec:
         compiler, lengthrange, option, flag, size, statistic: attributes of these sections, with
             MuJoCo's defaults (`spec.option.timestep = 0.01`); `statistic` and `flag` hold only
             what the user wrote.
-        visual: attributes of the visual sub-sections, as written.
+        visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
         elements: everything outside the world by kind, in document order: ``pair exclude
@@ -74,7 +74,7 @@ class Spec:
     flag: Section = field(default_factory=lambda: Section("flag", {}))
     size: Section = field(default_factory=functools.partial(_builtin, "size"))
     statistic: Section = field(default_factory=lambda: Section("statistic", {}))
-    visual: dict[str, dict[str, Any]] = field(default_factory=dict)
+    visual: Sections = field(default_factory=lambda: Sections("visual", {}))
     defaults: dict[str, DefaultClass] = field(
         default_factory=lambda: module("mjcf.defaults").read_defaults([])
     )
@@ -216,7 +216,7 @@ class Spec:
             flag=self.flag.copy(),
             size=self.size.copy(),
             statistic=self.statistic.copy(),
-            visual={name: dict(values) for name, values in self.visual.items()},
+            visual=self.visual.copy(),
             defaults={name: default.copy() for name, default in self.defaults.items()},
             worldbody=self.worldbody.copy(copies),
             elements={k: [e.copy(copies) for e in found] for k, found in self.elements.items()},
@@ -253,6 +253,23 @@ class Spec:
             ValueError: the model was not compiled from this description.
         """
         return module("pipeline.recompile").recompile(self, model, data)
+
+    def copy_back(self, model: Any) -> None:
+        """Copies the real numbers of a changed model into this description (`mj_copyBack`).
+
+        After `model.replace(...)` and `set_const`, so that the changes can be saved as MJCF: the
+        description compiles to the model again. What did not change stays as it was written. Not
+        copied: assets but for materials and the size of height fields, sizes of geoms that are
+        fitted to a mesh, `qpos0` of free and ball joints, cameras with a sensor size.
+
+        Args:
+            model: compiled from this description, then changed.
+
+        Raises:
+            ValueError: it was compiled from another one, or this one has settings (fusestatic,
+                discardvisual) with which the model has other elements than are described.
+        """
+        module("compiler.copy_back").copy_back(self, model)
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""

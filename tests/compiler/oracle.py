@@ -16,7 +16,7 @@ LATER = re.compile(
     r"|actuator_(acc0|length0|lengthrange)|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex|mat)_.*)$"
+    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex)_.*)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
