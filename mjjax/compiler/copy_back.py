@@ -260,7 +260,8 @@ def _parts_of_elements(copy: _Copy) -> None:
     for i in copy.changed("tuple_objprm"):
         copy.write(members[i], prm=copy.value("tuple_objprm")[i])
     data, s = copy.value("numeric_data"), copy.model.structure
-    for i in np.unique(np.searchsorted(s.numeric_adr, copy.changed("numeric_data"), "right") - 1):
+    found = np.searchsorted(s.numeric_adr, copy.changed("numeric_data"), "right") - 1
+    for i in set(found.tolist()):
         start = s.numeric_adr[i]
         copy.write(copy.elements("numeric")[i], data=data[start : start + s.numeric_size[i]])
 

@@ -7,12 +7,11 @@ import numpy as np
 
 from mjjax.compiler import poses
 from mjjax.compiler.context import Context
+from mjjax.compiler.hfields import hfield_box
 from mjjax.compiler.meshes import MESH_TYPES
 from mjjax.compiler.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
 from mjjax.mjcf.spec import Element
-
-_TOP, _BASE = 1 / 4, 1 / 2  # weights of the heights in the size of a height field's box
 
 
 def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
@@ -56,8 +55,7 @@ def take_shape(
     for i, element in enumerate(elements):
         asset, kind = f["geom_dataid"][i], element.values["type"]
         if asset >= 0 and kind == GeomType.HFIELD:
-            x, y, top, base = f["hfield_size"][asset]
-            size[i] = x, y, _TOP * top + _BASE * base
+            size[i] = hfield_box(f["hfield_size"][asset])[0]
         elif asset >= 0:
             aabb = f["mesh_aabb"][asset]
             if kind in MESH_TYPES:
@@ -121,10 +119,8 @@ def _hfield_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
 
 
 def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    x, y, top, base = ctx.fields["hfield_size"][ctx.fields["geom_dataid"][rows]].T
-    zero = np.zeros_like(x)
-    aabb = np.stack([zero, zero, (top - base) / 2, x, y, (top + base) / 2], axis=1)
-    return np.sqrt(x * x + y * y + np.maximum(top, base) ** 2), aabb
+    _, radius, aabb = hfield_box(ctx.fields["hfield_size"][ctx.fields["geom_dataid"][rows]])
+    return radius, aabb
 
 
 class AssetShape(NamedTuple):

@@ -160,7 +160,7 @@ class Sections(dict[str, Section]):
 
     def copy(self) -> "Sections":
         """An independent copy."""
-        return Sections(self._row, self)
+        return Sections(self.__dict__["_row"], self)
 
 
 def _tags(row: str) -> list[tuple[str, str]]:
