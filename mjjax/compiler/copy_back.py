@@ -20,6 +20,7 @@ from mjjax.model.option import Option, Statistic
 
 _ROUNDS = 3  # what follows from the changes of one round is corrected in the next
 _ROUNDING = 100  # epsilons by which numbers may differ without being changed
+_FREE = 2  # a joint that does not say whether its body is aligned
 _DEGREES = 180 / np.pi
 _FLAGS = {"disableflags": (DISABLE_FLAGS, 0), "enableflags": (ENABLE_FLAGS, 1)}
 _NOT_OPTIONS = frozenset(("has_fluid", "disableactuator", *_FLAGS))
@@ -177,9 +178,10 @@ def _poses(copy: _Copy) -> None:
             pos = back + poses.q.rotate(turn, copy.value(f"{prefix}_pos")[i])
             vector = poses.q.rotate(turn, copy.value(f"{prefix}_{direction}")[i])
             copy.write(members.elements[i], pos=pos, **{direction: vector})
+    copy.spec.compiler["alignfree"] = 0
     for i in copy.aligned:
         for joint in (e for e in ctx.tree.bodies.elements[i].members() if e.kind == "joint"):
-            copy.write(joint, align=0)
+            copy.write(joint, align=_FREE)
 
 
 def _moved(copy: _Copy, prefix: str, fields: Sequence[str]) -> list[int]:

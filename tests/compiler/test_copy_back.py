@@ -1,8 +1,9 @@
 """Changed models copied back into their descriptions."""
 
 from collections.abc import Callable
+from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
@@ -99,6 +100,19 @@ LEFT = (
 FIRST_OF_JOINT = "dof_armature dof_damping dof_frictionloss dof_solref dof_solimp".split()
 
 
+def compiled(spec: mjjax.Spec) -> Model:
+    """The model with numpy arrays, on which `set_const` needs no compilation."""
+    return jax.tree.map(np.asarray, spec.compile())
+
+
+def edited(x: Any, *changes: tuple[Any, float]) -> np.ndarray:
+    """A copy with some entries replaced."""
+    x = np.array(x)
+    for index, value in changes:
+        x[index] = value
+    return x
+
+
 def changed(model: Model, seed: int) -> Model:
     """Every number a little different, as far as the result is a valid model."""
     rng, s = np.random.default_rng(seed), model.structure
@@ -127,20 +141,21 @@ def changed(model: Model, seed: int) -> Model:
         if s.jnt_type[s.jnt_qposadr == adr][0] == mjjax.JointType.FREE:
             pose = np.concatenate([new["body_pos"][body], new["body_quat"][body]])
             new["qpos0"][adr : adr + 7] = new["qpos_spring"][adr : adr + 7] = pose
-    return model.replace(**{name: jnp.asarray(x) for name, x in new.items()})
+    return model.replace(**new)
 
 
 def assert_compiles_to(spec: mjjax.Spec, model: Model) -> None:
     """Every number of the model, and everything else about it."""
     again = mjjax.Spec.from_string(spec.to_xml()).compile()
     assert again.structure.sizes == model.structure.sizes
-    for name, values in model.structure.arrays.items():
+    for name in set(model.structure.arrays) - {"body_simple"}:  # which numbers decide
+        values = model.structure.arrays[name]
         np.testing.assert_array_equal(again.structure.arrays[name], values, err_msg=name)
     for part in ("opt", "stat"):
         for name in specs(type(getattr(model, part))):
             mine, theirs = (getattr(getattr(m, part), name) for m in (again, model))
             np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10, err_msg=name)
-    for name in set(specs(Model)) - {"opt", "stat", "structure"}:
+    for name in set(specs(Model)) - {"opt", "stat", "structure", "body_margin"}:
         mine, theirs = np.asarray(getattr(again, name)), np.asarray(getattr(model, name))
         atol = 1e-10 * max(1, np.abs(theirs).max(initial=0))
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=atol, err_msg=name)
@@ -153,7 +168,7 @@ def assert_compiles_to(spec: mjjax.Spec, model: Model) -> None:
 def test_every_number_is_copied(compiler: str) -> None:
     """The description of a model that was changed all over compiles to the changed model."""
     spec = mjjax.Spec.from_string(XML.format(compiler=compiler))
-    model = mjjax.set_const(changed(spec.compile(), 0))
+    model = mjjax.set_const(changed(compiled(spec), 0))
     spec.copy_back(model)
     assert_compiles_to(spec, model)
 
@@ -163,7 +178,7 @@ def test_every_number_is_copied(compiler: str) -> None:
 def test_random_models_are_copied(seed: int) -> None:
     """The same for models of every kind."""
     spec = mjjax.Spec.from_string(random_mjcf(seed))
-    model = mjjax.set_const(changed(spec.compile(), seed))
+    model = mjjax.set_const(changed(compiled(spec), seed))
     spec.copy_back(model)
     assert_compiles_to(spec, model)
 
@@ -172,14 +187,16 @@ Edit = Callable[[Model], Model]
 EDITS: dict[str, Edit] = {
     "option": lambda m: m.replace(
         opt=m.opt.replace(
-            timestep=jnp.array(0.1), iterations=7, disableflags=5, enableflags=2, disableactuator=6
+            timestep=np.array(0.1), iterations=7, disableflags=5, enableflags=2, disableactuator=6
         )
     ),
-    "statistic": lambda m: m.replace(stat=m.stat.replace(extent=jnp.array(7.0))),
-    "constraint": lambda m: m.replace(eq_data=m.eq_data.at[:3, 0].add(0.1).at[3, 10].set(3)),
-    "path": lambda m: m.replace(wrap_prm=m.wrap_prm.at[jnp.array([2, 5])].set(5.0)),
+    "statistic": lambda m: m.replace(stat=m.stat.replace(extent=np.array(7.0))),
+    "constraint": lambda m: m.replace(
+        eq_data=edited(m.eq_data, ((0, 0), 0.5), ((1, 0), 0.3), ((2, 0), 0.2), ((3, 10), 3))
+    ),
+    "path": lambda m: m.replace(wrap_prm=edited(m.wrap_prm, (2, 5.0), (5, 5.0))),
     "size": lambda m: m.replace(hfield_size=m.hfield_size * 2),
-    "custom": lambda m: m.replace(numeric_data=m.numeric_data.at[-1].set(9.0)),
+    "custom": lambda m: m.replace(numeric_data=edited(m.numeric_data, (-1, 9.0))),
 }
 
 
@@ -188,7 +205,7 @@ EDITS: dict[str, Edit] = {
 def test_single_changes(what: str) -> None:
     """Options, statistics, data of constraints, coefficients, sizes of assets, custom numbers."""
     spec = mjjax.Spec.from_string(XML.format(compiler=""))
-    model = EDITS[what](mjjax.set_const(spec.compile()))
+    model = EDITS[what](mjjax.set_const(compiled(spec)))
     if what in ("size", "constraint", "path"):
         model = mjjax.set_const(model)
     spec.copy_back(model)
@@ -199,10 +216,10 @@ def test_single_changes(what: str) -> None:
 def test_what_did_not_change_stays_as_written() -> None:
     """A file does not become unreadable when one number in it changes."""
     spec = mjjax.Spec.from_string(XML.format(compiler="").replace('alignfree="true"', ""))
-    model, before = spec.compile(), spec.to_xml().splitlines()
+    model, before = compiled(spec), spec.to_xml().splitlines()
     spec.copy_back(model)
     assert spec.to_xml().splitlines() == before
-    spec.copy_back(model.replace(jnt_stiffness=model.jnt_stiffness.at[1].set(3.0)))
+    spec.copy_back(model.replace(jnt_stiffness=edited(model.jnt_stiffness, (1, 3.0))))
     after = spec.to_xml().splitlines()
     assert (
         len(after) == len(before) and sum(a != b for a, b in zip(after, before, strict=True)) == 1
