@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from mjjax.core.enums import JointType
@@ -54,6 +55,7 @@ def build(root: Node, files: Files) -> Spec:
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
         warnings=[*warnings, *not_a_number(root)],
+        sources=list(dict.fromkeys(_sources(root))),
         base=files.base,
         assets=files.assets,
     )
@@ -65,6 +67,7 @@ def build(root: Node, files: Files) -> Spec:
                 spec.append(_single(node, classes))
     assets.find_files(spec)
     draft = Draft(spec, _models(sections.get("asset", []), files))
+    spec.sources += [file for model in draft.models.values() for file in model.sources]
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
     keyframes.put(spec, draft.snapshots)
@@ -76,6 +79,13 @@ def build(root: Node, files: Files) -> Spec:
 
 def _origin(node: Node) -> Origin:
     return Origin(node.tag, node.file, node.line)
+
+
+def _sources(node: Node) -> Iterator[str]:
+    """The files that a tree was read from."""
+    yield node.file
+    for child in node.children:
+        yield from _sources(child)
 
 
 def _written(nodes: list[Node]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Spec:
             Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.
+        sources: the files it was read from: its own, included ones, those of attached models.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
         compiled: the elements of the model compiled last, for `recompile`.
@@ -84,6 +85,7 @@ class Spec:
     )
     origins: dict[str, Origin] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
@@ -222,6 +224,7 @@ class Spec:
             elements={k: [e.copy(copies) for e in found] for k, found in self.elements.items()},
             origins=dict(self.origins),
             warnings=list(self.warnings),
+            sources=list(self.sources),
             base=self.base,
             assets=dict(self.assets),
         )

@@ -40,8 +40,18 @@ def test_includes_are_merged_like_mujocos(tmp_path: Path) -> None:
     assert ours.origins["geom", 0].file.endswith("g.xml")
 
 
+@pytest.mark.feature("A003")
+def test_assets_come_before_the_disk(tmp_path: Path) -> None:
+    """What is given in memory wins over a file of that name."""
+    (tmp_path / "g.xml").write_text("<mujoco/>", encoding="utf-8")
+    xml = '<mujoco><worldbody><include file="g.xml"/></worldbody></mujoco>'
+    files = {"g.xml": GEOM.encode()}
+    spec = mjcf.read_string(xml, files, base=str(tmp_path))
+    assert compile_spec(spec).names["geom"] == ("g",)
+
+
 @pytest.mark.feature("B02")
-def test_assets_come_before_the_disk() -> None:
+def test_includes_in_memory() -> None:
     """A model given as strings needs no files."""
     xml = '<mujoco><worldbody><include file="g.xml"/></worldbody></mujoco>'
     assert compiled(xml, assets={"g.xml": GEOM.encode()}).names["geom"] == ("g",)
