@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.compiler.geoms import placed
 from mjjax.compiler.shapes import SHAPES
 from mjjax.core.enums import GeomType, LightType, ProjectionType
+from mjjax.mjcf import orientation as poses
 
 
 def compile_sites(ctx: Context) -> None:

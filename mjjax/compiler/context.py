@@ -8,6 +8,8 @@ from mjjax.compiler.names import Names
 from mjjax.compiler.tree import Frames, Members, Tree
 from mjjax.mjcf.spec import Element, Spec
 
+_PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
+
 
 @dataclass
 class Context:
@@ -42,6 +44,11 @@ class Context:
     def eulerseq(self) -> str:
         """Order of euler rotations."""
         return self.spec.compiler["eulerseq"]
+
+    def tree_of(self, kind: str, index: int) -> int:
+        """The kinematic tree of a body, joint, geom or site; -1 if it cannot move."""
+        body = index if kind == "body" else self.fields[f"{_PREFIX[kind]}_bodyid"][index]
+        return int(self.fields["body_treeid"][body])
 
     def members(self, kind: str) -> Members:
         """The elements of a kind that belong to bodies."""

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.bodies import aligned
 from mjjax.compiler.compile import run
 from mjjax.compiler.geom_assets import mesh_pose
 from mjjax.compiler.load import compile_model
 from mjjax.core.enums import EqType, GeomType, JointType, ObjType
 from mjjax.core.struct import specs
+from mjjax.math import quat as q
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin
 from mjjax.mjcf.spec import Element, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
@@ -175,8 +176,8 @@ def _poses(copy: _Copy) -> None:
         members = ctx.members(_KINDS.get(prefix, prefix))
         for i in _moved(copy, prefix, ("pos", direction)):
             back, turn = _into(copy, members.frame[i])
-            pos = back + poses.q.rotate(turn, copy.value(f"{prefix}_pos")[i])
-            vector = poses.q.rotate(turn, copy.value(f"{prefix}_{direction}")[i])
+            pos = back + q.rotate(turn, copy.value(f"{prefix}_pos")[i])
+            vector = q.rotate(turn, copy.value(f"{prefix}_{direction}")[i])
             copy.write(members.elements[i], pos=pos, **{direction: vector})
     copy.spec.compiler["alignfree"] = 0
     for i in copy.aligned:
@@ -211,7 +212,7 @@ def _joints(copy: _Copy) -> None:
     copy.assign("jnt", "range", "range", np.where(turns, unit, 1.0))
     for field, attribute in (("qpos0", "ref"), ("qpos_spring", "springref")):
         rows, value = set(copy.changed(field)), copy.value(field)
-        for i in np.flatnonzero(kind >= JointType.SLIDE):
+        for i in np.flatnonzero(kind >= JointType.SLIDE).tolist():
             if s.jnt_qposadr[i] in rows:
                 scale = unit if turns[i] else 1.0
                 copy.write(joints[i], **{attribute: scale * value[s.jnt_qposadr[i]]})
@@ -263,7 +264,7 @@ def _parts_of_elements(copy: _Copy) -> None:
         copy.write(members[i], prm=copy.value("tuple_objprm")[i])
     data, s = copy.value("numeric_data"), copy.model.structure
     found = np.searchsorted(s.numeric_adr, copy.changed("numeric_data"), "right") - 1
-    for i in set(found.tolist()):
+    for i in {int(i) for i in found}:
         start = s.numeric_adr[i]
         copy.write(copy.elements("numeric")[i], data=data[start : start + s.numeric_size[i]])
 

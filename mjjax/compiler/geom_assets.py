@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.hfields import hfield_box
 from mjjax.compiler.meshes import MESH_TYPES
 from mjjax.compiler.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
+from mjjax.math import quat as q
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
 
 
@@ -74,7 +75,7 @@ def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarra
     if kind not in MESH_TYPES and ctx.spec.compiler["fitaabb"]:
         center = f["mesh_aabb"][mesh, :3]
     pos, quat = f["mesh_pos"][mesh], f["mesh_quat"][mesh]
-    return pos + poses.q.rotate(quat, center), quat
+    return pos + q.rotate(quat, center), quat
 
 
 def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
