@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.compiler.geoms import placed
 from mjjax.compiler.shapes import SHAPES
 from mjjax.core.enums import GeomType, LightType, ProjectionType
+from mjjax.mjcf import orientation as poses
 
 
 def compile_sites(ctx: Context) -> None:
@@ -53,7 +53,7 @@ def _lens(ctx: Context) -> None:
     """Field of view [deg] and intrinsics, from the sensor if the camera has one."""
     elements, f = ctx.members("camera").elements, ctx.fields
     fovy, sensor = reals(elements, "fovy"), reals(elements, "sensorsize", 2)
-    znear = ctx.spec.visual.get("map", {}).get("znear", 0.01)
+    znear = ctx.spec.visual["map"].get("znear", 0.01)
     intrinsic = np.tile([znear, znear, 0.0, 0.0], (len(elements), 1))
     for i, element in enumerate(elements):
         v, origin = element.values, element.origin

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import ints, reals, user
+from mjjax.compiler.principal import principal_axes, product
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
+from mjjax.math import quat as q
+from mjjax.mjcf import orientation as poses
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -130,7 +132,7 @@ def _explicit(ctx: Context) -> None:
 
 
 def _set_principal(ctx: Context, ids: list[int], matrices: np.ndarray) -> None:
-    inertia, quat = poses.principal_axes(matrices)
+    inertia, quat = principal_axes(matrices)
     for i in np.flatnonzero(~(inertia[:, 2] >= poses.EPS)):
         element = ctx.tree.inertials.get(ids[i], ctx.tree.bodies.elements[ids[i]])
         raise element.origin.error("the inertia matrix is not positive definite")
@@ -180,9 +182,9 @@ def combine(
     """
     total = np.cumsum(mass)[-1]
     centre = np.cumsum(mass[:, None] * pos, axis=0)[-1] / total
-    frame = poses.q.to_mat(quat)
+    frame = q.to_mat(quat)
     turned = np.swapaxes(frame, 1, 2) * inertia[:, :, None]
-    own = poses.product(frame, turned)
+    own = product(frame, turned)
     d = pos - centre
     square = d * d
     shift = -mass[:, None, None] * d[:, :, None] * d[:, None, :]
@@ -222,8 +224,8 @@ def _check_moving(ctx: Context) -> None:
         )
 
 
-def align_free(ctx: Context) -> None:
-    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+def aligned(ctx: Context) -> list[int]:
+    """The lone free bodies whose frame shall be their inertial frame."""
     f = ctx.fields
     ids = []
     for element, body in zip(ctx.members("joint").elements, ctx.members("joint").body, strict=True):
@@ -232,7 +234,13 @@ def align_free(ctx: Context) -> None:
         lone = f["body_jntnum"][body] == 1 and not ctx.tree.children[body]
         if element.values["type"] == JointType.FREE and wanted and lone:
             ids.append(body)
-    for body in ids:
+    return ids
+
+
+def align_free(ctx: Context) -> None:
+    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+    f = ctx.fields
+    for body in aligned(ctx):
         ipos, iquat = f["body_ipos"][body], f["body_iquat"][body]
         back, turn = poses.invert(ipos, iquat)
         f["body_pos"][body], f["body_quat"][body] = poses.compose(
@@ -244,8 +252,8 @@ def align_free(ctx: Context) -> None:
                 back, turn, f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows]
             )
         rows = f["light_bodyid"] == body
-        f["light_pos"][rows] = back + poses.q.rotate(turn, f["light_pos"][rows])
-        f["light_dir"][rows] = poses.q.rotate(turn, f["light_dir"][rows])
+        f["light_pos"][rows] = back + q.rotate(turn, f["light_pos"][rows])
+        f["light_dir"][rows] = q.rotate(turn, f["light_dir"][rows])
         f["body_ipos"][body], f["body_iquat"][body] = 0, poses.IDENTITY
 
 

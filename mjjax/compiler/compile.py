@@ -1,6 +1,6 @@
 """The phases of compilation, in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mjjax.compiler.fields import Compiled
 from mjjax.compiler.geoms import compile_geoms
 from mjjax.compiler.hfields import compile_hfields
 from mjjax.compiler.joints import compile_joints
+from mjjax.compiler.materials import compile_materials
 from mjjax.compiler.meshes import compile_meshes
 from mjjax.compiler.names import Names
 from mjjax.compiler.options import options
@@ -36,6 +37,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_meshes,
     compile_hfields,
     compile_textures,
+    compile_materials,
     compile_topology,
     compile_geoms,
     compile_inertia,
@@ -80,10 +82,8 @@ def compile_spec(spec: Spec) -> Compiled:
     """
     with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
-            spec = simplify(spec, _measure(spec))
-        ctx = _start(spec)
-        for phase in PHASES:
-            phase(ctx)
+            spec = simplify(spec, run(spec, PHASES[: PHASES.index(compile_inertia) + 1]))
+        ctx = run(spec)
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
     ctx.sizes["nuserdata"] = spec.size["nuserdata"]
@@ -114,16 +114,13 @@ def _start(spec: Spec) -> Context:
         names.add(kind, tree.members[kind].elements)
     for kind in _LISTED:
         names.add(kind, spec.elements[kind])
-    for material in spec.elements["material"]:  # what renderers need must be there, too
-        for user in (material, *material.children):
-            names.find_all("texture", [user], "texture")
     return Context(spec, tree, frames, names)
 
 
-def _measure(spec: Spec) -> Context:
-    """The model compiled as far as the inertia of its bodies."""
+def run(spec: Spec, phases: Sequence[Callable[[Context], None]] = PHASES) -> Context:
+    """The model compiled as far as the phases go, as it is written."""
     ctx = _start(spec)
-    for phase in PHASES[: PHASES.index(compile_inertia) + 1]:
+    for phase in phases:
         phase(ctx)
     return ctx
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from mjjax.compiler.coupling import equality_offsets, tendon_constants
+from mjjax.compiler.hfields import hfield_box
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType, JointType
 from mjjax.core.struct import specs
@@ -31,11 +32,13 @@ from mjjax.model.option import Statistic
 def set_const(model: Model) -> Model:
     """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
 
-    Call it after changing masses, inertias, frames, armature, `qpos0` or `eq_data`. Pure,
+    Call it after changing masses, inertias, frames, armature, `qpos0`, `eq_data` or `hfield_size`
+    (MuJoCo leaves the geoms of a height field as they were: it must be compiled again). Pure,
     differentiable and vmappable; statistics given in the model file are recomputed too. As in
     MuJoCo, a resting length of tendon springs is computed where both spring lengths are -1, the
     pose of a weld where its quaternion is zero; length ranges of actuators stay as they are.
     """
+    model = model.replace(**hfield_bounds(model))
     data = reference_data(model)
     diagonal = einsum("ii->i", data.qM)
     data = tendon_inertia(model, data)
@@ -159,6 +162,20 @@ def actuator_constants(model: Model, data: Data, inverse: Array) -> dict[str, Ar
         "actuator_length0": data.actuator_length,
         "actuator_acc0": safe.norm(response),
         "actuator_biasprm": xp.concatenate([bias[:, :2], changed[:, None], bias[:, 3:]], axis=1),
+    }
+
+
+def hfield_bounds(model: Model) -> dict[str, Array]:
+    """Size and bounds of the geoms that are height fields."""
+    s = model.structure
+    is_hfield = s.geom_type == GeomType.HFIELD
+    if not is_hfield.any():
+        return {}
+    found = hfield_box(model.hfield_size[np.where(is_hfield, s.geom_dataid, 0)])
+    where = namespace(model.hfield_size).where
+    return {
+        name: where(is_hfield.reshape(-1, *[1] * (new.ndim - 1)), new, getattr(model, name))
+        for name, new in zip(("geom_size", "geom_rbound", "geom_aabb"), found, strict=True)
     }
 
 

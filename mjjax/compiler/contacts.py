@@ -25,6 +25,7 @@ def sort_contacts(ctx: Context) -> None:
         f[f"{kind}_signature"] = signature[order].astype(np.int32)
         ordered = [elements[i] for i in order]
         ctx.names.add(kind, ordered)
+        ctx.contacts[kind] = ordered
         ctx.sizes[f"n{kind}"] = len(ordered)
         if kind == "pair":
             _pairs(ctx, ordered, ids[order].astype(np.int32))

@@ -8,6 +8,8 @@ from mjjax.compiler.names import Names
 from mjjax.compiler.tree import Frames, Members, Tree
 from mjjax.mjcf.spec import Element, Spec
 
+_PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
+
 
 @dataclass
 class Context:
@@ -21,6 +23,7 @@ class Context:
         fields: compiled arrays by MuJoCo's name.
         sizes: sizes by MuJoCo's name.
         tendon_trees: ids of the kinematic trees that each tendon moves.
+        contacts: pairs and excludes by kind, in the order of their ids.
     """
 
     spec: Spec
@@ -30,6 +33,7 @@ class Context:
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     tendon_trees: list[np.ndarray] = field(default_factory=list)
+    contacts: dict[str, list[Element]] = field(default_factory=dict)
 
     @property
     def degree(self) -> bool:
@@ -40,6 +44,11 @@ class Context:
     def eulerseq(self) -> str:
         """Order of euler rotations."""
         return self.spec.compiler["eulerseq"]
+
+    def tree_of(self, kind: str, index: int) -> int:
+        """The kinematic tree of a body, joint, geom or site; -1 if it cannot move."""
+        body = index if kind == "body" else self.fields[f"{_PREFIX[kind]}_bodyid"][index]
+        return int(self.fields["body_treeid"][body])
 
     def members(self, kind: str) -> Members:
         """The elements of a kind that belong to bodies."""

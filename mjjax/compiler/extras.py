@@ -4,8 +4,8 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
-from mjjax.compiler.poses import normalize
 from mjjax.core.enums import JointType
+from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
 
 _MAX_NUMERIC = 500

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.context import Context
+from mjjax.compiler.hfields import hfield_box
 from mjjax.compiler.meshes import MESH_TYPES
 from mjjax.compiler.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
+from mjjax.math import quat as q
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
-
-_TOP, _BASE = 1 / 4, 1 / 2  # weights of the heights in the size of a height field's box
 
 
 def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
@@ -56,22 +56,26 @@ def take_shape(
     for i, element in enumerate(elements):
         asset, kind = f["geom_dataid"][i], element.values["type"]
         if asset >= 0 and kind == GeomType.HFIELD:
-            x, y, top, base = f["hfield_size"][asset]
-            size[i] = x, y, _TOP * top + _BASE * base
+            size[i] = hfield_box(f["hfield_size"][asset])[0]
         elif asset >= 0:
-            center = np.zeros(3)
+            aabb = f["mesh_aabb"][asset]
             if kind in MESH_TYPES:
-                aabb = f["mesh_aabb"][asset]
                 size[i] = np.abs(aabb[:3]) + aabb[3:]
             else:
-                half = _inertia_box(ctx, asset)
-                if fitaabb:
-                    center, half = np.split(f["mesh_aabb"][asset], 2)
+                half = aabb[3:] if fitaabb else _inertia_box(ctx, asset)
                 fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
                 size[i, : len(fitted)] = fitted
                 size[i] *= element.values["fitscale"]
-            center = f["mesh_pos"][asset] + poses.q.rotate(f["mesh_quat"][asset], center)
-            pos[i], quat[i] = poses.compose(pos[i], quat[i], center, f["mesh_quat"][asset])
+            pos[i], quat[i] = poses.compose(pos[i], quat[i], *mesh_pose(ctx, asset, kind))
+
+
+def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where a geom of a type stands in the frame in which its mesh was written."""
+    f, center = ctx.fields, np.zeros(3)
+    if kind not in MESH_TYPES and ctx.spec.compiler["fitaabb"]:
+        center = f["mesh_aabb"][mesh, :3]
+    pos, quat = f["mesh_pos"][mesh], f["mesh_quat"][mesh]
+    return pos + q.rotate(quat, center), quat
 
 
 def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
@@ -116,10 +120,8 @@ def _hfield_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
 
 
 def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    x, y, top, base = ctx.fields["hfield_size"][ctx.fields["geom_dataid"][rows]].T
-    zero = np.zeros_like(x)
-    aabb = np.stack([zero, zero, (top - base) / 2, x, y, (top + base) / 2], axis=1)
-    return np.sqrt(x * x + y * y + np.maximum(top, base) ** 2), aabb
+    _, radius, aabb = hfield_box(ctx.fields["hfield_size"][ctx.fields["geom_dataid"][rows]])
+    return radius, aabb
 
 
 class AssetShape(NamedTuple):

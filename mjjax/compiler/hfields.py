@@ -7,11 +7,13 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
+from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import assets
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
 _PNG = "image/png"
+_TOP, _BASE = 1 / 4, 1 / 2  # weights of the heights in the size of a geom
 # What the channels of a picture are converted from; the first one is the elevation.
 _CHANNELS = {"P": "RGB", "1": "L"}
 
@@ -32,6 +34,16 @@ def compile_hfields(ctx: Context) -> None:
     f["hfield_adr"] = (np.cumsum(count) - count).astype(np.int32)
     f["hfield_data"] = np.concatenate([np.zeros(0), *(grid.ravel() for grid in grids)])
     ctx.sizes["nhfield"], ctx.sizes["nhfielddata"] = len(elements), int(count.sum())
+
+
+def hfield_box(size: Array) -> tuple[Array, Array, Array]:
+    """Of height fields with sizes (..., 4): size of their geoms, bounding sphere and box."""
+    xp = namespace(size)
+    x, y, top, base = (size[..., i] for i in range(4))
+    zero = xp.zeros_like(x)
+    box = xp.stack([zero, zero, (top - base) / 2, x, y, (top + base) / 2], axis=-1)
+    radius = xp.sqrt(x * x + y * y + xp.maximum(top, base) ** 2)
+    return xp.stack([x, y, _TOP * top + _BASE * base], axis=-1), radius, box
 
 
 def _elevation(element: Element, files: Files) -> np.ndarray:

@@ -5,8 +5,8 @@ import numpy as np
 from mjjax.compiler.bodies import DOFS
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
-from mjjax.compiler.poses import EPS, normalize
 from mjjax.core.enums import JointType
+from mjjax.mjcf.orientation import EPS, normalize
 
 _COORDINATES = np.array([7, 4, 1, 1])  # by joint type
 

@@ -17,7 +17,7 @@ from mjjax.model.model import Model
 
 
 def load_path(path: str | os.PathLike[str]) -> Model:
-    """Model from an MJCF file; see `Model.from_xml_path`."""
+    """Model from an MJCF or URDF file; see `Model.from_xml_path`."""
     return compile_model(read_path(path))
 
 

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, mesh_normals, poses
+from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, mesh_normals
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
+from mjjax.math import quat as q
 from mjjax.mjcf import assets
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.meshfile import Triangles, read_mesh, real
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
@@ -111,10 +113,10 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     vert = _rescaled(vert - values["refpos"], values)
     normal = mesh_normals.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
-    back = poses.q.conj(solid.quat)
+    back = q.conj(solid.quat)
     return Mesh(
-        vert=poses.q.rotate(back, vert - solid.center),
-        normal=poses.q.rotate(back, normal),
+        vert=q.rotate(back, vert - solid.center),
+        normal=q.rotate(back, normal),
         texcoord=source.texcoord,
         face=face,
         facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
@@ -128,7 +130,7 @@ def _rescaled(vectors: np.ndarray, values: dict) -> np.ndarray:
     """Vectors (n, 3) of the source in the reference frame of the asset, scaled."""
     if not any(values["refquat"]):
         raise ValueError("refquat is zero")
-    frame = poses.q.to_mat(poses.normalize(np.array(values["refquat"])))
+    frame = q.to_mat(poses.normalize(np.array(values["refquat"])))
     turned = sum(vectors[:, i : i + 1] * frame[i] for i in range(3))
     return turned * values["scale"]
 

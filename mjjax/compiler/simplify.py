@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.compiler import poses
 from mjjax.compiler.bodies import combine
 from mjjax.compiler.context import Context
+from mjjax.compiler.principal import principal_axes
 from mjjax.core.constants import MINVAL
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin
 from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Spec
@@ -98,7 +99,7 @@ def _add_inertia(
         np.stack([inertia["iquat"][up], turn]),
         inertia["inertia"][[up, i]],
     )
-    moments, axes = poses.principal_axes(matrix[None])
+    moments, axes = principal_axes(matrix[None])
     for name, value in zip(_INERTIAL, (centre, axes[0], mass, moments[0]), strict=True):
         inertia[name][up] = value
 

@@ -6,6 +6,13 @@ from mjjax.compiler.context import Context
 from mjjax.core.enums import SleepPolicy, TrnType
 
 _EXPLICIT = (SleepPolicy.NEVER, SleepPolicy.ALLOWED, SleepPolicy.INIT)
+_TARGETS = {
+    TrnType.JOINT: "joint",
+    TrnType.JOINTINPARENT: "joint",
+    TrnType.SLIDERCRANK: "site",
+    TrnType.SITE: "site",
+    TrnType.BODY: "body",
+}
 
 
 def sleep_policies(ctx: Context) -> None:
@@ -51,17 +58,10 @@ def _tied(ctx: Context) -> np.ndarray:
 def _driven(ctx: Context) -> np.ndarray:
     """(ntree,) trees that an actuator drives."""
     f = ctx.fields
-    owners = {
-        TrnType.JOINT: f["jnt_bodyid"],
-        TrnType.JOINTINPARENT: f["jnt_bodyid"],
-        TrnType.SLIDERCRANK: f["site_bodyid"],
-        TrnType.SITE: f["site_bodyid"],
-        TrnType.BODY: np.arange(ctx.sizes["nbody"]),
-    }
     driven = np.zeros(ctx.sizes["ntree"] + 1, bool)  # the last one stands for no tree
     for kind, (target, _) in zip(f["actuator_trntype"], f["actuator_trnid"], strict=True):
         if kind == TrnType.TENDON:
             driven[ctx.tendon_trees[target]] = True
         else:
-            driven[f["body_treeid"][owners[kind][target]]] = True
+            driven[ctx.tree_of(_TARGETS[kind], target)] = True
     return driven[:-1]

@@ -10,6 +10,12 @@ from mjjax.core.enums import GeomType, WrapType
 from mjjax.mjcf.spec import Element
 
 _WRAPPED = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
+_OBJECTS = {
+    WrapType.JOINT: "joint",
+    WrapType.SITE: "site",
+    WrapType.SPHERE: "geom",
+    WrapType.CYLINDER: "geom",
+}
 _REALS = ("margin", "stiffness", "damping", "armature", "frictionloss")
 _SOLVER = (("lim", "limit"), ("fri", "friction"))
 # Kind of the object, its id, the parameter, the id of the side site.
@@ -152,14 +158,8 @@ def _armature(ctx: Context, elements: list[Element]) -> None:
 def _trees(ctx: Context) -> None:
     """Number of kinematic trees that each tendon moves, and the first two of them."""
     f = ctx.fields
-    owners = {
-        WrapType.JOINT: f["jnt_bodyid"],
-        WrapType.SITE: f["site_bodyid"],
-        WrapType.SPHERE: f["geom_bodyid"],
-        WrapType.CYLINDER: f["geom_bodyid"],
-    }
     tree = [
-        f["body_treeid"][owners[kind][index]] if kind in owners else -1
+        ctx.tree_of(_OBJECTS[kind], index) if kind in _OBJECTS else -1
         for kind, index in zip(f["wrap_type"], f["wrap_objid"], strict=True)
     ]
     n = len(f["tendon_num"])

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mjjax.compiler import poses
+from mjjax.math import quat as q
+from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
 
 KINDS = ("joint", "geom", "site", "camera", "light")
@@ -110,4 +111,4 @@ class Frames:
         identity = np.tile(poses.IDENTITY, (len(vectors), 1))
         zero = np.zeros_like(vectors)
         _, turn = self.to_body(members, zero, identity)
-        return poses.q.rotate(turn, vectors)
+        return q.rotate(turn, vectors)

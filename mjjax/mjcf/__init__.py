@@ -1,4 +1,4 @@
-"""MJCF files to `Spec`: reading, includes, default classes, shortcuts. No JAX in here."""
+"""MJCF and URDF files to `Spec`: reading, includes, default classes, shortcuts. No JAX in here."""
 
 import os
 
@@ -11,7 +11,7 @@ __all__ = ["DefaultClass", "Element", "Origin", "Spec", "read_path", "read_strin
 
 
 def read_path(path: str | os.PathLike) -> Spec:
-    """Reads an MJCF file; included files are looked up from its directory.
+    """Reads an MJCF or URDF file; included files are looked up from its directory.
 
     Args:
         path: the file.
@@ -36,7 +36,7 @@ def read_string(
     file: str = "",
     base: str | None = None,
 ) -> Spec:
-    """Reads MJCF from a string.
+    """Reads MJCF or URDF from a string.
 
     Args:
         xml: the text.

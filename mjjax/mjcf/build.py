@@ -2,14 +2,15 @@
 
 import functools
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from mjjax.core.enums import JointType
-from mjjax.mjcf import assets, defaults, keyframes
+from mjjax.mjcf import assets, defaults, keyframes, urdf
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
-from mjjax.mjcf.edit import Section
+from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.macros import MACROS, Draft
-from mjjax.mjcf.read import Files, Node, read_tree
+from mjjax.mjcf.read import URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
@@ -30,9 +31,12 @@ def build(root: Node, files: Files) -> Spec:
     """The model description of a tree.
 
     Raises:
-        MjcfError: the tree is not valid MJCF.
+        MjcfError: the tree is not valid MJCF or URDF.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
+    warnings: list[str] = []
+    if root.tag.lower() == URDF:
+        root = urdf.to_mjcf(root, warnings)
     check(root)
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
@@ -40,17 +44,18 @@ def build(root: Node, files: Files) -> Spec:
         sections.setdefault(section.tag, []).append(section)
     classes = defaults.read_defaults(sections.get("default", []))
     spec = Spec(
-        modelname=_last(sections, root),
+        modelname=root.values.get("model", "MuJoCo Model"),
         compiler=Section("compiler", _merged(sections, "compiler")),
         lengthrange=Section("lengthrange", _nested(sections, "compiler", "lengthrange")),
         option=Section("option", _merged(sections, "option")),
         flag=Section("flag", _flags(sections.get("option", []))),
         size=Section("size", _merged(sections, "size")),
         statistic=Section("statistic", _written(sections.get("statistic", []))),
-        visual=_visual(sections.get("visual", [])),
+        visual=Sections("visual", _visual(sections.get("visual", []))),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
-        warnings=list(not_a_number(root)),
+        warnings=[*warnings, *not_a_number(root)],
+        sources=list(dict.fromkeys(_sources(root))),
         base=files.base,
         assets=files.assets,
     )
@@ -62,6 +67,7 @@ def build(root: Node, files: Files) -> Spec:
                 spec.append(_single(node, classes))
     assets.find_files(spec)
     draft = Draft(spec, _models(sections.get("asset", []), files))
+    spec.sources += [file for model in draft.models.values() for file in model.sources]
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
     keyframes.put(spec, draft.snapshots)
@@ -75,8 +81,11 @@ def _origin(node: Node) -> Origin:
     return Origin(node.tag, node.file, node.line)
 
 
-def _last(sections: dict[str, list[Node]], root: Node) -> str:
-    return root.values.get("model") or "MuJoCo Model"
+def _sources(node: Node) -> Iterator[str]:
+    """The files that a tree was read from."""
+    yield node.file
+    for child in node.children:
+        yield from _sources(child)
 
 
 def _written(nodes: list[Node]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def _check(node: Node) -> None:
         attribute = schema.attributes.get(name)
         if attribute is None:
             raise node.error(f"unknown attribute {name!r}", nearest(name, schema.attributes))
-        value = _value(node, attribute, text)
+        value = read_value(node, attribute, text)
         if value is not None:
             node.values[name] = value
     for attribute in schema.attributes.values():
@@ -72,7 +72,7 @@ def _check(node: Node) -> None:
         _check(child)
 
 
-def _value(node: Node, attribute: Attribute, text: str) -> Any:
+def read_value(node: Node, attribute: Attribute, text: str) -> Any:
     """The typed value of an attribute; None where MuJoCo treats it as absent."""
     if attribute.kind == "text":
         return text

@@ -133,3 +133,35 @@ class Section(dict[str, Any]):
     def copy(self) -> "Section":
         """An independent copy."""
         return Section(self._row, self)
+
+
+class Sections(dict[str, Section]):
+    """Sub-sections by name, also as Python attributes: `spec.visual.map.znear = 0.1`.
+
+    One that is a word of Python has an underscore behind it: `spec.visual.global_`.
+    """
+
+    def __init__(self, row: str, values: Mapping[str, Mapping[str, Any]]):
+        found = {tag: Section(key, values.get(tag, {})) for tag, key in _tags(row)}
+        super().__init__(found)
+        self.__dict__["_row"] = row
+
+    def __getattr__(self, name: str) -> Section:
+        tag = name.removesuffix("_")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if tag not in self:
+            hint = nearest(tag, self)
+            raise AttributeError(f"<{self._row}> has no {tag!r}{'; ' + hint if hint else ''}")
+        return self[tag]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"assign the attributes of {name!r}")
+
+    def copy(self) -> "Sections":
+        """An independent copy."""
+        return Sections(self.__dict__["_row"], self)
+
+
+def _tags(row: str) -> list[tuple[str, str]]:
+    return [(tag, key) for tag, (key, _) in ELEMENTS[row].children.items()]

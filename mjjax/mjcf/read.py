@@ -10,6 +10,7 @@ import lxml.etree as etree
 from mjjax.core.errors import MjcfError, UnsupportedFeature
 
 MAX_INCLUDE_DEPTH = 50
+URDF = "robot"  # root element, in any case
 _JOINED = re.compile(rb"(=\s*(?:\"[^\"<]*\"|'[^'<]*'))(?=[A-Za-z_])")
 
 
@@ -95,15 +96,12 @@ def read_tree(content: bytes, file: str, files: Files) -> Node:
 
     Raises:
         MjcfError: broken XML, a wrong root element, a missing or repeated include.
-        UnsupportedFeature: a URDF file.
     """
     if file:
         files.seen.add(os.path.normpath(file))
     root = _parse(content, file)
-    if root.tag == "robot":
-        raise _node(root, file).unsupported("URDF is not supported", "convert the model to MJCF")
-    if root.tag != "mujoco":
-        raise _node(root, file).error("the root element must be <mujoco>")
+    if root.tag != "mujoco" and root.tag.lower() != URDF:
+        raise _node(root, file).error("the root element must be <mujoco>, or <robot> in URDF")
     return _convert(root, file, files, 0)
 
 

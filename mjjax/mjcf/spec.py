@@ -8,7 +8,7 @@ from typing import Any
 
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
-from mjjax.mjcf.edit import Section
+from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, module
 
 __all__ = ["DefaultClass", "Element", "Origin", "Spec"]
@@ -54,7 +54,7 @@ class Spec:
         compiler, lengthrange, option, flag, size, statistic: attributes of these sections, with
             MuJoCo's defaults (`spec.option.timestep = 0.01`); `statistic` and `flag` hold only
             what the user wrote.
-        visual: attributes of the visual sub-sections, as written.
+        visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
         elements: everything outside the world by kind, in document order: ``pair exclude
@@ -62,6 +62,7 @@ class Spec:
             Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.
+        sources: the files it was read from: its own, included ones, those of attached models.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
         compiled: the elements of the model compiled last, for `recompile`.
@@ -74,7 +75,7 @@ class Spec:
     flag: Section = field(default_factory=lambda: Section("flag", {}))
     size: Section = field(default_factory=functools.partial(_builtin, "size"))
     statistic: Section = field(default_factory=lambda: Section("statistic", {}))
-    visual: dict[str, dict[str, Any]] = field(default_factory=dict)
+    visual: Sections = field(default_factory=lambda: Sections("visual", {}))
     defaults: dict[str, DefaultClass] = field(
         default_factory=lambda: module("mjcf.defaults").read_defaults([])
     )
@@ -84,6 +85,7 @@ class Spec:
     )
     origins: dict[str, Origin] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
@@ -94,7 +96,7 @@ class Spec:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Spec":
-        """Reads an MJCF file.
+        """Reads an MJCF or URDF file.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
@@ -104,7 +106,7 @@ class Spec:
 
     @classmethod
     def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
-        """Reads MJCF from a string; `assets` maps file names to contents. Errors as above."""
+        """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
         return module("mjcf").read_string(xml, dict(assets or {}))
 
     def __getattr__(self, name: str) -> Any:
@@ -216,12 +218,13 @@ class Spec:
             flag=self.flag.copy(),
             size=self.size.copy(),
             statistic=self.statistic.copy(),
-            visual={name: dict(values) for name, values in self.visual.items()},
+            visual=self.visual.copy(),
             defaults={name: default.copy() for name, default in self.defaults.items()},
             worldbody=self.worldbody.copy(copies),
             elements={k: [e.copy(copies) for e in found] for k, found in self.elements.items()},
             origins=dict(self.origins),
             warnings=list(self.warnings),
+            sources=list(self.sources),
             base=self.base,
             assets=dict(self.assets),
         )
@@ -253,6 +256,23 @@ class Spec:
             ValueError: the model was not compiled from this description.
         """
         return module("pipeline.recompile").recompile(self, model, data)
+
+    def copy_back(self, model: Any) -> None:
+        """Copies the real numbers of a changed model into this description (`mj_copyBack`).
+
+        After `model.replace(...)` and `set_const`, so that the changes can be saved as MJCF: the
+        description compiles to the model again. What did not change stays as it was written. Not
+        copied: assets but for materials and the size of height fields, sizes of geoms that are
+        fitted to a mesh, `qpos0` of free and ball joints, cameras with a sensor size.
+
+        Args:
+            model: compiled from this description, then changed.
+
+        Raises:
+            ValueError: it was compiled from another one, or this one has settings (fusestatic,
+                discardvisual) with which the model has other elements than are described.
+        """
+        module("compiler.copy_back").copy_back(self, model)
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""

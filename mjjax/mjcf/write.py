@@ -38,7 +38,7 @@ def to_xml(spec: Spec) -> str:
     _section(root, "size", spec.size, builtin("size"))
     _section(root, "statistic", spec.statistic, {})
     visual = etree.SubElement(root, "visual")
-    for tag, values in spec.visual.items():
+    for tag, values in ((t, x) for t, x in spec.visual.items() if x):
         _section(visual, tag, values, {}, f"visual.{tag}")
     classes = _classes(root, spec)
     for tag in ("custom", "asset"):

@@ -216,7 +216,7 @@ class Model(PyTree, Named):
 
     @classmethod
     def from_xml_path(cls, path: str | os.PathLike[str]) -> "Model":
-        """Loads an MJCF file.
+        """Loads an MJCF or URDF file.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax import mjcf
 from mjjax.compiler import Compiled, compile_spec
-from mjjax.core.errors import MjjaxError
+from mjjax.core.errors import MjcfError, MjjaxError
 from mjjax.model.model import Model
 
 # Computed later from the kinematics at qpos0, or the C program's own layout and renderer.
@@ -16,7 +16,7 @@ LATER = re.compile(
     r"|actuator_(acc0|length0|lengthrange)|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex|mat)_.*)$"
+    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|hfield_pathadr|(skin|tex)_.*)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
@@ -104,6 +104,21 @@ def assert_same_constants(
         scale = max(1.0, np.max(np.abs(theirs), initial=0))
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * scale, err_msg=name)
     return reference
+
+
+def assert_same_model(xml: str, *, ignore: tuple[str, ...] = ()) -> None:
+    """Compiled fields and derived constants agree with MuJoCo's."""
+    assert_same(xml, ignore=ignore)
+    assert_same_constants(xml)
+
+
+def refused(xml: str, assets: dict[str, bytes] | None = None) -> MjcfError:
+    """The error with which a file ``m.xml`` is refused that MuJoCo refuses, too."""
+    assert not accepted_by_mujoco(xml, assets), f"accepted by MuJoCo: {xml}"
+    error = refusal(xml, file="m.xml", assets=assets)
+    assert isinstance(error, MjcfError) and error.what, error
+    assert error.file == "m.xml" and error.line and error.element, error
+    return error
 
 
 def refusal(xml: str, **kwargs) -> MjjaxError:

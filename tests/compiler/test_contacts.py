@@ -5,7 +5,7 @@ import pytest
 from tests.compiler.oracle import assert_same
 
 
-@pytest.mark.feature("B56")
+@pytest.mark.feature("B56", "B57")
 def test_pairs() -> None:
     """Pairs are sorted by bodies and do not inherit from their geoms."""
     assert_same(

@@ -57,7 +57,7 @@ KNOWN = (
 )
 
 
-@pytest.mark.feature("B72")
+@pytest.mark.feature("B12", "B72")
 @pytest.mark.parametrize(
     ("settings", "actuators"),
     [

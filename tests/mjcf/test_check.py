@@ -58,7 +58,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.feature("B87")
+@pytest.mark.feature("B13", "B87")
 @pytest.mark.parametrize(("text", "element", "message"), WRONG)
 def test_invalid_file(text: str, element: str, message: str) -> None:
     """MuJoCo refuses it too; the message has file, line, element and what to do."""

@@ -1,5 +1,7 @@
 """`mjjax.Spec`: building, editing, looking up, deleting, compiling again."""
 
+import operator
+
 import jax
 import mujoco
 import numpy as np
@@ -85,6 +87,22 @@ def test_edited_spec_compiles_again() -> None:
     np.testing.assert_allclose(second.geom_size[0], 0.5)
     np.testing.assert_allclose(np.asarray(second.dof_damping), [0, 3])
     np.testing.assert_allclose(first.geom_size[0, 0], 1)
+
+
+@pytest.mark.feature("A010", "B23")
+def test_settings_of_pictures_are_attributes() -> None:
+    """As in MuJoCo's specs, where the section of a Python word has an underscore."""
+    spec = mjjax.Spec.from_string('<mujoco><visual><map znear=".1"/></visual></mujoco>')
+    spec.visual.global_.fovy, spec.visual.headlight.ambient = 30, (1, 0, 0)
+    assert spec.visual.map.znear == 0.1 and spec.visual.map.zfar is None
+    again = mujoco.MjModel.from_xml_string(spec.to_xml()).vis
+    assert again.global_.fovy == 30 and again.headlight.ambient.tolist() == [1, 0, 0]
+    for wrong in ("visual.maps", "visual.map.near"):
+        with pytest.raises(AttributeError, match="did you mean"):
+            operator.attrgetter(wrong)(spec)
+    copy = spec.copy()
+    copy.visual.map.znear = 0.2
+    assert spec.visual.map.znear == 0.1
 
 
 @pytest.mark.feature("A010")

@@ -7,7 +7,7 @@ import pytest
 
 from mjjax import mjcf
 from mjjax.compiler import compile_spec
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import MjcfError
 from tests.compiler.oracle import compare, compiled
 
 GEOM = '<mujocoinclude><geom name="g" size="1"/></mujocoinclude>'
@@ -40,8 +40,18 @@ def test_includes_are_merged_like_mujocos(tmp_path: Path) -> None:
     assert ours.origins["geom", 0].file.endswith("g.xml")
 
 
+@pytest.mark.feature("A003")
+def test_assets_come_before_the_disk(tmp_path: Path) -> None:
+    """What is given in memory wins over a file of that name."""
+    (tmp_path / "g.xml").write_text("<mujoco/>", encoding="utf-8")
+    xml = '<mujoco><worldbody><include file="g.xml"/></worldbody></mujoco>'
+    files = {"g.xml": GEOM.encode()}
+    spec = mjcf.read_string(xml, files, base=str(tmp_path))
+    assert compile_spec(spec).names["geom"] == ("g",)
+
+
 @pytest.mark.feature("B02")
-def test_assets_come_before_the_disk() -> None:
+def test_includes_in_memory() -> None:
     """A model given as strings needs no files."""
     xml = '<mujoco><worldbody><include file="g.xml"/></worldbody></mujoco>'
     assert compiled(xml, assets={"g.xml": GEOM.encode()}).names["geom"] == ("g",)
@@ -123,8 +133,6 @@ def test_deep_nesting_is_an_error() -> None:
 
 
 def test_other_roots() -> None:
-    """URDF is known but not supported; anything else is not a model."""
-    with pytest.raises(UnsupportedFeature, match="URDF"):
-        mjcf.read_string('<robot name="r"/>')
+    """Only MJCF and URDF are models."""
     with pytest.raises(MjcfError, match="root element"):
         mjcf.read_string("<html/>")

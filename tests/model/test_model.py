@@ -1,5 +1,7 @@
 """`Model` and `Data` as values: names, views, changes, what is static."""
 
+import copy
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -92,6 +94,20 @@ def test_changes_make_new_models() -> None:
     assert again.structure == model.structure and hash(again.structure) == hash(model.structure)
     with pytest.raises(AttributeError):
         model.body_mass = model.body_mass  # type: ignore[misc]
+
+
+@pytest.mark.feature("A008")
+def test_data_are_copied_with_all_that_is_derived() -> None:
+    """Nobody can change data: they are their own copy, and a deep copy has every field."""
+    model = load(XML).ours
+    data = mjjax.make_data(model)
+    data = data.replace(qvel=data.qvel + 1, cvel=data.cvel + 2)
+    twin = copy.deepcopy(data)
+    assert jax.tree.structure(twin) == jax.tree.structure(data)
+    for a, b in zip(jax.tree.leaves(twin), jax.tree.leaves(data), strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(AttributeError):
+        data.qvel = data.qvel  # type: ignore[misc]
 
 
 @pytest.mark.feature("C31", "C54", "C55", "C57", "D13")

@@ -106,7 +106,7 @@ def compiled(x: dict[str, jax.Array]) -> mujoco.MjModel:
 def test_worlds_are_separate_compilations() -> None:
     """Under vmap every world has the constants of a model of its own."""
     model = before()
-    x = [changes(model, seed) for seed in range(3)]
+    x = [changes(model, seed) for seed in range(64)]
     batch = quick(jax.vmap(recomputed, in_axes=(0, None)))(stack(x), model)
     for i, one in enumerate(x):
         reference = compiled(one)

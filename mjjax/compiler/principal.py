@@ -1,34 +1,9 @@
-"""Poses: what the MJCF reader knows about them, and principal axes."""
+"""Principal axes of inertia matrices."""
 
 import numpy as np
 
 from mjjax.math import quat as q
-from mjjax.mjcf.orientation import (
-    EPS,
-    IDENTITY,
-    compose,
-    from_axes,
-    from_z,
-    invert,
-    mul,
-    normalize,
-    orientations,
-)
-
-__all__ = [
-    "EPS",
-    "IDENTITY",
-    "compose",
-    "from_axes",
-    "from_z",
-    "invert",
-    "mul",
-    "normalize",
-    "orientations",
-    "principal_axes",
-    "product",
-    "q",
-]
+from mjjax.mjcf.orientation import IDENTITY, mul, normalize
 
 _EIG_EPS = 1e-12
 _EIG_ITERATIONS = 500
