@@ -11,6 +11,8 @@ from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.math.namespace import Array, namespace
 
+_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
 
 def join(parts: tuple[Array, ...]) -> Array:
     """Component arrays as one array with the components on the last axis."""
@@ -19,7 +21,10 @@ def join(parts: tuple[Array, ...]) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross product on the last axis."""
-    roll = namespace(a, b).roll
+    xp = namespace(a, b)
+    if xp is np:
+        return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+    roll = xp.roll
     return roll(a, -1, -1) * roll(b, 1, -1) - roll(a, 1, -1) * roll(b, -1, -1)
 
 
