@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jax.core import Tracer
 
+from mjjax.compiler.inverse import InverseInertia
 from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.tendon import tendon
 from mjjax.math import quat
@@ -17,19 +18,19 @@ _AUTO = -1.0  # both spring lengths: the length at qpos_spring counts
 
 
 def tendon_constants(
-    model: Model, data: Data, inverse: Array, positions: Callable[[Model, Array], Data]
+    model: Model, data: Data, inverse: InverseInertia, positions: Callable[[Model, Array], Data]
 ) -> dict[str, Array]:
     """Length and inverse weight J M^-1 J' at `qpos0`; resting length of springs.
 
     Args:
         model: model.
         data: data at `qpos0`.
-        inverse: (nv, nv) inverse inertia.
+        inverse: inverse inertia.
         positions: kinematics at given joint positions.
     """
     if not model.structure.ntendon:
         return {}
-    xp = namespace(data.ten_J, inverse)
+    xp = namespace(data.ten_J)
     rest = model.tendon_lengthspring
     known = not isinstance(rest, Tracer) and not np.any(np.asarray(rest) == _AUTO)
     if not known:
@@ -38,7 +39,7 @@ def tendon_constants(
         rest = xp.where(auto, length[:, None], rest)
     return {
         "tendon_length0": data.ten_length,
-        "tendon_invweight0": einsum("ti,ij,tj->t", data.ten_J, inverse, data.ten_J),
+        "tendon_invweight0": einsum("ti,ti->t", data.ten_J, inverse.of(data.ten_J)),
         "tendon_lengthspring": rest,
     }
 

@@ -121,7 +121,7 @@ def subtree_sum(s: Structure, x: Array) -> Array:
     static = einsum(
         "ij,jk->ik", plan.static_subtree, xp.concatenate([rows(x, plan.static_bodies), *heads])
     )
-    return rows(xp.concatenate([static, *parts]), _order(s, "bodies"))
+    return in_body_order(s, [static, *parts])
 
 
 def dof_sum(s: Structure, x: Array) -> Array:
@@ -134,6 +134,20 @@ def dof_sum(s: Structure, x: Array) -> Array:
     if not parts:
         return xp.zeros((0, x.shape[-1]), x.dtype)
     return rows(xp.concatenate(parts), _order(s, "dofs"))
+
+
+def in_body_order(s: Structure, parts: list[Array]) -> Array:
+    """Values (nbody, ...) of the static bodies and of those of each block, one after the other."""
+    return rows(namespace(*parts).concatenate(parts), _order(s, "bodies"))
+
+
+def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
+    """Values of the blocks, with their trees and dofs along two axes, joined along one of nv."""
+    xp = namespace(*parts)
+    flat = [x.reshape((*x.shape[:axis], -1, *x.shape[axis + 2 :])) for x in parts]
+    if not flat:
+        return xp.zeros((0,) * (axis + 1))
+    return xp.take(xp.concatenate(flat, axis=axis), _order(s, "dofs"), axis=axis)
 
 
 def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:
