@@ -24,6 +24,7 @@ LISTS = {
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
+_WORLD = ("body", "frame", "replicate")
 
 
 def build(root: Node, files: Files) -> Spec:
@@ -34,6 +35,7 @@ def build(root: Node, files: Files) -> Spec:
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     check(root)
+    warnings = [*not_a_number(root), *_set_aside(root)]
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
     for section in root.children:
@@ -50,7 +52,7 @@ def build(root: Node, files: Files) -> Spec:
         visual=_visual(sections.get("visual", [])),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
-        warnings=list(not_a_number(root)),
+        warnings=warnings,
         base=files.base,
         assets=files.assets,
     )
@@ -69,6 +71,14 @@ def build(root: Node, files: Files) -> Spec:
         keyframes.pad(spec)
     _check_sections(spec, sections)
     return spec
+
+
+def _set_aside(root: Node) -> list[str]:
+    """Removes bodies that stand outside of the world, which MuJoCo ignores; a warning for each."""
+    outside = [node for node in root.children if node.tag in _WORLD]
+    root.children = [node for node in root.children if node.tag not in _WORLD]
+    hint = "put it into <worldbody>"
+    return [str(node.error("ignored, because it is not in the world", hint)) for node in outside]
 
 
 def _origin(node: Node) -> Origin:
