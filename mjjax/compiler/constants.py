@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mjjax.compiler.coupling import equality_offsets, tendon_constants
+from mjjax.compiler.coupling import equality_offsets, listed_once, tendon_constants
 from mjjax.compiler.inverse import (
     InverseInertia,
     diagonal,
@@ -17,7 +17,7 @@ from mjjax.compiler.inverse import (
     tree_inertia,
 )
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import GeomType, JointType
+from mjjax.core.enums import GeomType, JointType, TrnType
 from mjjax.core.struct import specs
 from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.kinematics import kinematics
@@ -25,13 +25,14 @@ from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import in_body_order, subtree_sum, tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import einsum, matmul
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Statistic
+from mjjax.model.structure import Structure
 
 
 def set_const(model: Model) -> Model:
@@ -143,7 +144,7 @@ def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dic
         return {}
     xp = namespace(model.qpos0, model.actuator_gear)
     arm = moment(model, data)
-    response = inverse.of(arm)
+    response = inverse.of(arm if not s.ntendon else xp.where(_felt(s), arm, 0))
     square = arm * arm
     felt = square > MINVAL
     reflected = xp.sum(xp.where(felt, model.dof_M0[None] / xp.where(felt, square, 1), 0), axis=-1)
@@ -156,6 +157,12 @@ def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dic
         "actuator_acc0": safe.norm(response),
         "actuator_biasprm": xp.concatenate([bias[:, :2], changed[:, None], bias[:, 3:]], axis=1),
     }
+
+
+def _felt(s: Structure) -> np.ndarray:
+    """(nu, nv) all dofs, but for tendons those that they list once."""
+    driven = s.actuator_trntype == TrnType.TENDON
+    return listed_once(s)[np.where(driven, s.actuator_trnid[:, 0], 0)] | ~driven[:, None]
 
 
 def camera_offsets(model: Model, data: Data) -> dict[str, Array]:

@@ -14,7 +14,7 @@ _ITERATIONS = 100
 
 
 class State(NamedTuple):
-    """What rows depend on: positions (w, nq), tendon lengths (w, ntendon), arms (w, ntendon, nv)."""
+    """Positions (w, nq), lengths (w, ntendon) and arms (w, ntendon, nv) of tendons."""
 
     qpos: np.ndarray
     length: np.ndarray

@@ -24,6 +24,8 @@ LISTS = {
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
+# Attributes of actuators that belong to one transmission.
+_SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
 _WORLD = ("body", "frame", "replicate")
 
 
@@ -241,9 +243,19 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
     for section in sections.get("asset", []):
         for node in section.children:
             assets.check(node)
+    for section in sections.get("actuator", []):
+        for node in section.children:
+            _check_transmission(node)
     for section in sections.get("worldbody", []):
         if section.attrib:
             raise section.error("the world cannot have attributes")
+
+
+def _check_transmission(node: Node) -> None:
+    for owner, names in _SECOND.items():
+        wrong = [name for name in names if name in node.values and owner not in node.values]
+        if wrong:
+            raise node.error(f"{wrong[0]!r} goes with {owner!r} only", "remove it")
 
 
 def _check_size(node: Node) -> None:
