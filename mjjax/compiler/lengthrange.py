@@ -150,7 +150,7 @@ class _Forces(NamedTuple):
     inertia: np.ndarray
     bias: np.ndarray
     arm: np.ndarray
-    length: np.ndarray
+    length: Array
     limits: State
 
 
@@ -175,7 +175,7 @@ class Worlds:
         self._copies = copies(model, actuators, tendons)
         self._world = np.arange(self.size)
 
-    def move(self, qpos: np.ndarray, qvel: np.ndarray, time: np.ndarray) -> np.ndarray:
+    def move(self, qpos: np.ndarray, qvel: np.ndarray, time: Array) -> np.ndarray:
         """Positions after moving with some velocities for a time."""
         moved = integrate_pos(self._copies, qpos.ravel(), qvel.ravel(), time)
         return moved.reshape(qpos.shape)

@@ -8,6 +8,7 @@ import numpy as np
 from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
 from mjjax.core.enums import DisableBit, EqType, JointType
 from mjjax.math import quat, safe
+from mjjax.math.namespace import Array
 from mjjax.model.model import Model
 
 _ITERATIONS = 100
@@ -16,20 +17,20 @@ _ITERATIONS = 100
 class State(NamedTuple):
     """Positions (w, nq), lengths (w, ntendon) and arms (w, ntendon, nv) of tendons."""
 
-    qpos: np.ndarray
-    length: np.ndarray
-    arm: np.ndarray
+    qpos: Array
+    length: Array
+    arm: Array
 
 
 class _Part(NamedTuple):
     """Rows of one kind: parameters (n, ...), and from a state residuals (w, n) and Jacobian."""
 
-    weight: np.ndarray
-    solref: np.ndarray
-    solimp: np.ndarray
-    margin: np.ndarray
-    equality: np.ndarray
-    evaluate: Callable[[State], tuple[np.ndarray, np.ndarray]]
+    weight: Array
+    solref: Array
+    solimp: Array
+    margin: Array
+    equality: Array
+    evaluate: Callable[[State], tuple[Array, Array]]
 
 
 class Limits:
@@ -60,12 +61,12 @@ class Limits:
 
     def acceleration(
         self,
-        inertia: np.ndarray,
-        smooth: np.ndarray,
-        qvel: np.ndarray,
+        inertia: Array,
+        smooth: Array,
+        qvel: Array,
         state: State,
-        start: np.ndarray,
-    ) -> np.ndarray:
+        start: Array,
+    ) -> Array:
         """Accelerations (w, nv) under forces without constraints (w, nv), starting at `start`."""
         free = _solve(inertia, smooth)
         if not self.parts:
@@ -83,7 +84,7 @@ class Limits:
         return _minimize(inertia, smooth, jac, aref, mass, self._both, start)
 
 
-def _solve(matrix: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _solve(matrix: Array, b: Array) -> Array:
     return np.linalg.solve(matrix, b[..., None])[..., 0]
 
 
@@ -91,14 +92,14 @@ def _solve(matrix: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _minimize(
-    inertia: np.ndarray,
-    smooth: np.ndarray,
-    jac: np.ndarray,
-    aref: np.ndarray,
-    mass: np.ndarray,
-    both: np.ndarray,
-    a: np.ndarray,
-) -> np.ndarray:
+    inertia: Array,
+    smooth: Array,
+    jac: Array,
+    aref: Array,
+    mass: Array,
+    both: Array,
+    a: Array,
+) -> Array:
     """Newton's method for rows that pull both ways or push only; exact once no row changes."""
     r = np.einsum("wnv,wv->wn", jac, a) - aref
     for _ in range(_ITERATIONS):
@@ -118,20 +119,20 @@ def _minimize(
 
 
 def _line(
-    inertia: np.ndarray,
-    smooth: np.ndarray,
-    a: np.ndarray,
-    step: np.ndarray,
-    r: np.ndarray,
-    along: np.ndarray,
-    mass: np.ndarray,
-    both: np.ndarray,
-) -> np.ndarray:
+    inertia: Array,
+    smooth: Array,
+    a: Array,
+    step: Array,
+    r: Array,
+    along: Array,
+    mass: Array,
+    both: Array,
+) -> Array:
     """Step lengths (w,) to the minima along rays, where the piecewise linear slope vanishes."""
     linear = np.einsum("wi,wi->w", np.einsum("wij,wj->wi", inertia, a) - smooth, step)
     bend = np.einsum("wi,wij,wj->w", step, inertia, step)
 
-    def slope(alpha: np.ndarray) -> np.ndarray:
+    def slope(alpha: Array) -> Array:
         value = r[:, None] + alpha[:, :, None] * along[:, None]
         pushed = np.where(both | (value < 0), value * (mass * along)[:, None], 0).sum(axis=2)
         return linear[:, None] + alpha * bend[:, None] + pushed
@@ -163,7 +164,7 @@ def _joint_limits(model: Model) -> list[_Part]:
     quats = s.jnt_qposadr[ball][:, None] + np.arange(4)
     place = np.eye(s.nv)[s.jnt_dofadr[ball][:, None] + np.arange(3)]
 
-    def angles(state: State) -> tuple[np.ndarray, np.ndarray]:
+    def angles(state: State) -> tuple[Array, Array]:
         axis, angle = safe.normalize(quat.log(quat.normalize(state.qpos[:, quats])))
         return angle[..., 0], np.einsum("wnk,nkv->wnv", axis, place)
 
@@ -185,9 +186,9 @@ def _tendon_limits(model: Model) -> list[_Part]:
 def _limit(
     model: Model,
     kind: str,
-    ids: np.ndarray,
+    ids: Array,
     side: int,
-    value: Callable[[State], tuple[np.ndarray, np.ndarray]],
+    value: Callable[[State], tuple[Array, Array]],
 ) -> _Part:
     """Rows of the lower (0) or upper (1) limits of joints or tendons."""
     s, sign = model.structure, 1 - 2 * side
@@ -195,7 +196,7 @@ def _limit(
     bound = getattr(model, f"{kind}_range")[ids, side]
     weights = {"jnt": model.dof_invweight0[s.jnt_dofadr], "tendon": model.tendon_invweight0}
 
-    def evaluate(state: State) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(state: State) -> tuple[Array, Array]:
         x, arm = value(state)
         return sign * (x - bound), sign * np.broadcast_to(arm, (*x.shape, arm.shape[-1]))
 
@@ -214,7 +215,7 @@ def _equalities(model: Model) -> list[_Part]:
     s = model.structure
     adr, dof = s.jnt_qposadr, s.jnt_dofadr
     unit = np.eye(s.nv)[dof][None]
-    sources: dict[EqType, tuple[np.ndarray, Callable[[State], tuple[np.ndarray, np.ndarray]]]] = {
+    sources: dict[EqType, tuple[Array, Callable[[State], tuple[Array, Array]]]] = {
         EqType.JOINT: (
             model.dof_invweight0[dof],
             lambda state: (state.qpos[:, adr] - model.qpos0[adr], unit),
@@ -234,14 +235,14 @@ def _equalities(model: Model) -> list[_Part]:
 
 def _polynomial(
     model: Model,
-    ids: np.ndarray,
-    weight: np.ndarray,
-    value: Callable[[State], tuple[np.ndarray, np.ndarray]],
+    ids: Array,
+    weight: Array,
+    value: Callable[[State], tuple[Array, Array]],
 ) -> _Part:
     one, two = model.structure.eq_obj1id[ids], model.structure.eq_obj2id[ids]
     paired, coef = two >= 0, model.eq_data[ids, :5]
 
-    def evaluate(state: State) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(state: State) -> tuple[Array, Array]:
         x, arm = value(state)
         powers = np.where(paired, x[:, two], 0)[..., None] ** np.arange(5)
         slope = (coef[:, 1:] * powers[..., :4] * np.arange(1, 5)).sum(axis=-1)
