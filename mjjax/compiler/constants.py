@@ -245,6 +245,7 @@ def body_sizes(model: Model, data: Data) -> Array:
     bound = model.geom_rbound
     extra = xp.concatenate([xp.zeros(2 * s.njnt), bound])
     counted = xp.concatenate([xp.ones(2 * s.njnt, bool), bound > 0])
+    counted = counted & (distance >= 0)  # what is not a number does not count
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
     return xp.maximum(xp.max(xp.where(mine, (distance + extra)[None], 0), axis=1, initial=0), 1e-5)
 

@@ -29,6 +29,8 @@ class InverseInertia(NamedTuple):
 
     def of(self, arms: Array) -> Array:
         """Accelerations (n, nv) under joint-space forces (n, nv)."""
+        if not self.blocks:
+            return arms
         parts = []
         for block, inverse in zip(tree_plan(self.structure).blocks, self.blocks, strict=True):
             force = namespace(arms).swapaxes(arms[:, block.dofs], 0, 1)
@@ -77,20 +79,15 @@ def diagonal(s: Structure, blocks: Sequence[Array]) -> Array:
 def inverse_inertia(s: Structure, blocks: list[Array]) -> InverseInertia:
     """Inverse of the joint-space inertia.
 
-    Not a number for a tree whose inertia is singular, as in C; warns then when a model is loaded.
+    Not a number if the inertia of any tree is singular, as in C; warns then when a model is loaded.
     """
-    return InverseInertia(s, tuple(map(_inverse, blocks)))
-
-
-def _inverse(matrices: Array) -> Array:
     try:
-        return namespace(matrices).linalg.inv(matrices)
+        found = [namespace(inertia).linalg.inv(inertia) for inertia in blocks]
     except np.linalg.LinAlgError:
-        if len(matrices) > 1:
-            return np.concatenate([_inverse(matrix[None]) for matrix in matrices])
         warnings.warn(
             "the joint-space inertia is singular at qpos0: two joints move the same bodies in the "
             "same way; give one of them armature or remove it",
             stacklevel=2,
         )
-        return np.full_like(matrices, np.nan)
+        found = [np.full_like(inertia, np.nan) for inertia in blocks]
+    return InverseInertia(s, tuple(found))
