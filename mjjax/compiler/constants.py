@@ -34,6 +34,8 @@ from mjjax.model.model import Model
 from mjjax.model.option import Statistic
 from mjjax.model.structure import Structure
 
+_DATA = tuple(specs(Data))
+
 
 def set_const(model: Model) -> Model:
     """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
@@ -70,7 +72,7 @@ def positions(model: Model, qpos: Array) -> Data:
     """Kinematics and centres of mass at some joint positions."""
     s = model.structure
     xp = namespace(qpos)
-    empty = cast(dict[str, Any], dict.fromkeys(specs(Data)))
+    empty = cast(dict[str, Any], dict.fromkeys(_DATA))
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
     blank: Any = Data(structure=s, **empty).replace(
