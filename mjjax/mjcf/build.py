@@ -25,6 +25,9 @@ LISTS = {
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
+# Attributes of actuators that belong to one transmission.
+_SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
+_WORLD = ("body", "frame", "replicate")
 
 
 def build(root: Node, files: Files) -> Spec:
@@ -38,6 +41,7 @@ def build(root: Node, files: Files) -> Spec:
     if root.tag.lower() == URDF:
         root = urdf.to_mjcf(root, warnings)
     check(root)
+    warnings += [*not_a_number(root), *_set_aside(root)]
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
     for section in root.children:
@@ -54,7 +58,7 @@ def build(root: Node, files: Files) -> Spec:
         visual=Sections("visual", _visual(sections.get("visual", []))),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
-        warnings=[*warnings, *not_a_number(root)],
+        warnings=warnings,
         sources=list(dict.fromkeys(_sources(root))),
         base=files.base,
         assets=files.assets,
@@ -75,6 +79,14 @@ def build(root: Node, files: Files) -> Spec:
         keyframes.pad(spec)
     _check_sections(spec, sections)
     return spec
+
+
+def _set_aside(root: Node) -> list[str]:
+    """Removes bodies that stand outside of the world, which MuJoCo ignores; a warning for each."""
+    outside = [node for node in root.children if node.tag in _WORLD]
+    root.children = [node for node in root.children if node.tag not in _WORLD]
+    hint = "put it into <worldbody>"
+    return [str(node.error("ignored, because it is not in the world", hint)) for node in outside]
 
 
 def _origin(node: Node) -> Origin:
@@ -240,9 +252,19 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
     for section in sections.get("asset", []):
         for node in section.children:
             assets.check(node)
+    for section in sections.get("actuator", []):
+        for node in section.children:
+            _check_transmission(node)
     for section in sections.get("worldbody", []):
         if section.attrib:
             raise section.error("the world cannot have attributes")
+
+
+def _check_transmission(node: Node) -> None:
+    for owner, names in _SECOND.items():
+        wrong = [name for name in names if name in node.values and owner not in node.values]
+        if wrong:
+            raise node.error(f"{wrong[0]!r} goes with {owner!r} only", "remove it")
 
 
 def _check_size(node: Node) -> None:

@@ -81,14 +81,15 @@ def _points(node: Node) -> np.ndarray:
         if not count or count[0] < 2 or any(n != 1 for n in count[1:]):
             raise node.error("a cable must be one-dimensional", "set count='n 1 1'")
         shapes = [*node.values.get("curve", "").split(), "0", "0", "0"][:3]
-        size = [*node.values.get("size", ()), 1.0, 0.0, 0.0]
+        given = node.values.get("size", ())
+        size = [*given, *(1.0, 0.0, 0.0)[len(given) :]]
         for shape in shapes:
             if shape not in _SHAPES:
                 hint = f"one of {', '.join(_SHAPES)}"
                 raise node.error(f"unknown shape {shape!r} in curve", hint)
         s = np.arange(count[0]) / (count[0] - 1)
         points = np.stack([_SHAPES[shape](s, size) for shape in shapes], axis=1)
-        quat = normalize(np.array(node.values.get("quat", IDENTITY), np.float64))
+        quat = np.array(node.values.get("quat", IDENTITY), np.float64)  # as given, as in MuJoCo
         points = rotate(np.tile(quat, (len(points), 1)), points)
     if len(points) < 2:
         raise node.error("a cable must be one-dimensional", "it needs two points or more")
@@ -119,10 +120,9 @@ def _frames(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _side(edge: np.ndarray) -> np.ndarray:
-    """A direction orthogonal to an edge: where z goes in the least rotation from -x to it."""
-    if edge[0] >= 1:
-        return np.array([0.0, 0.0, 1.0])
-    return np.array([0.0, 0.0, 1.0]) + edge[2] / (1 - edge[0]) * (np.array([1.0, 0, 0]) - edge)
+    """A direction orthogonal to an edge: where z goes in the least rotation from x or -x to it."""
+    start = np.array([1.0 if edge[0] > 0 else -1.0, 0.0, 0.0])
+    return np.array([0.0, 0.0, 1.0]) - edge[2] / (1 + start @ edge) * (start + edge)
 
 
 def _bodies(node: Node, parts: dict[str, Node], count: int, lengths: np.ndarray) -> list[Element]:

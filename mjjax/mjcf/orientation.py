@@ -13,10 +13,10 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def normalize(v: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit length; rows that are zero or have unit length stay as they are."""
+    """Rows scaled to unit length; rows that are zero, unit or not a number stay as they are."""
     square = np.sum(v * v, axis=-1, keepdims=True)
     norm = np.sqrt(square)
-    keep = (square < EPS) | (np.abs(norm - 1) <= EPS)
+    keep = (square < EPS) | (np.abs(norm - 1) <= EPS) | np.isnan(norm)
     return v / np.where(keep, 1.0, norm)
 
 

@@ -189,7 +189,7 @@ ELEMENTS: dict[str, ElementSchema] = {
     "mujoco": _element(
         "model text",
         "compiler option size visual statistic default extension custom asset worldbody "
-        "deformable contact equality tendon actuator sensor keyframe",
+        "deformable contact equality tendon actuator sensor keyframe body frame replicate",
     ),
     "compiler": _element(table.COMPILER, "lengthrange?"),
     "lengthrange": _element(table.LENGTHRANGE),
