@@ -23,7 +23,7 @@ def compile_hfields(ctx: Context) -> None:
         MjcfError: a file is missing or broken, a size is not positive, there are no cells.
     """
     elements, f = ctx.spec.elements["hfield"], ctx.fields
-    files = Files(ctx.spec.base, ctx.spec.assets)
+    files = assets.files_of(ctx.spec)
     grids = [_elevation(element, files) for element in elements]
     count = np.array([grid.size for grid in grids], np.int32)
     f["hfield_size"] = reals(elements, "size", 4)

@@ -6,7 +6,6 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.mjcf import assets
-from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
 _2D, _SKYBOX = 0, 2
@@ -23,7 +22,7 @@ def compile_textures(ctx: Context) -> None:
     Raises:
         MjcfError: a file is missing or of another kind, or the parameters do not fit together.
     """
-    files = Files(ctx.spec.base, ctx.spec.assets)
+    files = assets.files_of(ctx.spec)
     for element in ctx.spec.elements["texture"]:
         wrong = _wrong(element)
         if wrong:

@@ -24,6 +24,11 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
     return element
 
 
+def files_of(spec: Spec) -> Files:
+    """Where the files of a model come from."""
+    return Files(spec.base, spec.assets, spec.directories)
+
+
 def find_files(spec: Spec) -> None:
     """Gives every asset with files the paths of them, from the folders in <compiler>."""
     for kind in _FOLDERS:
@@ -58,7 +63,7 @@ def contents(element: Element, files: Files, attribute: str = "file") -> bytes:
         MjcfError: there is no such file.
     """
     path, name = element.values[FILES[attribute]], element.values[attribute]
-    content = files.content(path, name)
+    content = files.content(path, name, element.origin)
     if content is None:
         raise element.origin.error(
             f"cannot find the file {name!r}", f"it should be {path!r}; or pass it in `assets`"

@@ -9,7 +9,7 @@ from mjjax.mjcf import assets, defaults, keyframes
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section
 from mjjax.mjcf.macros import MACROS, Draft
-from mjjax.mjcf.read import Files, Node, read_tree
+from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
@@ -53,6 +53,7 @@ def build(root: Node, files: Files) -> Spec:
         warnings=list(not_a_number(root)),
         base=files.base,
         assets=files.assets,
+        directories=files.directories,
     )
     for tag in LISTS:
         for section in sections.get(tag, []):
@@ -61,7 +62,7 @@ def build(root: Node, files: Files) -> Spec:
                     continue
                 spec.append(_single(node, classes))
     assets.find_files(spec)
-    draft = Draft(spec, _models(sections.get("asset", []), files))
+    draft = Draft(spec, files.budget, _models(sections.get("asset", []), files))
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
     keyframes.put(spec, draft.snapshots)
@@ -134,14 +135,16 @@ def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
         name = node.values.get("file")
         if not name:
             raise node.error("attribute 'file' is required")
-        found = files.find(name, os.path.dirname(node.file))
+        found = files.find(name, os.path.dirname(node.file), node.origin)
         if found is None:
             raise node.error(f"cannot find the model file {name!r}")
         path, content = found
         chain = (*files.chain, os.path.normpath(node.file))
         if os.path.normpath(path) in chain:
             raise node.error(f"model {name!r} contains itself")
-        inner = Files(os.path.dirname(path), files.assets, chain=chain)
+        if len(chain) > MAX_INCLUDE_DEPTH:
+            raise node.error(f"models are attached more than {MAX_INCLUDE_DEPTH} deep")
+        inner = files.inner(path, chain)
         model = build(read_tree(content, path, inner), inner)
         models[node.values.get("name") or model.modelname] = model
     return models

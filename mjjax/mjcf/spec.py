@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,7 @@ class Spec:
         warnings: messages for the user.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
+        directories: where, besides in the folders around `base`, files may lie.
         compiled: the elements of the model compiled last, for `recompile`.
     """
 
@@ -86,6 +87,7 @@ class Spec:
     warnings: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
+    directories: tuple[str, ...] = ()
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -93,19 +95,31 @@ class Spec:
             top.model = self
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> "Spec":
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        directories: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Spec":
         """Reads an MJCF file.
+
+        Files that it refers to are found in its folder and the folders around it, as long as these
+        are not the root, the home or the temporary folder, and in `directories`.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        return module("mjcf").read_path(path)
+        return module("mjcf").read_path(path, directories)
 
     @classmethod
-    def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
+    def from_string(
+        cls,
+        xml: str | bytes,
+        assets: Mapping[str, bytes] | None = None,
+        directories: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Spec":
         """Reads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return module("mjcf").read_string(xml, dict(assets or {}))
+        return module("mjcf").read_string(xml, dict(assets or {}), directories=directories)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -203,6 +217,7 @@ class Spec:
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
         rename = module("mjcf.attach").Rename(prefix, suffix, assets=True)
+        self.directories += (module("mjcf.assets").files_of(child).root, *child.directories)
         return module("mjcf.new").attach_world(self, child, holder, rename)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
@@ -224,6 +239,7 @@ class Spec:
             warnings=list(self.warnings),
             base=self.base,
             assets=dict(self.assets),
+            directories=self.directories,
         )
 
     def compile(self) -> Any:

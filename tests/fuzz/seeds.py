@@ -1,4 +1,4 @@
-"""Small models of our own that hold every element which can be compiled, with files of every kind."""
+"""Small models of our own: every element that can be compiled, files of every kind."""
 
 import io
 import itertools
@@ -9,7 +9,9 @@ import numpy as np
 from tests.fuzz.mutate import Input
 
 _FOLDER = Path(__file__).parent / "seeds"
-_PART = b'<mujoco><worldbody><body name="part"><joint/><geom size=".1"/></body></worldbody></mujoco>'
+_PART = (
+    b'<mujoco><worldbody><body name="part"><joint/><geom size=".1"/></body></worldbody></mujoco>'
+)
 _OTHER = (
     b'<mujoco model="other"><worldbody><body name="b"><joint name="j"/><geom size=".1"/></body>'
     b'</worldbody><actuator><motor joint="j"/></actuator></mujoco>'
