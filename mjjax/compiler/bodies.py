@@ -7,6 +7,7 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import ints, reals, user
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
+from mjjax.mjcf.budget import BODIES, NV, bound
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -17,6 +18,7 @@ def compile_topology(ctx: Context) -> None:
     bodies, f = ctx.tree.bodies, ctx.fields
     n = len(bodies.elements)
     ctx.sizes["nbody"] = n
+    bound(bodies.elements[-1].origin, "bodies", n, BODIES)
     parent = np.array(bodies.body, np.int32)
     joints = ctx.members("joint")
     dofs = DOFS[ints(joints.elements, "type")] if joints.elements else np.zeros(0, int)
@@ -25,6 +27,7 @@ def compile_topology(ctx: Context) -> None:
     for short, kind in _COUNTED:
         count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
         f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
+    bound(bodies.elements[-1].origin, "degrees of freedom", int(dofs.sum()), NV)
     dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
     f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
     root, weld, tree = (np.zeros(n, np.int32) for _ in range(3))
@@ -101,8 +104,8 @@ def compile_inertia(ctx: Context) -> None:
     _explicit(ctx)
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
-    mass[1:] = np.maximum(mass[1:], compiler["boundmass"])
-    inertia[1:] = np.maximum(inertia[1:], compiler["boundinertia"])
+    mass[1:] = np.fmax(mass[1:], compiler["boundmass"])
+    inertia[1:] = np.fmax(inertia[1:], compiler["boundinertia"])
     _check_inertia(ctx)
     _check_moving(ctx)
     for name in ("contype", "conaffinity"):

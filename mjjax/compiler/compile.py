@@ -30,6 +30,7 @@ from mjjax.compiler.sleep import sleep_policies
 from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
+from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
 
 PHASES: tuple[Callable[[Context], None], ...] = (
@@ -87,6 +88,7 @@ def compile_spec(spec: Spec) -> Compiled:
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
     ctx.sizes["nuserdata"] = spec.size["nuserdata"]
+    bound(spec.origin("size"), "nuserdata", ctx.sizes["nuserdata"], NUMBERS)
     key_names = ctx.names.lists["key"]
     ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
     return Compiled(

@@ -8,6 +8,7 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.mjcf import assets
+from mjjax.mjcf.budget import NUMBERS
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
@@ -56,8 +57,10 @@ def _elevation(element: Element, files: Files) -> np.ndarray:
 def _written(values: dict) -> np.ndarray:
     """The elevations in the file, whose first row is at the top; flat if there are none."""
     nrow, ncol = values["nrow"], values["ncol"]
-    if min(nrow, ncol) <= 0:
+    if min(nrow, ncol) <= 0 or values["file"] is not None:
         raise ValueError("the height field has no file and no nrow and ncol")
+    if nrow * ncol > NUMBERS:
+        raise ValueError(f"nrow times ncol cannot be more than {NUMBERS:,}")
     grid = np.array(values["elevation"] or np.zeros(nrow * ncol), np.float32)
     return grid.reshape(nrow, ncol)[::-1]
 
@@ -77,6 +80,8 @@ def _picture(content: bytes) -> np.ndarray:
 
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+            if image.width * image.height > NUMBERS:
+                raise ValueError(f"the picture has more than {NUMBERS:,} pixels")
             image = image.convert(_CHANNELS.get(image.mode, image.mode))
             pixels = np.asarray(image)
     except (OSError, SyntaxError) as error:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.mjcf import assets
+from mjjax.mjcf.budget import PIXELS
 from mjjax.mjcf.spec import Element
 
 _2D, _SKYBOX = 0, 2
@@ -28,7 +29,7 @@ def compile_textures(ctx: Context) -> None:
         if wrong:
             raise element.origin.error(wrong)
         for attribute in assets.FILES:
-            if element.values[attribute]:
+            if element.values[attribute] and not element.values["builtin"]:
                 _check_picture(element, attribute, assets.contents(element, files, attribute))
 
 
@@ -43,6 +44,8 @@ def _wrong(element: Element) -> str:
         square = values["type"] != _2D
         if (values["width"] or 0) <= 0 or (not square and (values["height"] or 0) <= 0):
             return "a builtin texture needs a positive width and height"
+        if values["width"] * (6 * values["width"] if square else values["height"]) > PIXELS:
+            return f"a builtin texture cannot have more than {PIXELS:,} pixels"
     elif not single and not sides:
         return "a texture needs a file or a builtin pattern"
     elif not single and values["type"] == _2D:

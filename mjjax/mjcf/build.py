@@ -194,6 +194,12 @@ def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> E
     return element
 
 
+def _camera(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    if "fovy" in node.values and "sensorsize" in node.values:
+        raise node.error("'fovy' and 'sensorsize' cannot both be given", "remove 'fovy'")
+    return defaults.make(node, classname, classes)
+
+
 def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     if "directional" in node.values and "type" in node.values:
         raise node.error("'directional' and 'type' cannot both be given")
@@ -203,6 +209,7 @@ def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elem
 _MAKERS = {
     "freejoint": _freejoint,
     "inertial": _inertial,
+    "camera": _camera,
     "light": _light,
     "mesh": assets.named,
     "hfield": assets.named,
