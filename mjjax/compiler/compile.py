@@ -79,7 +79,7 @@ def compile_spec(spec: Spec) -> Compiled:
         MjcfError: the description is not valid.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
-    with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
+    with np.errstate(invalid="ignore", over="ignore"):  # MuJoCo accepts inf and nan
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
             spec = simplify(spec, _measure(spec))
         ctx = _start(spec)

@@ -78,10 +78,11 @@ def _picture(content: bytes) -> np.ndarray:
     """Brightness of a PNG picture in 256 steps, the first row at the bottom."""
     from PIL import Image
 
+    size = assets.png_size(content)
+    if size is not None and size[0] * size[1] > NUMBERS:
+        raise ValueError(f"the picture has more than {NUMBERS:,} pixels")
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.width * image.height > NUMBERS:
-                raise ValueError(f"the picture has more than {NUMBERS:,} pixels")
             image = image.convert(_CHANNELS.get(image.mode, image.mode))
             pixels = np.asarray(image)
     except (OSError, SyntaxError) as error:

@@ -12,7 +12,6 @@ from mjjax.mjcf.spec import Element
 _2D, _SKYBOX = 0, 2
 _PNG, _KTX = "image/png", "image/ktx"
 _KINDS = {".png": _PNG}
-_PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _GRID_LETTERS = frozenset(".RLUDFB")
 _MAX_CHANNELS = 4
 
@@ -67,9 +66,10 @@ def _check_picture(element: Element, attribute: str, content: bytes) -> None:
         if len(content) < 8 or len(content) != 8 + values["nchannel"] * _area(content):
             raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
         return
-    if not content.startswith(_PNG_SIGNATURE) or len(content) < _PNG_HEAD:
+    size = assets.png_size(content)
+    if size is None:
         raise element.origin.error(f"the file {name!r} is not a PNG picture")
-    width, height = (int(n) for n in np.frombuffer(content, ">u4", 2, 16))
+    width, height = size
     rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
     if values["type"] != _2D and width * rows != height * columns:
         raise element.origin.error(

@@ -52,7 +52,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     close = difflib.get_close_matches(word.lower()[:_LONGEST], plain, n=1)
     if close:
         return f"did you mean {plain[close[0]]!r}?"
-    return f"one of {', '.join(map(repr, known))}" if 0 < len(known) <= _FEW else ""
+    return f"one of {', '.join(known)}" if 0 < len(known) <= _FEW else ""
 
 
 def _check(node: Node) -> None:
@@ -95,8 +95,8 @@ def _known_elsewhere(node: Node, name: str) -> str:
 
 def _holder(tag: str) -> str:
     """A hint where an element may stand."""
-    for key, schema in ELEMENTS.items():
-        if tag in schema.children:
+    for key in ("worldbody", *ELEMENTS):
+        if tag in ELEMENTS[key].children:
             return f"it belongs in <{key.rpartition('.')[2]}>"
     return ""
 
@@ -107,7 +107,7 @@ def _value(node: Node, attribute: Attribute, text: str) -> Any:
         return text
     if attribute.kind in KEYWORDS:
         return _keyword(node, attribute, text)
-    words = text.split()
+    words = [word.decode() for word in text.encode().split()]  # at blanks of ASCII
     if not words and attribute.scalar and attribute.kind == "int":
         raise node.error(f"attribute {attribute.name!r} is empty", "give it a whole number")
     if not words:

@@ -63,8 +63,9 @@ def _process(files: list[str], seed: int, indices: range) -> Iterator[dict[str, 
 
     def read() -> None:
         if process.stdout is not None:
-            for line in process.stdout:
-                lines.put(line)
+            with process.stdout as stream:
+                for line in stream:
+                    lines.put(line)
         lines.put(b"")
 
     threading.Thread(target=read, daemon=True).start()

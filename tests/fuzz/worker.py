@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def load(given: Input) -> dict[str, Any]:
     """What loading the input comes to: a kind, with what is to know about it."""
     start = time.process_time()
     try:
-        compile_model(mjcf.read_string(given.xml, given.assets, file="m.xml", base=given.base))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # strange numbers overflow
+            compile_model(mjcf.read_string(given.xml, given.assets, file="m.xml", base=given.base))
         found: dict[str, Any] = {"kind": "Model"}
     except MjcfError as error:
         found = {"kind": "MjcfError", "what": error.what}
