@@ -6,6 +6,7 @@ from typing import Any
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes
+from mjjax.mjcf.budget import MODEL
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section
 from mjjax.mjcf.macros import MACROS, Draft
@@ -144,6 +145,7 @@ def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
             raise node.error(f"model {name!r} contains itself")
         if len(chain) > MAX_INCLUDE_DEPTH:
             raise node.error(f"models are attached more than {MAX_INCLUDE_DEPTH} deep")
+        files.budget.make(node.origin, MODEL)
         inner = files.inner(path, chain)
         model = build(read_tree(content, path, inner), inner)
         models[node.values.get("name") or model.modelname] = model

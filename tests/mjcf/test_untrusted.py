@@ -130,7 +130,7 @@ _HUGE = 2_000_000_000
 TOO_LARGE = {
     "replicate": f'<worldbody><replicate count="{_HUGE}">{_BODY}</replicate></worldbody>',
     "replicates in replicates": f"<worldbody>{_NESTED}</worldbody>",
-    "degrees of freedom": f'<worldbody><replicate count="9000">{_BODY}</replicate></worldbody>',
+    "degrees of freedom": f'<worldbody><replicate count="5001">{_BODY}</replicate></worldbody>',
     "bodies": '<worldbody><replicate count="12000"><body/></replicate></worldbody>',
     "cable": f'<worldbody><composite type="cable" curve="s" size="1" count="{_HUGE}"/></worldbody>',
     "user data": f'<size nuser_geom="{_HUGE}"/><worldbody><geom size="1"/></worldbody>',
