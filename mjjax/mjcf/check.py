@@ -12,7 +12,12 @@ from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 
-_INT_MAX, _SINGLE_MAX = 2**31, float(np.finfo(np.float32).max)
+_INT_MAX = 2**31
+# Smallest and largest numbers that are kept in full precision.
+_RANGE = {
+    kind: (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max))
+    for kind, dtype in (("real", np.float64), ("single", np.float32))
+}
 _MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8  # of words to compare with, their length, to list
 
 
@@ -157,10 +162,17 @@ def _number(node: Node, attribute: Attribute, word: str) -> float | int:
     if attribute.kind == "int":
         if not -_INT_MAX <= value < _INT_MAX:
             raise node.error(f"an integer in attribute {attribute.name!r} is too large")
-    elif "inf" not in word.lower():
-        most = _SINGLE_MAX if attribute.kind == "single" else math.inf
-        if math.isinf(value) or abs(value) > most:
-            raise node.error(
-                f"number {word[:_LONGEST]} in attribute {attribute.name!r} is too large"
-            )
+    elif not _RANGE[attribute.kind][0] <= abs(value) <= _RANGE[attribute.kind][1]:
+        _check_range(node, attribute, word, value)
     return value
+
+
+def _check_range(node: Node, attribute: Attribute, word: str, value: float) -> None:
+    """Refuses a number that is not kept as it is written; zero, inf and nan are."""
+    if math.isnan(value) or "inf" in word.lower():
+        return
+    mantissa = word.lower().partition("e")[0]
+    if not value and not any(digit in "123456789" for digit in mantissa):
+        return
+    how = "small" if abs(value) < 1 else "large"
+    raise node.error(f"number {word[:_LONGEST]} in attribute {attribute.name!r} is too {how}")

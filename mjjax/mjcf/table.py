@@ -79,8 +79,8 @@ SITE = f"""
 CAMERA = f"""
     name text; class text; projection projection = perspective; fovy real = 45;
     ipd real = 0.068; resolution int[2] = 1 1; output camout = rgb |; {POSE};
-    mode camlight = fixed; target text; focal real[2] = 0 0; focalpixel real[2] = 0 0;
-    principal real[2] = 0 0; principalpixel real[2] = 0 0; sensorsize single[2] = 0 0; user real[]
+    mode camlight = fixed; target text; focal single[2] = 0 0; focalpixel single[2] = 0 0;
+    principal single[2] = 0 0; principalpixel single[2] = 0 0; sensorsize single[2] = 0 0; user real[]
 """
 LIGHT = """
     name text; class text; directional bool; type lighttype = spot; castshadow bool = true;
@@ -248,7 +248,7 @@ MESH = """
 """
 HFIELD = """
     name text; content_type text; file text; nrow int = 0; ncol int = 0; size real[4] *;
-    elevation real[]
+    elevation single[]
 """
 
 # ---- bodies and their relatives ----------------------------------------------------------------
