@@ -80,7 +80,8 @@ CAMERA = f"""
     name text; class text; projection projection = perspective; fovy real = 45;
     ipd real = 0.068; resolution int[2] = 1 1; output camout = rgb |; {POSE};
     mode camlight = fixed; target text; focal single[2] = 0 0; focalpixel single[2] = 0 0;
-    principal single[2] = 0 0; principalpixel single[2] = 0 0; sensorsize single[2] = 0 0; user real[]
+    principal single[2] = 0 0; principalpixel single[2] = 0 0; sensorsize single[2] = 0 0;
+    user real[]
 """
 LIGHT = """
     name text; class text; directional bool; type lighttype = spot; castshadow bool = true;
