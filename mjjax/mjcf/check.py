@@ -152,8 +152,9 @@ def _number(node: Node, attribute: Attribute, word: str) -> float | int:
     try:
         if "_" in word or not word.isascii():  # numbers to Python, but not in XML
             raise ValueError
-        value = int(word) if attribute.kind == "int" else float(word)
-    except ValueError:
+        read = int if attribute.kind == "int" else float.fromhex if "x" in word.lower() else float
+        value = read(word)
+    except (ValueError, OverflowError):
         kind = "an integer" if attribute.kind == "int" else "a number"
         raise node.error(
             f"attribute {attribute.name!r} has {word[:_LONGEST]!r} where {kind} is expected",
