@@ -7,6 +7,7 @@ from mjjax.core.errors import Origin, UnsupportedFeature
 XML_BYTES = 2**25  # of all XML files of a model
 FILE_BYTES = 2**27  # of one mesh, height field or texture
 ELEMENTS = 50_000  # of XML, and of what macros make of it
+ATTRIBUTES = 1_000  # of one element
 MODEL = 20  # elements that a model to be attached counts for, besides its own
 DEPTH = 200  # of elements in one another, across files
 BODIES = 10_000

@@ -74,6 +74,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
     known = known_names(spec)
     count, sep = node.values["count"], node.values.get("sep", "")
     draft.budget.make(node.origin, count * (1 + sum(1 for part in parts for _ in part.walk())))
+    made: set[Element] = set()
     pos, offset = np.zeros(3), np.array(node.values.get("offset", (0, 0, 0)), np.float64)
     for i in range(count):
         frame = _turned(spec, node, classname, pos, i)
@@ -81,7 +82,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
         rename = Rename(suffix=f"{sep}{i:0{len(str(count))}}")
         copies: dict[Element, Element] = {}
         copy_parts(frame, parts, rename, known, copies)
-        copy_followers(spec, spec, FOLLOWERS, rename, known, copies)
+        copy_followers(spec, spec, FOLLOWERS, rename, known, copies, made)
         for snapshot in snapshots:
             moved.append(_numbered(snapshot, rename.suffix, copies, known))
         if i == 0 and not first:

@@ -10,7 +10,7 @@ from typing import Any
 import lxml.etree as etree
 
 from mjjax.core.errors import MjcfError, Origin, UnsupportedFeature
-from mjjax.mjcf.budget import DEPTH, FILE_BYTES, Budget, bound
+from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, FILE_BYTES, Budget, bound
 
 MAX_INCLUDE_DEPTH = 50
 _CLIMB = 5  # how far above its folder a model finds files
@@ -197,6 +197,8 @@ def _parse(content: bytes, file: str) -> etree._Element:
 
 
 def _node(element: etree._Element, file: str) -> Node:
+    origin = Origin(str(element.tag), file, int(element.sourceline or 0))
+    bound(origin, "attributes", len(element.attrib), ATTRIBUTES)
     attrib = {str(name): str(value) for name, value in element.attrib.items()}
     return Node(str(element.tag), attrib, file, int(element.sourceline or 0))
 
