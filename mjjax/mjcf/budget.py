@@ -15,7 +15,7 @@ NV = 5_000  # degrees of freedom: the inertia matrix is dense
 NUMBERS = 2**24  # in one field of a model
 PIXELS = 2**26  # of a texture
 KEYFRAMES = 20_000
-STEPS = 100_000  # of the simulation that finds length ranges
+STEPS = 50_000  # of the simulation that finds length ranges
 
 
 def bound(origin: Origin, what: str, amount: float, most: int) -> None:

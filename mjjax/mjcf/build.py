@@ -6,7 +6,7 @@ from typing import Any
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes
-from mjjax.mjcf.budget import MODEL
+from mjjax.mjcf.budget import MODEL, STEPS, bound
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section
 from mjjax.mjcf.macros import MACROS, Draft
@@ -226,6 +226,8 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
             raise node.error("global coordinates were removed from MJCF", "use local coordinates")
         if len(node.values.get("eulerseq", "xyz")) != 3:
             raise node.error("eulerseq must name three axes")
+        for child in node.children:
+            _check_lengthrange(child, spec)
     for node in sections.get("option", []):
         groups = node.values.get("actuatorgroupdisable", ())
         if any(not 0 <= group <= 30 for group in groups):
@@ -246,6 +248,13 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
     for section in sections.get("worldbody", []):
         if section.attrib:
             raise section.error("the world cannot have attributes")
+
+
+def _check_lengthrange(node: Node, spec: Spec) -> None:
+    step = spec.lengthrange["timestep"]
+    step = step if step > 0 else spec.option["timestep"]
+    if step > 0:
+        bound(node.origin, "steps of the simulation", spec.lengthrange["inttotal"] / step, STEPS)
 
 
 def _check_size(node: Node) -> None:

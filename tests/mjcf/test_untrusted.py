@@ -127,6 +127,7 @@ def test_includes_do_not_nest_without_end() -> None:
 _BODY = '<body><joint/><geom size="1"/></body>'
 _NESTED = '<replicate count="1000">' * 4 + '<geom size="1"/>' + "</replicate>" * 4
 _HUGE = 2_000_000_000
+_MANY = " ".join(f'a{i}="1"' for i in range(2000))
 TOO_LARGE = {
     "replicate": f'<worldbody><replicate count="{_HUGE}">{_BODY}</replicate></worldbody>',
     "replicates in replicates": f"<worldbody>{_NESTED}</worldbody>",
@@ -146,6 +147,8 @@ TOO_LARGE = {
     "builtin mesh": '<asset><mesh name="m" builtin="supersphere" params="1e9 1 1"/></asset>',
     "builtin plate": '<asset><mesh name="m" builtin="plate" params="1e9 1e9"/></asset>',
     "builtin cone": '<asset><mesh name="m" builtin="cone" params="1e9 1"/></asset>',
+    "length ranges": '<compiler><lengthrange timestep="1e-9"/></compiler>',
+    "attributes": "<worldbody><geom " + _MANY + "/></worldbody>",
     "strange builtin mesh": '<asset><mesh name="m" builtin="cone" params="nan 1"/></asset>',
 }
 
