@@ -9,6 +9,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses
+from mjjax.mjcf.budget import BODIES, NV, bound
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -19,6 +20,7 @@ def compile_topology(ctx: Context) -> None:
     bodies, f = ctx.tree.bodies, ctx.fields
     n = len(bodies.elements)
     ctx.sizes["nbody"] = n
+    bound(bodies.elements[-1].origin, "bodies", n, BODIES)
     parent = np.array(bodies.body, np.int32)
     joints = ctx.members("joint")
     dofs = DOFS[ints(joints.elements, "type")] if joints.elements else np.zeros(0, int)
@@ -27,6 +29,7 @@ def compile_topology(ctx: Context) -> None:
     for short, kind in _COUNTED:
         count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
         f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
+    bound(bodies.elements[-1].origin, "degrees of freedom", int(dofs.sum()), NV)
     dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
     f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
     root, weld, tree = (np.zeros(n, np.int32) for _ in range(3))
@@ -103,8 +106,8 @@ def compile_inertia(ctx: Context) -> None:
     _explicit(ctx)
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
-    mass[1:] = np.maximum(mass[1:], compiler["boundmass"])
-    inertia[1:] = np.maximum(inertia[1:], compiler["boundinertia"])
+    mass[1:] = np.fmax(mass[1:], compiler["boundmass"])
+    inertia[1:] = np.fmax(inertia[1:], compiler["boundinertia"])
     nowhere = np.isnan(f["body_ipos"][:, 0])  # MuJoCo takes it for a centre that is not given
     f["body_ipos"][nowhere], f["body_iquat"][nowhere] = 0, poses.IDENTITY
     _check_inertia(ctx)

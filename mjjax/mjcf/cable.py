@@ -8,6 +8,7 @@ import numpy as np
 
 from mjjax.core.enums import GeomType, JointType
 from mjjax.math.quat import conj, from_axis_angle, rotate
+from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.defaults import builtin, overlay
 from mjjax.mjcf.orientation import EPS, IDENTITY, from_axes, mul, normalize
 from mjjax.mjcf.read import Node
@@ -17,7 +18,7 @@ _TYPES = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX)
 _INSTEAD = {
     "particle": "replicate",
     "grid": "flexcomp",
-    "rope": "cable",
+    "rope": "composite type='cable'",
     "loop": "flexcomp",
     "cloth": "flexcomp",
 }
@@ -28,10 +29,11 @@ _SHAPES: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {
     "0": lambda s, size: np.zeros_like(s),
 }
 _INITIAL = {"free": JointType.FREE, "none": None}  # joint of the first body; a ball otherwise
+_PARTS = 3  # elements of a segment: body, joint, geom
 _GROUP = 3  # of joints and sites, unless given
 
 
-def composite(spec: Spec, parent: Element, node: Node) -> None:
+def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
     """Adds the bodies of a cable, the exclusions between neighbours and MuJoCo's custom text.
 
     Raises:
@@ -48,6 +50,7 @@ def composite(spec: Spec, parent: Element, node: Node) -> None:
         raise parts["joint"].error("the kind of the joint must be 'main'")
     if "skin" in parts:
         spec.warnings.append(str(parts["skin"].error("the skin of a cable is not drawn")))
+    budget.make(node.origin, _PARTS * max(node.values.get("count", (0,))[0], 0))
     points = _points(node)
     lengths, quats = _frames(points)
     bodies = _bodies(node, parts, len(lengths), lengths)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
-_MAX_COORDINATE = 2.0**30
+_MAX_COORDINATE, _MAX_CORNERS = 2.0**30, 2_000
 _INT_MAX = np.iinfo(np.int32).max
 
 
@@ -194,6 +194,8 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
             cut = np.array([[0, 1, 2], [0, 2, 3]][: n - 2])
             pieces.append((np.repeat(rows, n - 2), polygon[:, cut].reshape(-1, 3, 3)))
             continue
+        if n > _MAX_CORNERS:
+            raise ValueError(f"a face of the OBJ file has more than {_MAX_CORNERS:,} corners")
         for row, one in zip(rows, polygon, strict=True):
             cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)])).reshape(-1, 3)
             pieces.append((np.full(len(cut), row), one[cut]))

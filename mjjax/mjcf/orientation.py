@@ -22,7 +22,7 @@ def normalize(v: np.ndarray) -> np.ndarray:
 
 def _unit(v: np.ndarray, what: str) -> np.ndarray:
     """Rows scaled to unit length; ValueError if one is zero."""
-    if np.any(np.sum(v * v, axis=-1) < EPS):
+    if not np.all(np.sum(v * v, axis=-1) >= EPS):
         raise ValueError(f"{what} has zero length")
     return normalize(v)
 
@@ -84,6 +84,7 @@ def _xyaxes(v: np.ndarray, unit: float, sequence: str) -> np.ndarray:
     x = _unit(v[:, :3], "the x axis")
     y = v[:, 3:] - x * np.sum(x * v[:, 3:], axis=-1, keepdims=True)
     y = _unit(y, "the y axis orthogonal to the x axis")
+    _unit(q.cross(x, y), "the z axis")
     return from_axes(x, y, q.cross(x, y))
 
 

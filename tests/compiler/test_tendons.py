@@ -3,7 +3,13 @@
 import pytest
 
 from mjjax.core.errors import MjcfError
-from tests.compiler.oracle import assert_same, assert_same_model, refusal, refused
+from tests.compiler.oracle import (
+    assert_same,
+    assert_same_constants,
+    assert_same_model,
+    refusal,
+    refused,
+)
 
 SCENE = """
 <default>
