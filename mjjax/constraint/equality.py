@@ -119,12 +119,12 @@ def _polynomial(
     jacobians: list[Array],
     weights: list[Array],
 ) -> Equality:
-    c = model.eq_data[ids, :5].T
+    c, on = model.eq_data[ids, :5].T, coupled.astype(x.dtype)
     value = c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])))
-    slope = coupled * (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])))
+    slope = on * (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])))
     jacobian = jacobians[0] - slope[:, None] * jacobians[1]
     residual = y - value
-    return residual, residual, weights[0] + coupled * weights[1], jacobian
+    return residual, residual, weights[0] + on * weights[1], jacobian
 
 
 def _bodies(model: Model, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
