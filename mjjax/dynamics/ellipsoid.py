@@ -48,45 +48,117 @@ def ellipsoid_wrench(
         density: of the medium [kg/m^3].
         viscosity: of the medium [kg/(m s)].
     """
-    xp = namespace(velocity)
-    ang, lin = velocity[:, :3], velocity[:, 3:]
-    blunt, slender, angular, kutta, magnus = (prm[:, k : k + 1] for k in range(1, 6))
-    speed = safe.norm(lin, keepdims=True)
-    area, lean = _projection(lin, axes, speed)
-    diameter = 2 / 3 * xp.sum(axes, axis=1, keepdims=True)
-    low, high = xp.min(axes, axis=1, keepdims=True), xp.max(axes, axis=1, keepdims=True)
-    middle = xp.sum(axes, axis=1, keepdims=True) - low - high
-
-    momentum, spin = density * prm[:, 6:9] * lin, density * prm[:, 9:] * ang
-    force = cross(momentum, ang)
-    torque = cross(momentum, lin) + cross(spin, ang)
-
-    volume = 4 / 3 * xp.pi * xp.prod(axes, axis=1, keepdims=True)
-    force = force + magnus * density * volume * cross(ang, lin)
-    normal = _sides(axes) ** 2 * lin
-    force = force + kutta * density * lean * area * cross(cross(normal, lin), lin)
-
-    largest = xp.pi * high * middle
-    shape = area * blunt + slender * (largest - area)
-    drag = viscosity * 3 * xp.pi * diameter + density * speed * shape
-    moment = _moments(axes)
-    most = 8 / 15 * xp.pi * middle * high**4
-    turning = ang * (angular * moment + slender * (most - moment))
-    swirl = viscosity * xp.pi * diameter**3 + density * safe.norm(turning, keepdims=True)
-    return prm[:, :1] * xp.concatenate([torque - swirl * ang, force - drag * lin], axis=1)
+    return prm[:, :1] * (
+        _steady(velocity, axes, prm, density, viscosity)
+        + _padded(_projected_force(velocity[:, 3:], axes, prm, density), 1)
+    )
 
 
 def ellipsoid_derivative(
     velocity: Array, axes: Array, prm: Array, density: Array, viscosity: Array
 ) -> Array:
-    """Derivative (n, 6, 6) of `ellipsoid_wrench` with respect to the velocity."""
-    unit = jnp.eye(6, dtype=velocity.dtype)[:, None] + 0 * velocity
+    """Derivative (n, 6, 6) of `ellipsoid_wrench` with respect to the velocity.
+
+    As in MuJoCo that of a slow or small ellipsoid is not exact: divisors have a lower bound. Whether
+    the model is used counts, not how much of it.
+    """
+    unit = jnp.broadcast_to(jnp.eye(6, dtype=velocity.dtype)[:, None], (6, *velocity.shape))
     slopes = jax.vmap(
-        lambda u: jax.jvp(
-            lambda v: ellipsoid_wrench(v, axes, prm, density, viscosity), (velocity,), (u,)
-        )[1]
+        lambda u: jax.jvp(lambda v: _steady(v, axes, prm, density, viscosity), (velocity,), (u,))[1]
     )
-    return jnp.moveaxis(slopes(unit), 0, 2)
+    block = _projected_slope(velocity[:, 3:], axes, prm, density)
+    used = (prm[:, :1, None] != 0).astype(velocity.dtype)
+    return used * (jnp.moveaxis(slopes(unit), 0, 2) + _padded(block, 1, 2))
+
+
+def _padded(x: Array, *along: int) -> Array:
+    """Linear components behind three zeros along some axes."""
+    return namespace(x).pad(x, [(3 if k in along else 0, 0) for k in range(x.ndim)])
+
+
+def _steady(velocity: Array, axes: Array, prm: Array, density: Array, viscosity: Array) -> Array:
+    """Wrenches (n, 6) that do not depend on the shadow: added mass, Magnus lift, spinning drag,
+    viscous resistance.
+    """
+    xp = namespace(velocity)
+    ang, lin = velocity[:, :3], velocity[:, 3:]
+    slender, angular, magnus = (prm[:, k : k + 1] for k in (2, 3, 5))
+    momentum, spin = density * prm[:, 6:9] * lin, density * prm[:, 9:] * ang
+    torque = cross(momentum, lin) + cross(spin, ang)
+    volume = 4 / 3 * xp.pi * xp.prod(axes, axis=1, keepdims=True)
+    force = cross(momentum, ang) + magnus * density * volume * cross(ang, lin)
+
+    high, middle = _largest(axes)
+    moment = _moments(axes)
+    most = 8 / 15 * xp.pi * middle * high**4
+    turning = ang * (angular * moment + slender * (most - moment))
+    diameter = 2 / 3 * xp.sum(axes, axis=1, keepdims=True)
+    swirl = viscosity * xp.pi * diameter**3 + density * safe.norm(turning, keepdims=True)
+    resistance = viscosity * 3 * xp.pi * diameter
+    return xp.concatenate([torque - swirl * ang, force - resistance * lin], axis=1)
+
+
+def _projected_force(lin: Array, axes: Array, prm: Array, density: Array) -> Array:
+    """Lift and drag (n, 3) that depend on the shadow along the velocity [N].
+
+    With n the scaled normal of the surface: lift is along (n x v) x v, drag against v.
+    """
+    xp = namespace(lin)
+    blunt, slender, kutta = (prm[:, k : k + 1] for k in (1, 2, 4))
+    first, second, speed = _shadow(lin, axes)
+    area = xp.pi * safe.sqrt(second / xp.maximum(MINVAL, first))
+    lean = first / xp.maximum(MINVAL, speed * second)
+    normal = _sides(axes) ** 2 * lin
+    lift = kutta * density * lean * area * cross(cross(normal, lin), lin)
+    high, middle = _largest(axes)
+    shape = blunt * area + slender * (xp.pi * high * middle - area)
+    return lift - density * speed * shape * lin
+
+
+def _projected_slope(lin: Array, axes: Array, prm: Array, density: Array) -> Array:
+    """Derivative (n, 3, 3) of `_projected_force`.
+
+    With p = sum a v^2, q = sum a^2 v^2 for a the squared products of the other semi-axes, the lift
+    along axis i is -G v_i c_i with G ~ sqrt(p / (q |v|^2)) and c_i = a_i |v|^2 - p; the shadow's
+    area is pi sqrt(q / p).
+    """
+    xp = namespace(lin)
+    blunt, slender, kutta = (prm[:, k : k + 1] for k in (1, 2, 4))
+    first, second, speed = _shadow(lin, axes)
+    a, square = _sides(axes) ** 2, speed * speed
+    unit = np.eye(3, dtype=lin.dtype)[None]
+
+    root = xp.maximum(MINVAL, safe.sqrt(second * first * square))
+    scale = kutta * density * xp.pi / root
+    bend = a - first / xp.maximum(MINVAL, square) - a * a * (first / xp.maximum(MINVAL, second))
+    lean = a * square - first
+    change = 2 * (a[:, :, None] - a[:, None, :]) * lin[:, None, :] * lin[:, :, None]
+    lift = lean[:, :, None] * unit + change
+    lift = lift * first[:, :, None] + (lin * lean)[:, :, None] * (lin * bend)[:, None, :]
+
+    area = xp.pi * safe.sqrt(second / xp.maximum(MINVAL, first))
+    root = xp.maximum(MINVAL, safe.sqrt(first**3 * second))
+    widening = xp.pi / root * a * lin * (a * first - second)
+    high, middle = _largest(axes)
+    shape = density * (blunt * area + slender * (xp.pi * high * middle - area))
+    along = density * speed * (blunt - slender) * widening
+    along = along + shape * lin / xp.maximum(MINVAL, speed)
+    drag = (shape * speed)[:, :, None] * unit + lin[:, :, None] * along[:, None, :]
+    return -scale[:, :, None] * lift - drag
+
+
+def _shadow(lin: Array, axes: Array) -> tuple[Array, Array, Array]:
+    """Sums (n, 1) over a v^2 and a^2 v^2 for a the squared products of the other semi-axes; |v|."""
+    sides = _sides(axes)
+    one, two = sides * lin, sides * sides * lin
+    return dot(one, one)[:, None], dot(two, two)[:, None], safe.norm(lin, keepdims=True)
+
+
+def _largest(axes: Array) -> tuple[Array, Array]:
+    """Longest and middle semi-axes (n, 1)."""
+    xp = namespace(axes)
+    low, high = xp.min(axes, axis=1, keepdims=True), xp.max(axes, axis=1, keepdims=True)
+    return high, xp.sum(axes, axis=1, keepdims=True) - low - high
 
 
 def _sides(axes: Array) -> Array:
@@ -94,17 +166,6 @@ def _sides(axes: Array) -> Array:
     return namespace(axes).stack(
         [axes[:, 1] * axes[:, 2], axes[:, 2] * axes[:, 0], axes[:, 0] * axes[:, 1]], axis=1
     )
-
-
-def _projection(lin: Array, axes: Array, speed: Array) -> tuple[Array, Array]:
-    """Area (n, 1) of the shadow along the velocity, and how the surface leans to it."""
-    xp = namespace(lin)
-    sides = _sides(axes)
-    shadow = sides * lin
-    first = dot(shadow, shadow)[:, None]
-    second = dot(sides * shadow, sides * shadow)[:, None]
-    area = xp.pi * safe.sqrt(second / xp.maximum(MINVAL, first))
-    return area, first / xp.maximum(MINVAL, speed * second)
 
 
 def _moments(axes: Array) -> Array:

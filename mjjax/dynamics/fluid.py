@@ -78,7 +78,7 @@ def _has_ellipsoids(model: Model) -> Array:
     xp = namespace(model.geom_fluid, model.body_mass)
     geoms = fluid_geoms(s)
     mine = s.geom_bodyid[geoms] == np.arange(s.nbody)[:, None]
-    return xp.any(mine & (model.geom_fluid[geoms, 0] > 0), axis=1)
+    return xp.any(mine & (model.geom_fluid[geoms, 0] > 0)[None], axis=1)
 
 
 def _inertial(model: Model, data: Data) -> Place:

@@ -229,7 +229,7 @@ def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     wrench = xp.concatenate([cross(contact.pos - center, normal), normal], axis=1)
     along = matmul(wrench, axes.T) * (two.astype(axes.dtype) - one.astype(axes.dtype))
     target = s.actuator_trnid[ids, 0][:, None]
-    mine = ((body[:, 0] == target) | (body[:, 1] == target)) & detected
+    mine = ((body[None, :, 0] == target) | (body[None, :, 1] == target)) & detected[None]
     mine = mine.astype(axes.dtype)
     count = xp.maximum(xp.sum(mine, axis=1, keepdims=True), 1)
     return -model.actuator_gear[ids, :1] * matmul(mine, along) / count
