@@ -210,8 +210,8 @@ def _body_length(model: Model, data: Data, ids: np.ndarray) -> Array:
 def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Adhesion: minus the mean over a body's contacts of the Jacobians of their normals.
 
-    Contacts in their gap count; those between bodies that cannot move do not. There are no contacts
-    yet where derived constants are computed.
+    Contacts in their gap count; those between bodies that cannot move do not; nor does the gear.
+    There are no contacts yet where derived constants are computed.
     """
     s = model.structure
     xp = namespace(data.qpos, data.cdof)
@@ -232,7 +232,7 @@ def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     mine = ((body[None, :, 0] == target) | (body[None, :, 1] == target)) & detected[None]
     mine = mine.astype(axes.dtype)
     count = xp.maximum(xp.sum(mine, axis=1, keepdims=True), 1)
-    return -model.actuator_gear[ids, :1] * matmul(mine, along) / count
+    return -matmul(mine, along) / count
 
 
 Kernel = Callable[[Model, Data, np.ndarray], Array]
