@@ -58,13 +58,14 @@ def fwd_actuation(model: Model, data: Data) -> Data:
 
     force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
     `forcerange`; qfrc = moment' force, plus gravity compensation, then the joints' own force
-    limits. Derivatives are zero where a clip is active. With actuation disabled, `act_dot` stays.
+    limits. Derivatives are zero where a clip is active. Without actuators, or with actuation
+    disabled, there is no force at all, and `act_dot` stays.
     """
     s, opt = model.structure, model.opt
     xp = namespace(data.qpos)
     if not s.nu or opt.disabled(DisableBit.ACTUATION):
-        qfrc = gravcomp_actuation(model, data, xp.zeros_like(data.qfrc_actuator))
-        return data.replace(qfrc_actuator=qfrc, actuator_force=xp.zeros_like(data.actuator_force))
+        force, qfrc = (xp.zeros_like(x) for x in (data.actuator_force, data.qfrc_actuator))
+        return data.replace(actuator_force=force, qfrc_actuator=qfrc)
     ctrl, bad = clamped_ctrl(model, data)
     data = data.counted(WarningType.BADCTRL, bad)
     data = data.replace(act_dot=activation_rate(model, data, ctrl))

@@ -59,8 +59,8 @@ def ellipsoid_derivative(
 ) -> Array:
     """Derivative (n, 6, 6) of `ellipsoid_wrench` with respect to the velocity.
 
-    As in MuJoCo that of a slow or small ellipsoid is not exact: divisors have a lower bound. Whether
-    the model is used counts, not how much of it.
+    As in MuJoCo that of a slow or small ellipsoid is not exact: divisors have a lower bound. What
+    counts is whether the model is used, not how much of it.
     """
     unit = jnp.broadcast_to(jnp.eye(6, dtype=velocity.dtype)[:, None], (6, *velocity.shape))
     slopes = jax.vmap(

@@ -58,7 +58,6 @@ def variants() -> list[tuple[mujoco.MjModel, mjjax.Model, mujoco.MjData]]:
             getattr(reference, name)[:] = value
         ours = both.ours.replace(**{name: jax.numpy.asarray(v) for name, v in new.items()})
         d = random_state(reference, i)
-        # within their range: the velocity derivative is that of the controls as they are
         found.append((reference, ours, d))
     return found
 
