@@ -154,12 +154,14 @@ def owners(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
 def smooth(model: mjjax.Model, data: mjjax.Data, x: dict[str, jax.Array]) -> dict[str, Any]:
     """Forces up to the constraints, and their velocity derivative, with other numbers."""
     held = owners(model, data)
-    data, opt = (
-        dataclasses.replace(tree, **{k: v for k, v in x.items() if held[k] is tree})
-        for tree in (data, model.opt)
-    )
-    own = {k: v for k, v in x.items() if held[k] is model}
-    model = dataclasses.replace(model, opt=opt, **own)  # the tracers must not widen the structure
+
+    def own(tree: Any) -> dict[str, jax.Array]:
+        return {name: value for name, value in x.items() if held[name] is tree}
+
+    # the tracers must not widen the structure
+    opt = dataclasses.replace(model.opt, **own(model.opt))
+    data = data.replace(**own(data))
+    model = dataclasses.replace(model, opt=opt, **own(model))
     for stage in STAGES:
         data = stage(model, data)
     found = {name: getattr(data, name) for name in RESULTS}
