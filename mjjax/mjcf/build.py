@@ -10,6 +10,7 @@ from mjjax.mjcf import assets, defaults, keyframes, urdf
 from mjjax.mjcf.budget import MODEL, STEPS, bound
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section, Sections
+from mjjax.mjcf.flexcomp import check_flexcomps
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
@@ -43,6 +44,7 @@ def build(root: Node, files: Files) -> Spec:
         root = urdf.to_mjcf(root, warnings)
     check(root)
     warnings += [*not_a_number(root), *_set_aside(root)]
+    check_flexcomps(root, files)
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
     for section in root.children:

@@ -14,6 +14,8 @@ def _bits(words: str) -> dict[str, int]:
 
 KEYWORDS: dict[str, dict[str, int]] = {
     "bool": {"false": 0, "true": 1},
+    "flextype": _numbered("grid box cylinder ellipsoid square disc circle mesh gmsh direct"),
+    "flexdof": _numbered("full radial trilinear quadratic"),
     "tristate": _AUTO,
     "enable": _ENABLE,
     "angle": {"radian": 0, "degree": 1},

@@ -268,8 +268,9 @@ COMPOSITE = """
     curve text; size real[..3]; quat real[4]
 """
 FLEXCOMP = f"""
-    name text; type text; group int; dim int; dof text; count int[3]; spacing real[3];
-    radius real; rigid bool; mass real; inertiabox real; scale real[3]; file text; point real[];
+    name text *; type flextype = grid; group int; dim int = 2; dof flexdof = full;
+    count int[3] = 10 10 10; spacing real[3] = .02 .02 .02; radius real = .005; rigid bool;
+    mass real = 1; inertiabox real = .005; scale real[3] = 1 1 1; file text; point real[];
     element int[]; texcoord real[]; material text; rgba real[4]; flatskin bool; {POSE};
     origin real[3]
 """

@@ -74,3 +74,14 @@ def test_numpy_and_jax_agree(dtype: type) -> None:
         mine, theirs = function(x), function(jnp.asarray(x))
         assert isinstance(mine, np.ndarray) and isinstance(theirs, jax.Array)
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 28, 1000])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -2e10])
+def test_bad_numbers_are_found(size: int, value: float) -> None:
+    """In single precision and batches too, wherever in a vector they are."""
+    x = np.zeros((64, size), np.float32)
+    x[3, size // 2] = value
+    found = jax.jit(jax.vmap(safe.is_bad))(x)
+    np.testing.assert_array_equal(np.flatnonzero(found), [3])
+    assert not safe.is_bad(np.zeros(0))
