@@ -165,7 +165,7 @@ def smooth(model: mjjax.Model, data: mjjax.Data, x: dict[str, jax.Array]) -> dic
     for stage in STAGES:
         data = stage(model, data)
     found = {name: getattr(data, name) for name in RESULTS}
-    return found | {"slope": smooth_vel(model, data, bias=True)}
+    return found | {"slope": smooth_vel(model, data, bias=False)}
 
 
 @pytest.fixture(scope="module")
