@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.enums import DisableBit, IntegratorType
+from mjjax.core.enums import DisableBit, GainType, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
 from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.position import integrate_pos
@@ -58,7 +58,7 @@ def euler(model: Model, data: Data) -> Data:
     # what only pushes is integrated explicitly
     some = jnp.any(model.dof_damping > 0)
     damping = jnp.eye(s.nv, dtype=data.qM.dtype) * jnp.where(some, model.dof_damping, 0)[:, None]
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping, True))
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping, definite=True))
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -69,17 +69,20 @@ def implicit(model: Model, data: Data) -> Data:
     """
     full = model.opt.integrator == IntegratorType.IMPLICIT
     slope = smooth_vel(model, data, bias=full)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, slope, not full))
+    # a gain that depends on velocity may push: the matrix need not be positive definite
+    pushes = (model.structure.actuator_gaintype == GainType.AFFINE).any()
+    qacc = _implicit_qacc(model, data, slope, definite=not full and not pushes)
+    return advance(model, data, data.act_dot, qacc)
 
 
-def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:
+def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Array:
     """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,)."""
     # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
     # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
     wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
     matrix = data.qM - model.opt.timestep * slope + wait[:, None]
     force = data.qfrc_smooth + data.qfrc_constraint
-    return cho_solve(cholesky(matrix), force) if symmetric else solve(matrix, force)
+    return cho_solve(cholesky(matrix), force) if definite else solve(matrix, force)
 
 
 def rungekutta4(model: Model, data: Data) -> Data:
