@@ -45,6 +45,7 @@ from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_s
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
@@ -135,5 +136,6 @@ __all__ = [
     "set_const",
     "solve_m",
     "step",
+    "tendon",
     "transmission",
 ]

@@ -23,9 +23,8 @@ SCENE = """
     ("tag", "section"),
     [
         ("clock", "<sensor><clock/></sensor>"),
-        ("motor", '<actuator><motor site="s"/></actuator>'),
         ("motor", '<actuator><motor joint="j" nsample="2"/></actuator>'),
-        ("muscle", '<actuator><muscle joint="j" lengthrange="0 1"/></actuator>'),
+        ("general", '<actuator><general joint="j" dyntype="user"/></actuator>'),
     ],
 )
 def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:

@@ -38,7 +38,7 @@ RESULTS = (
     "qpos qvel act"
 ).split()
 SHAPES = {
-    1: 'cone="elliptic" integrator="implicitfast"',
+    1: 'cone="elliptic" integrator="implicit"',
     5: 'cone="pyramidal"',
 }
 
