@@ -12,6 +12,7 @@ from mjjax.constraint.assemble import (
     make_constraint,
     reference_constraint,
 )
+from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.core.enums import (
     BiasType,
     CamLightType,
@@ -43,8 +44,10 @@ from mjjax.dynamics.energy import energy_pos, energy_vel
 from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
@@ -98,6 +101,7 @@ __all__ = [
     "com_pos",
     "com_vel",
     "constraint_jacobian",
+    "contact_force",
     "crb",
     "differentiate_pos",
     "energy_pos",
@@ -125,15 +129,19 @@ __all__ = [
     "make_data",
     "mul_m",
     "name2id",
+    "object_acceleration",
+    "object_velocity",
     "passive",
     "reference_constraint",
     "reset_data",
     "rne",
+    "rne_postconstraint",
     "rollout",
     "rungekutta4",
     "save_state",
     "set_const",
     "solve_m",
     "step",
+    "subtree_vel",
     "transmission",
 ]
