@@ -6,6 +6,7 @@ data = jax.jit(mjjax.step)(model, data)
 """
 
 from mjjax.collision.driver import collision
+from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants import set_const
 from mjjax.constraint.assemble import (
     constraint_jacobian,
@@ -128,10 +129,12 @@ __all__ = [
     "make_constraint",
     "make_data",
     "mul_m",
+    "multi_ray",
     "name2id",
     "object_acceleration",
     "object_velocity",
     "passive",
+    "ray",
     "reference_constraint",
     "reset_data",
     "rne",

@@ -106,12 +106,10 @@ def _single(
     kind, index = np.array([objtype]), np.array([objid])
     motion = object_motion(model, data, kind, index, acceleration)
     if local:
-        turn = namespace(motion).swapaxes(
-            object_frames(model.structure, data, kind, index)[1], 1, 2
-        )
-        motion = namespace(motion).concatenate(
-            [matvec3(turn, motion[:, :3]), matvec3(turn, motion[:, 3:])], axis=-1
-        )
+        _, mat = object_frames(model.structure, data, kind, index)
+        turn = namespace(mat).swapaxes(mat, 1, 2)
+        parts = [matvec3(turn, motion[:, :3]), matvec3(turn, motion[:, 3:])]
+        motion = namespace(mat).concatenate(parts, axis=-1)
     return motion[0]
 
 

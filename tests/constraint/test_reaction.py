@@ -22,18 +22,20 @@ XML = """
   </body>
   <body name="c" pos=".5 0 .05"><freejoint/><geom size=".06" condim="1"/>
     <site name="t" pos=".1 .2 0" euler="10 20 -30"/></body>
-  <body name="d" pos="0 .5 .05"><joint type="ball"/><geom size=".06" condim="4" pos=".01 0 0"/></body>
+  <body name="d" pos="0 .5 .05"><joint type="ball"/>
+    <geom size=".06" condim="4" pos=".01 0 0"/></body>
   <body name="static" pos="1 1 1"><geom size=".06"/></body>
 </worldbody>
 <equality>
-  <weld body1="a" body2="c" anchor=".1 .2 .3" torquescale="2"/><connect body1="d" body2="c" anchor="0 0 1"/>
+  <weld body1="a" body2="c" anchor=".1 .2 .3" torquescale="2"/>
+  <connect body1="d" body2="c" anchor="0 0 1"/>
   <weld site1="s" site2="t"/><connect body1="b" anchor="1 0 0"/>
 </equality></mujoco>
 """
 
 
 @functools.cache
-def resting(cone: str, condim: int) -> tuple[Both, list[mujoco.MjData], mjjax.Data]:
+def resting(cone: str, condim: int) -> tuple[Both, list[mujoco.MjData], mjjax.Data, jax.Array]:
     """A scene with contacts and equalities in both engines, after the constraint forces."""
     both = load(XML.format(cone=cone, condim=condim))
     theirs = []
