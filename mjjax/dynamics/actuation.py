@@ -6,6 +6,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, WarningType
+from mjjax.dynamics.history import delayed_ctrl
 from mjjax.dynamics.transmission import moment
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
@@ -53,7 +54,7 @@ def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     """Controls within their ranges, all zero if one is not a number; and whether that was so."""
     s = model.structure
     xp = namespace(data.ctrl)
-    ctrl = data.ctrl
+    ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)

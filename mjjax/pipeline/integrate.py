@@ -9,6 +9,7 @@ import numpy as np
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act, velocity_gain
 from mjjax.dynamics.fluid import fluid_derivative
+from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.transmission import moment
 from mjjax.math.linalg import cho_solve, cholesky, matmul
@@ -16,6 +17,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward
+from mjjax.sensor.stages import remember_sensors
 
 
 def advance(
@@ -31,6 +33,8 @@ def advance(
         qvel: (nv,) velocity that changes the position; the new velocity by default.
     """
     h = model.opt.timestep
+    if model.structure.nhistory:
+        data = remember_sensors(model, remember_ctrl(model, data))
     if model.structure.na:
         s = model.structure
         owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))

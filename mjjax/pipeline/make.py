@@ -9,6 +9,7 @@ from mjjax.collision.touch import NO_CONTACT
 from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
+from mjjax.dynamics.history import initial_history
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 
@@ -65,6 +66,7 @@ STATE = (
     "mocap_quat",
     "eq_active",
     "userdata",
+    "history",
 )
 
 
@@ -121,4 +123,5 @@ def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
         "eq_active": jnp.asarray(model.structure.eq_active0.astype(bool)),
+        "history": initial_history(model).astype(real),
     }
