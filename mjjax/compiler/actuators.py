@@ -18,8 +18,8 @@ _TARGETS = {
     "site": (TrnType.SITE, "site"),
     "body": (TrnType.BODY, "body"),
 }
-# Attributes that belong to one transmission; the first one names its second object.
-_SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
+# Where the second object of a transmission is named.
+_SECOND = {"cranksite": "slidersite", "site": "refsite"}
 _RANGES = ("ctrl", "force", "act")
 _SERVO_DYN = {DynType.NONE: "ctrl", DynType.FILTEREXACT: "ctrl", DynType.INTEGRATOR: "act"}
 
@@ -57,12 +57,8 @@ def _target(ctx: Context, element: Element) -> tuple[str, int, int]:
         what = "more than one target" if len(given) > 1 else "no target"
         raise origin.error(f"the actuator has {what}", f"give one of {', '.join(_TARGETS)}")
     target = given[0]
-    for owner, names in _SECOND.items():
-        wrong = [name for name in names if v[name] and owner != target]
-        if wrong:
-            raise origin.error(f"{wrong[0]!r} goes with {owner!r} only", "remove it")
     first = ctx.names.find(_TARGETS[target][1], v[target], element)
-    second = v[_SECOND[target][0]] if target in _SECOND else None
+    second = v[_SECOND[target]] if target in _SECOND else None
     if target == "cranksite":
         if not second:
             raise origin.error("a slider-crank needs a slidersite")

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.compiler.fields import Compiled
@@ -100,8 +99,8 @@ def _heavy_tendons(fields: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def device_model(model: Model) -> Model:
     """The model with JAX arrays of the default precision."""
-    dtype = jnp.zeros(()).dtype
-    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x), dtype), model)
+    dtype = jax.dtypes.canonicalize_dtype(float)
+    return jax.device_put(jax.tree.map(lambda x: np.array(x, dtype), model))
 
 
 def _shape(shape: tuple[int | str, ...], sizes: Mapping[str, int]) -> list[int]:

@@ -9,6 +9,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses
+from mjjax.mjcf.budget import BODIES, NV, bound
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -19,6 +20,7 @@ def compile_topology(ctx: Context) -> None:
     bodies, f = ctx.tree.bodies, ctx.fields
     n = len(bodies.elements)
     ctx.sizes["nbody"] = n
+    bound(bodies.elements[-1].origin, "bodies", n, BODIES)
     parent = np.array(bodies.body, np.int32)
     joints = ctx.members("joint")
     dofs = DOFS[ints(joints.elements, "type")] if joints.elements else np.zeros(0, int)
@@ -27,6 +29,7 @@ def compile_topology(ctx: Context) -> None:
     for short, kind in _COUNTED:
         count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
         f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
+    bound(bodies.elements[-1].origin, "degrees of freedom", int(dofs.sum()), NV)
     dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
     f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
     root, weld, tree = (np.zeros(n, np.int32) for _ in range(3))
@@ -103,8 +106,10 @@ def compile_inertia(ctx: Context) -> None:
     _explicit(ctx)
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
-    mass[1:] = np.maximum(mass[1:], compiler["boundmass"])
-    inertia[1:] = np.maximum(inertia[1:], compiler["boundinertia"])
+    for value, name in ((mass[1:], "boundmass"), (inertia[1:], "boundinertia")):
+        value[value < compiler[name]] = compiler[name]  # what is no number stays so
+    nowhere = np.isnan(f["body_ipos"][:, 0])  # MuJoCo takes it for a centre that is not given
+    f["body_ipos"][nowhere], f["body_iquat"][nowhere] = 0, poses.IDENTITY
     _check_inertia(ctx)
     _check_moving(ctx)
     for name in ("contype", "conaffinity"):
@@ -124,7 +129,8 @@ def _explicit(ctx: Context) -> None:
     f["body_iquat"][ids] = poses.orientations(elements, ctx.degree, ctx.eulerseq)
     f["body_mass"][ids] = reals(elements, "mass")
     f["body_inertia"][ids] = reals(elements, "diaginertia", 3)
-    full = [i for i in ids if ctx.tree.inertials[i].values["fullinertia"] is not None]
+    matrix = {i: ctx.tree.inertials[i].values["fullinertia"] for i in ids}
+    full = [i for i in ids if matrix[i] is not None and not np.isnan(matrix[i][0])]
     if full:
         xx, yy, zz, xy, xz, yz = reals([ctx.tree.inertials[i] for i in full], "fullinertia", 6).T
         matrices = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
@@ -133,7 +139,7 @@ def _explicit(ctx: Context) -> None:
 
 def _set_principal(ctx: Context, ids: list[int], matrices: np.ndarray) -> None:
     inertia, quat = principal_axes(matrices)
-    for i in np.flatnonzero(~(inertia[:, 2] >= poses.EPS)):
+    for i in np.flatnonzero(inertia[:, 2] < poses.EPS):
         element = ctx.tree.inertials.get(ids[i], ctx.tree.bodies.elements[ids[i]])
         raise element.origin.error("the inertia matrix is not positive definite")
     ctx.fields["body_inertia"][ids], ctx.fields["body_iquat"][ids] = inertia, quat
@@ -162,7 +168,8 @@ def _from_geoms(ctx: Context) -> None:
             several.append(body)
     if several:
         matrices = np.stack([_combined(ctx, body, by_body[body]) for body in several])
-        _set_principal(ctx, several, matrices)
+        known = ~np.isnan(matrices[:, 0, 0])  # as in MuJoCo, otherwise there is no inertia
+        _set_principal(ctx, list(np.array(several)[known]), matrices[known])
 
 
 def _combined(ctx: Context, body: int, geoms: list[int]) -> np.ndarray:
@@ -199,8 +206,9 @@ def combine(
 def _check_inertia(ctx: Context) -> None:
     """A + B >= C for the principal moments, or their mean if the user asked for it."""
     inertia = ctx.fields["body_inertia"]
-    excess = 2 * np.max(inertia, axis=1) - np.sum(inertia, axis=1)
-    for i in np.flatnonzero(excess > 1e-12 * np.max(np.abs(inertia), axis=1)):
+    excess = np.max(inertia - inertia[:, [1, 2, 0]] - inertia[:, [2, 0, 1]], axis=1)
+    size = np.max(np.where(np.isfinite(inertia), np.abs(inertia), 0), axis=1)
+    for i in np.flatnonzero(excess > 1e-12 * size):
         element = ctx.tree.inertials.get(int(i), ctx.tree.bodies.elements[i])
         if not ctx.spec.compiler["balanceinertia"]:
             raise element.origin.error(

@@ -5,6 +5,7 @@ It raises ValueError where a parameter is out of range.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mjjax.mjcf.meshfile import Triangles, real
 
-_MAX_SUBDIVISION, _MAX_RINGS = 4, 10
+_MAX_SUBDIVISION, _MAX_RINGS, _MAX_VERTICES = 4, 10, 100_000
 _NO_FACES = np.zeros((0, 3), np.int32)
 _FOVEATION = 5  # power by which gamma = 1 draws the rays of a wedge together
 _EPS = 1e-14
@@ -22,6 +23,10 @@ _EPS = 1e-14
 def _require(condition: bool, what: str) -> None:
     if not condition:
         raise ValueError(what)
+
+
+def _require_few(vertices: float) -> None:
+    _require(vertices <= _MAX_VERTICES, f"it would have more than {_MAX_VERTICES:,} vertices")
 
 
 def _made(vert: ArrayLike, face: ArrayLike, normal: ArrayLike = ()) -> Triangles:
@@ -109,6 +114,7 @@ def _on_ring(start: list[int], k: int, place: int) -> int:
 
 def cone(nvert: float, radius: float) -> Triangles:
     """A polygon below and a smaller one (or a tip) above; the hull of both."""
+    _require_few(2 * nvert)
     angle = 2 * np.pi * np.arange(int(nvert)) / max(int(nvert), 1)
     ring = np.stack([np.cos(angle), np.sin(angle), -np.ones_like(angle)], axis=1)
     tip = np.array([[0.0, 0.0, 1.0]])
@@ -118,6 +124,7 @@ def cone(nvert: float, radius: float) -> Triangles:
 
 def supersphere(resolution: float, e: float, n: float) -> Triangles:
     """A superellipsoid: `e` is the exponent around the z axis, `n` along it."""
+    _require_few(resolution**2)
     res = int(resolution)
     _require(res > 2, "the resolution must be greater than 2")
     _require(e >= 0 and n >= 0, "the exponents cannot be negative")
@@ -142,6 +149,7 @@ def supersphere(resolution: float, e: float, n: float) -> Triangles:
 
 def supertorus(resolution: float, radius: float, s: float, t: float) -> Triangles:
     """A torus of large radius 1: `s` is the exponent of the tube, `t` of the ring."""
+    _require_few(resolution**2)
     res = int(resolution)
     _require(res > 2, "the resolution must be greater than 2")
     _require(0 < radius <= 1, "the radius must be in (0, 1]")
@@ -165,6 +173,7 @@ def _cells(n: int, gamma: float) -> np.ndarray:
 
 
 def _check_resolution(*resolution: float) -> None:
+    _require_few(math.prod(resolution))
     _require(min(map(int, resolution)) > 0, "the resolutions must be positive")
 
 
@@ -228,6 +237,8 @@ def make(kind: int, params: Sequence[float]) -> Triangles:
         ValueError: the wrong number of parameters, or one out of range.
     """
     builtin = BUILTIN[kind]
+    if not np.isfinite(params).all():
+        raise ValueError("params must be finite")
     if len(params) != builtin.nparam:
         raise ValueError(f"{len(params)} params are given, but it needs {builtin.nparam}")
     return builtin.make(*params)

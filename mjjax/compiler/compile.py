@@ -31,6 +31,7 @@ from mjjax.compiler.sleep import sleep_policies
 from mjjax.compiler.tendons import compile_tendons
 from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
+from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
 
 PHASES: tuple[Callable[[Context], None], ...] = (
@@ -80,13 +81,14 @@ def compile_spec(spec: Spec) -> Compiled:
         MjcfError: the description is not valid.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
-    with np.errstate(invalid="ignore"):  # MuJoCo accepts inf and nan; `warnings` names them
+    with np.errstate(invalid="ignore", over="ignore"):  # MuJoCo accepts inf and nan
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
             spec = simplify(spec, run(spec, PHASES[: PHASES.index(compile_inertia) + 1]))
         ctx = run(spec)
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
     ctx.sizes["nuserdata"] = spec.size["nuserdata"]
+    bound(spec.origin("size"), "nuserdata", ctx.sizes["nuserdata"], NUMBERS)
     key_names = ctx.names.lists["key"]
     ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
     return Compiled(

@@ -4,29 +4,38 @@ The same kernels as in the simulation, on numpy arrays when a model is loaded an
 (pure, differentiable, vmappable) in `set_const`.
 """
 
-import warnings
 from typing import Any, cast
 
 import numpy as np
 
-from mjjax.compiler.coupling import equality_offsets, tendon_constants
+from mjjax.compiler.coupling import equality_offsets, listed_once, tendon_constants
 from mjjax.compiler.hfields import hfield_box
+from mjjax.compiler.inverse import (
+    InverseInertia,
+    diagonal,
+    inverse_inertia,
+    tendon_blocks,
+    tree_inertia,
+)
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import GeomType, JointType
+from mjjax.core.enums import GeomType, JointType, TrnType
 from mjjax.core.struct import specs
-from mjjax.dynamics.inertia import com_pos, crb
+from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.kinematics import kinematics
-from mjjax.dynamics.tendon import tendon, tendon_inertia
+from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
-from mjjax.dynamics.tree import subtree_sum, tree_plan
+from mjjax.dynamics.tree import in_body_order, subtree_sum, tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import einsum
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Statistic
+from mjjax.model.structure import Structure
+
+_DATA = tuple(specs(Data))
 
 
 def set_const(model: Model) -> Model:
@@ -40,12 +49,12 @@ def set_const(model: Model) -> Model:
     """
     model = model.replace(**hfield_bounds(model))
     data = reference_data(model)
-    diagonal = einsum("ii->i", data.qM)
-    data = tendon_inertia(model, data)
-    inverse = inverse_inertia(data.qM)
+    blocks = tree_inertia(model, data)
+    total = tendon_blocks(model, data, blocks)
+    inverse = inverse_inertia(model.structure, total)
     model = model.replace(
         body_subtreemass=subtree_sum(model.structure, model.body_mass[:, None])[:, 0],
-        dof_M0=diagonal,
+        dof_M0=diagonal(model.structure, blocks),
         dof_invweight0=dof_invweight(model, inverse),
         body_invweight0=body_invweight(model, data, inverse),
         **camera_offsets(model, data),
@@ -54,19 +63,19 @@ def set_const(model: Model) -> Model:
         **tendon_constants(model, data, inverse, positions),
     )
     model = model.replace(**actuator_constants(model, data, inverse))
-    return statistics(model, data)
+    return statistics(model, data, diagonal(model.structure, total))
 
 
 def reference_data(model: Model) -> Data:
-    """Positions, centres of mass, tendons, actuator lengths and inertia at `qpos0`."""
-    return transmission(model, tendon(model, crb(model, positions(model, model.qpos0))))
+    """Positions, centres of mass, tendons and actuator lengths at `qpos0`."""
+    return transmission(model, tendon(model, positions(model, model.qpos0)))
 
 
 def positions(model: Model, qpos: Array) -> Data:
     """Kinematics and centres of mass at some joint positions."""
     s = model.structure
     xp = namespace(qpos)
-    empty = cast(dict[str, Any], dict.fromkeys(specs(Data)))
+    empty = cast(dict[str, Any], dict.fromkeys(_DATA))
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
     blank: Any = Data(structure=s, **empty).replace(
@@ -78,41 +87,24 @@ def positions(model: Model, qpos: Array) -> Data:
     return com_pos(model, kinematics(model, blank))
 
 
-def inverse_inertia(inertia: Array) -> Array:
-    """Inverse (nv, nv) of the joint-space inertia; the one place that needs it.
-
-    Not a number if the inertia is singular, as in C; warns then when a model is loaded.
-    """
-    try:
-        return namespace(inertia).linalg.inv(inertia)
-    except np.linalg.LinAlgError:
-        warnings.warn(
-            "the joint-space inertia is singular at qpos0: two joints move the same bodies in the "
-            "same way; give one of them armature or remove it",
-            stacklevel=2,
-        )
-        return np.full_like(inertia, np.nan)
-
-
-def dof_invweight(model: Model, inverse: Array) -> Array:
+def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
     """Diagonal of the inverse inertia (nv,), averaged over a ball and over halves of a free joint.
 
     For a body that only slides along its own axes it is the inverse of its mass.
     """
     s = model.structure
-    diagonal = einsum("ii->i", inverse)
-    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
+    spread = diagonal(s, inverse.blocks)
+    order = np.arange(s.nv)
+    within = order - s.jnt_dofadr[s.dof_jntid]
     scalar = s.jnt_type[s.dof_jntid] >= JointType.SLIDE
-    group = s.dof_jntid * 2 + within // 3
-    same = (group[:, None] == group[None]) & ~scalar[:, None] | np.eye(s.nv, dtype=bool)
-    weight = same / same.sum(axis=1, keepdims=True)
-    mean = namespace(diagonal).asarray(weight, dtype=diagonal.dtype)
+    group = (order - within % 3)[:, None] + np.arange(3)
+    mean = spread[np.where(scalar[:, None], order[:, None], group)].mean(axis=1)
     point = s.body_simple[s.dof_bodyid] == 2
-    mass = namespace(diagonal).where(point, model.body_mass[s.dof_bodyid], 1)
-    return namespace(diagonal).where(point, 1 / mass, einsum("ij,j->i", mean, diagonal))
+    mass = namespace(spread).where(point, model.body_mass[s.dof_bodyid], 1)
+    return namespace(spread).where(point, 1 / mass, mean)
 
 
-def body_invweight(model: Model, data: Data, inverse: Array) -> Array:
+def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
     """Mean inverse weights (nbody, 2) at the centres of mass: translation, rotation.
 
     The mean diagonal of J M^-1 J' over three axes; a vanishing one takes the value of the other.
@@ -121,13 +113,20 @@ def body_invweight(model: Model, data: Data, inverse: Array) -> Array:
     """
     s = model.structure
     xp = namespace(data.cdof)
-    moves = tree_plan(s).moves[:, :, None]
-    ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
-    lever = (data.xipos - data.subtree_com[s.body_rootid])[:, None]
-    trans = xp.where(moves, lin + cross(ang + 0 * lever, lever + 0 * ang), 0)
-    rot = xp.where(moves, ang, 0)
-    weights = [einsum("bik,ij,bjk->b", j, inverse, j) / 3 for j in (trans, rot)]
-    t, r = weights
+    static = tree_plan(s).static_bodies
+    parts = [xp.zeros((len(static), 2), data.cdof.dtype)]
+    for block, matrix in zip(tree_plan(s).blocks, inverse.blocks, strict=True):
+        axes = data.cdof[block.dofs][:, None]
+        ang, lin = axes[..., :3], axes[..., 3:]
+        lever = (data.xipos - data.subtree_com[s.body_rootid])[block.bodies][:, :, None]
+        moves = block.above[..., None]
+        jacobians = (lin + cross(ang + 0 * lever, lever + 0 * ang), ang + 0 * lever)
+        weights = []
+        for jac in (xp.swapaxes(xp.where(moves, j, 0), -1, -2) for j in jacobians):
+            weights.append(xp.sum(matmul(jac, matrix[:, None]) * jac, axis=(-1, -2)) / 3)
+        parts.append(xp.stack(weights, axis=-1).reshape(-1, 2))
+    found = in_body_order(s, parts)
+    t, r = found[:, 0], found[:, 1]
     copied = xp.stack(
         [xp.where((t < MINVAL) & (r > MINVAL), r, t), xp.where((r < MINVAL) & (t > MINVAL), t, r)],
         axis=-1,
@@ -139,7 +138,7 @@ def body_invweight(model: Model, data: Data, inverse: Array) -> Array:
     return xp.where((s.body_weldid == 0)[:, None], 0, copied)
 
 
-def actuator_constants(model: Model, data: Data, inverse: Array) -> dict[str, Array]:
+def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dict[str, Array]:
     """Lengths and accelerations from unit force at `qpos0`, and damping from a damping ratio.
 
     A position servo with positive `biasprm[2]` has a damping ratio there; it becomes
@@ -150,7 +149,7 @@ def actuator_constants(model: Model, data: Data, inverse: Array) -> dict[str, Ar
         return {}
     xp = namespace(model.qpos0, model.actuator_gear)
     arm = moment(model, data)
-    response = einsum("un,nm->um", arm, inverse)
+    response = inverse.of(arm if not s.ntendon else xp.where(_felt(s), arm, 0))
     square = arm * arm
     felt = square > MINVAL
     reflected = xp.sum(xp.where(felt, model.dof_M0[None] / xp.where(felt, square, 1), 0), axis=-1)
@@ -177,6 +176,12 @@ def hfield_bounds(model: Model) -> dict[str, Array]:
         name: where(is_hfield.reshape(-1, *[1] * (new.ndim - 1)), new, getattr(model, name))
         for name, new in zip(("geom_size", "geom_rbound", "geom_aabb"), found, strict=True)
     }
+
+
+def _felt(s: Structure) -> np.ndarray:
+    """(nu, nv) all dofs, but for tendons those that they list once."""
+    driven = s.actuator_trntype == TrnType.TENDON
+    return listed_once(s)[np.where(driven, s.actuator_trnid[:, 0], 0)] | ~driven[:, None]
 
 
 def camera_offsets(model: Model, data: Data) -> dict[str, Array]:
@@ -212,7 +217,7 @@ def _watched(target: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.where(target >= 0, target, body)
 
 
-def statistics(model: Model, data: Data) -> Model:
+def statistics(model: Model, data: Data, inertia: Array) -> Model:
     """Model statistics and the length scale of the dofs (`mj_setStat`).
 
     What a model has nothing to average over keeps MuJoCo's defaults.
@@ -229,7 +234,7 @@ def statistics(model: Model, data: Data) -> Model:
     meansize = xp.asarray(0.2) if alone else xp.mean(size[1:])
     extent = xp.where(high[0] > low[0], xp.maximum(1e-5, xp.max(high - low)), 2.0)
     stat = Statistic(
-        meaninertia=xp.mean(einsum("ii->i", data.qM)) if s.nv else xp.asarray(1.0),
+        meaninertia=xp.mean(inertia) if s.nv else xp.asarray(1.0),
         meanmass=xp.asarray(1.0) if alone else xp.mean(model.body_mass[1:]),
         meansize=meansize,
         extent=xp.maximum(extent, 2 * meansize),
@@ -259,6 +264,7 @@ def body_sizes(model: Model, data: Data) -> Array:
     bound = model.geom_rbound
     extra = xp.concatenate([xp.zeros(2 * s.njnt), bound])
     counted = xp.concatenate([xp.ones(2 * s.njnt, bool), bound > 0])
+    counted = counted & (distance >= 0)  # what is not a number does not count
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
     return xp.maximum(xp.max(xp.where(mine, (distance + extra)[None], 0), axis=1, initial=0), 1e-5)
 

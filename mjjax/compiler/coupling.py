@@ -1,35 +1,39 @@
 """Derived constants of tendons and equality constraints."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 from jax.core import Tracer
 
+from mjjax.compiler.inverse import InverseInertia
 from mjjax.core.enums import EqType, ObjType
-from mjjax.dynamics.tendon import tendon
+from mjjax.dynamics.tendon import tendon, tendon_plan
 from mjjax.math import quat
 from mjjax.math.linalg import einsum
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
 
 _AUTO = -1.0  # both spring lengths: the length at qpos_spring counts
 
 
 def tendon_constants(
-    model: Model, data: Data, inverse: Array, positions: Callable[[Model, Array], Data]
+    model: Model, data: Data, inverse: InverseInertia, positions: Callable[[Model, Array], Data]
 ) -> dict[str, Array]:
     """Length and inverse weight J M^-1 J' at `qpos0`; resting length of springs.
 
     Args:
         model: model.
         data: data at `qpos0`.
-        inverse: (nv, nv) inverse inertia.
+        inverse: inverse inertia.
         positions: kinematics at given joint positions.
     """
     if not model.structure.ntendon:
         return {}
-    xp = namespace(data.ten_J, inverse)
+    xp = namespace(data.ten_J)
+    arms = xp.where(listed_once(model.structure), data.ten_J, 0)
     rest = model.tendon_lengthspring
     known = not isinstance(rest, Tracer) and not np.any(np.asarray(rest) == _AUTO)
     if not known:
@@ -38,9 +42,18 @@ def tendon_constants(
         rest = xp.where(auto, length[:, None], rest)
     return {
         "tendon_length0": data.ten_length,
-        "tendon_invweight0": einsum("ti,ij,tj->t", data.ten_J, inverse, data.ten_J),
+        "tendon_invweight0": einsum("ti,ti->t", arms, inverse.of(arms)),
         "tendon_lengthspring": rest,
     }
+
+
+@functools.lru_cache(maxsize=64)
+def listed_once(s: Structure) -> np.ndarray:
+    """(ntendon, nv) dofs that a tendon does not list twice: MuJoCo overlooks the others here."""
+    plan = tendon_plan(s)
+    count = np.zeros((s.ntendon, s.nv), int)
+    np.add.at(count, (plan.owner, s.jnt_dofadr[s.wrap_objid[plan.joint]]), 1)
+    return count < 2
 
 
 def equality_offsets(model: Model, data: Data) -> dict[str, Array]:

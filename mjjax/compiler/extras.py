@@ -5,6 +5,7 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import JointType
+from mjjax.mjcf.budget import KEYFRAMES, NUMBERS, bound
 from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
 
@@ -78,6 +79,9 @@ def compile_keyframes(ctx: Context) -> None:
         "mpos": f["body_pos"][mocap].ravel(),
         "mquat": f["body_quat"][mocap].ravel(),
     }
+    origin = keys[0].origin if len(keys) == n > 0 else ctx.spec.origin("size")
+    bound(origin, "keyframes", n, KEYFRAMES)
+    bound(origin, "numbers of keyframes", n * sum(map(len, defaults.values())), NUMBERS)
     for name, default in defaults.items():
         table = np.tile(default, (n, 1))
         for row, key in zip(table, keys, strict=False):

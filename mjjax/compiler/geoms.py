@@ -104,7 +104,8 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
                 raise element.origin.error("the third size of a plane must be positive")
         elif type_ in SHAPES and not (row[: SHAPES[type_].nsize] > 0).all():
             name, n = GeomType(type_).name.lower(), SHAPES[type_].nsize
-            raise element.origin.error(f"a {name} needs {n} positive size{'s' * (n > 1)}")
+            given = f"size is {' '.join(f'{x:g}' for x in row[:n])}"
+            raise element.origin.error(f"a {name} needs {n} positive size{'s' * (n > 1)}", given)
 
 
 def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:

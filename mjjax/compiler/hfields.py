@@ -9,6 +9,7 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import assets
+from mjjax.mjcf.budget import NUMBERS
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
@@ -25,7 +26,7 @@ def compile_hfields(ctx: Context) -> None:
         MjcfError: a file is missing or broken, a size is not positive, there are no cells.
     """
     elements, f = ctx.spec.elements["hfield"], ctx.fields
-    files = Files(ctx.spec.base, ctx.spec.assets)
+    files = assets.files_of(ctx.spec)
     grids = [_elevation(element, files) for element in elements]
     count = np.array([grid.size for grid in grids], np.int32)
     f["hfield_size"] = reals(elements, "size", 4)
@@ -68,8 +69,10 @@ def _elevation(element: Element, files: Files) -> np.ndarray:
 def _written(values: dict) -> np.ndarray:
     """The elevations in the file, whose first row is at the top; flat if there are none."""
     nrow, ncol = values["nrow"], values["ncol"]
-    if min(nrow, ncol) <= 0:
+    if min(nrow, ncol) <= 0 or values["file"] is not None:
         raise ValueError("the height field has no file and no nrow and ncol")
+    if nrow * ncol > NUMBERS:
+        raise ValueError(f"nrow times ncol cannot be more than {NUMBERS:,}")
     grid = np.array(values["elevation"] or np.zeros(nrow * ncol), np.float32)
     return grid.reshape(nrow, ncol)[::-1]
 
@@ -87,6 +90,9 @@ def _picture(content: bytes) -> np.ndarray:
     """Brightness of a PNG picture in 256 steps, the first row at the bottom."""
     from PIL import Image
 
+    size = assets.png_size(content)
+    if size is not None and size[0] * size[1] > NUMBERS:
+        raise ValueError(f"the picture has more than {NUMBERS:,} pixels")
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
             image = image.convert(_CHANNELS.get(image.mode, image.mode))

@@ -70,7 +70,10 @@ def _limits(ctx: Context, kind: np.ndarray) -> None:
         if limits[i] and kind[i] == JointType.BALL and range_[i, 0]:
             raise origin.error("the range of a ball joint must start at 0")
         if limits[i] and kind[i] != JointType.BALL and range_[i, 0] >= range_[i, 1]:
-            raise origin.error("range[0] must be smaller than range[1]")
+            raise origin.error(
+                "range[0] must be smaller than range[1]",
+                f"range is {range_[i, 0]:g} {range_[i, 1]:g}; set limited='false' for no limit",
+            )
         if forces[i] and force[i, 0] >= force[i, 1]:
             raise origin.error("actuatorfrcrange[0] must be smaller than actuatorfrcrange[1]")
     angular = limits & ((kind == JointType.HINGE) | (kind == JointType.BALL)) & ctx.degree

@@ -1,7 +1,7 @@
 """From a file or string to a `Model`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -16,14 +16,20 @@ from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
 
 
-def load_path(path: str | os.PathLike[str]) -> Model:
+def load_path(
+    path: str | os.PathLike[str], directories: Iterable[str | os.PathLike[str]] = ()
+) -> Model:
     """Model from an MJCF or URDF file; see `Model.from_xml_path`."""
-    return compile_model(read_path(path))
+    return compile_model(read_path(path, directories))
 
 
-def load_string(xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> Model:
+def load_string(
+    xml: str | bytes,
+    assets: Mapping[str, bytes] | None = None,
+    directories: Iterable[str | os.PathLike[str]] = (),
+) -> Model:
     """Model from a string; see `Model.from_xml_string`."""
-    return compile_model(read_string(xml, dict(assets or {})))
+    return compile_model(read_string(xml, dict(assets or {}), directories=directories))
 
 
 def compile_model(spec: Spec) -> Model:

@@ -13,7 +13,6 @@ from mjjax.math import quat as q
 from mjjax.mjcf import assets
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.meshfile import Triangles, read_mesh, real
-from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
@@ -56,7 +55,7 @@ def compile_meshes(ctx: Context) -> None:
         MjcfError: a file is missing or no mesh, or the mesh has no volume.
     """
     elements, f = ctx.spec.elements["mesh"], ctx.fields
-    files = Files(ctx.spec.base, ctx.spec.assets)
+    files = assets.files_of(ctx.spec)
     colliding = _colliding(ctx)
     meshes = []
     for element in elements:

@@ -43,7 +43,10 @@ def principal_axes(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if not len(active):
             break
         quats[active] = mul(quats[active], turn)
-    return _sorted_axes(diag, quats)
+    values, turns = _sorted_axes(diag, quats)
+    infinite = ~np.isfinite(matrices).all(axis=(1, 2))
+    values[infinite], turns[infinite] = np.nan, np.nan
+    return values, turns
 
 
 def _jacobi(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

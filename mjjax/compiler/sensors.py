@@ -1,5 +1,7 @@
 """Sensors: what they measure, of what, and where the readings go."""
 
+import itertools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals, user
 from mjjax.compiler.history import compile_history
 from mjjax.core.enums import DataType, JointType, ObjType, SensorType, Stage
+from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element
 
@@ -109,6 +112,8 @@ def _insidesite(ctx: Context, element: Element) -> Target:
 
 def _camprojection(ctx: Context, element: Element) -> Target:
     camera = ctx.names.find_object("camera", element.values["camera"], element)
+    if not ctx.fields["cam_resolution"][camera[1]].all():
+        raise element.origin.error("the camera has no resolution", "give it the attribute")
     return Target(_named("site")(ctx, element).object, camera)
 
 
@@ -171,7 +176,7 @@ def _width(bits: int, widths: tuple[int, ...]) -> int:
 def _ray_dim(ctx: Context, element: Element, target: Target) -> int:
     """One ray for a site, one per pixel for a camera."""
     type_, index = target.object
-    rays = 1 if type_ == ObjType.SITE else int(np.prod(ctx.fields["cam_resolution"][index]))
+    rays = 1 if type_ == ObjType.SITE else math.prod(ctx.fields["cam_resolution"][index].tolist())
     return rays * _width(element.values["data"], _RAY_WIDTH)
 
 
@@ -275,13 +280,13 @@ def compile_sensors(ctx: Context) -> None:
     for i, name in enumerate(("objtype", "objid", "reftype", "refid")):
         f[f"sensor_{name}"] = pairs[:, i]
     f["sensor_intprm"] = np.array([_integers(e) for e in elements], np.int32).reshape(-1, 3)
-    dim = np.array(
-        [
-            s.dim(ctx, e, t) if callable(s.dim) else s.dim
-            for s, e, t in zip(senses, elements, targets, strict=True)
-        ],
-        np.int32,
-    )
+    dims = [
+        s.dim(ctx, e, t) if callable(s.dim) else s.dim
+        for s, e, t in zip(senses, elements, targets, strict=True)
+    ]
+    for element, total in zip(elements, itertools.accumulate(dims), strict=True):
+        bound(element.origin, "numbers of sensors", total, NUMBERS)
+    dim = np.array(dims, np.int32)
     f["sensor_dim"], f["sensor_adr"] = dim, (np.cumsum(dim) - dim).astype(np.int32)
     f["sensor_plugin"] = np.full(len(elements), -1, np.int32)
     whole = [Element(e.kind, _PLAIN | e.values, e.origin) for e in elements]

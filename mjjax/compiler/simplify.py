@@ -15,6 +15,7 @@ from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Spec
 
 _DRAWN = ("material", "texture")
+_PAINTED = ("site", "light", "tendon")  # of these MuJoCo looks up the material all the same
 _INERTIAL = ("ipos", "iquat", "mass", "inertia")
 _SOLID = ("geom", "site")
 _ON_BODY = ("sensor.force", "sensor.torque")  # measure between a body and its parent
@@ -169,6 +170,10 @@ def _discard(spec: Spec) -> None:
             geom.parent.remove(geom)
     for element in spec.everything():
         for r in list(references(element)):
+            if r.kind in _DRAWN and element.kind in _PAINTED:
+                raise element.origin.error(
+                    f"discardvisual removes the {r.kind} {r.name!r}", "remove the reference to it"
+                )
             if r.kind in _DRAWN:
                 r.holder.values[r.attribute] = None
     for kind in _DRAWN:

@@ -6,13 +6,12 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.mjcf import assets
-from mjjax.mjcf.read import Files
+from mjjax.mjcf.budget import PIXELS
 from mjjax.mjcf.spec import Element
 
 _2D, _SKYBOX = 0, 2
 _PNG, _KTX = "image/png", "image/ktx"
 _KINDS = {".png": _PNG}
-_PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _GRID_LETTERS = frozenset(".RLUDFB")
 _MAX_CHANNELS = 4
 
@@ -23,13 +22,13 @@ def compile_textures(ctx: Context) -> None:
     Raises:
         MjcfError: a file is missing or of another kind, or the parameters do not fit together.
     """
-    files = Files(ctx.spec.base, ctx.spec.assets)
+    files = assets.files_of(ctx.spec)
     for element in ctx.spec.elements["texture"]:
         wrong = _wrong(element)
         if wrong:
             raise element.origin.error(wrong)
         for attribute in assets.FILES:
-            if element.values[attribute]:
+            if element.values[attribute] and not element.values["builtin"]:
                 _check_picture(element, attribute, assets.contents(element, files, attribute))
 
 
@@ -44,6 +43,8 @@ def _wrong(element: Element) -> str:
         square = values["type"] != _2D
         if (values["width"] or 0) <= 0 or (not square and (values["height"] or 0) <= 0):
             return "a builtin texture needs a positive width and height"
+        if values["width"] * (6 * values["width"] if square else values["height"]) > PIXELS:
+            return f"a builtin texture cannot have more than {PIXELS:,} pixels"
     elif not single and not sides:
         return "a texture needs a file or a builtin pattern"
     elif not single and values["type"] == _2D:
@@ -65,9 +66,10 @@ def _check_picture(element: Element, attribute: str, content: bytes) -> None:
         if len(content) < 8 or len(content) != 8 + values["nchannel"] * _area(content):
             raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
         return
-    if not content.startswith(_PNG_SIGNATURE) or len(content) < _PNG_HEAD:
+    size = assets.png_size(content)
+    if size is None:
         raise element.origin.error(f"the file {name!r} is not a PNG picture")
-    width, height = (int(n) for n in np.frombuffer(content, ">u4", 2, 16))
+    width, height = size
     rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
     if values["type"] != _2D and width * rows != height * columns:
         raise element.origin.error(

@@ -124,18 +124,20 @@ def _equalities(s: Structure) -> Slots:
 
 
 def _lossy(s: Structure, kind: str) -> Slots:
-    return [(i, 0) for i in np.flatnonzero(s.nonzero[f"{kind}_frictionloss"])]
+    return [(i, 0) for i in np.flatnonzero(s.nonzero[f"{kind}_frictionloss"]).tolist()]
 
 
 def _joint_limits(s: Structure) -> Slots:
     sides = {JointType.FREE: (), JointType.BALL: (0,)}
     return [
-        (j, side) for j in np.flatnonzero(s.jnt_limited) for side in sides.get(s.jnt_type[j], _BOTH)
+        (j, side)
+        for j in np.flatnonzero(s.jnt_limited).tolist()
+        for side in sides.get(s.jnt_type[j], _BOTH)
     ]
 
 
 def _tendon_limits(s: Structure) -> Slots:
-    return [(t, side) for t in np.flatnonzero(s.tendon_limited) for side in _BOTH]
+    return [(t, side) for t in np.flatnonzero(s.tendon_limited).tolist() for side in _BOTH]
 
 
 _BOTH = (1, -1)

@@ -13,14 +13,23 @@ from flax import struct
 Size = str | int
 
 
+def _replace(self: Any, **changes: Any) -> Any:
+    """The same with some fields changed."""
+    if not changes.keys() <= self.__dataclass_fields__.keys():
+        unknown = ", ".join(sorted(changes.keys() - self.__dataclass_fields__.keys()))
+        raise TypeError(f"{type(self).__name__} has no field {unknown}")
+    new = object.__new__(type(self))
+    new.__dict__.update(self.__dict__, **changes)
+    return new
+
+
 class PyTree(struct.PyTreeNode):
     """Frozen dataclass that JAX maps over; a subclass may define its own `replace`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        own = cls.__dict__.get("replace")
+        own = cls.__dict__.get("replace", _replace)
         super().__init_subclass__(**kwargs)
-        if own is not None:  # flax installs a replace of its own on every subclass
-            cls.replace = own
+        cls.replace = own  # flax installs a replace of its own on every subclass
 
 
 @dataclasses.dataclass(frozen=True)

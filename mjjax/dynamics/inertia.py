@@ -88,10 +88,23 @@ def crb(model: Model, data: Data) -> Data:
     xp = namespace(data.cinert)
     composite = subtree_sum(s, data.cinert)
     momentum = inertia_mul(rows(composite, s.dof_bodyid), data.cdof)
-    product = matmul(momentum, data.cdof.T)
-    inertia = xp.where(plan.lower, product, xp.where(plan.lower.T, product.T, 0))
-    inertia = inertia + xp.eye(s.nv, dtype=product.dtype) * model.dof_armature[:, None]
+    inertia = coupled(momentum, data.cdof, plan.lower)
+    inertia = inertia + xp.eye(s.nv, dtype=inertia.dtype) * model.dof_armature[:, None]
     return data.replace(crb=composite, qM=inertia)
+
+
+def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
+    """Symmetric products (..., n, n) of momenta and motion axes (..., n, 6) where dofs are coupled.
+
+    Args:
+        momentum: of what each dof moves, per unit of its velocity.
+        cdof: motion axes.
+        lower: (..., n, n) the second dof moves the body of the first.
+    """
+    xp = namespace(momentum, cdof)
+    product = matmul(momentum, xp.swapaxes(cdof, -1, -2))
+    other = xp.swapaxes(product, -1, -2)
+    return xp.where(lower, product, xp.where(np.swapaxes(lower, -1, -2), other, 0))
 
 
 def mul_m(model: Model, data: Data, v: Array) -> Array:

@@ -1,5 +1,6 @@
 """Actuator lengths and moment arms."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -28,11 +29,7 @@ def transmission(model: Model, data: Data) -> Data:
     s = model.structure
     if not s.nu:
         return data
-    parts = {
-        kind: length(model, data, np.flatnonzero(np.isin(s.actuator_trntype, kind)))
-        for kind, length in LENGTHS.items()
-        if np.isin(s.actuator_trntype, kind).any()
-    }
+    parts = [LENGTHS[kind](model, data, ids) for kind, ids in _kinds(s)]
     return data.replace(actuator_length=_in_order(s, parts))
 
 
@@ -42,21 +39,22 @@ def moment(model: Model, data: Data) -> Array:
     For all transmissions by hinges and slides this depends on the model only.
     """
     s = model.structure
-    parts = {
-        kind: arms(model, data, np.flatnonzero(np.isin(s.actuator_trntype, kind)))
-        for kind, arms in MOMENTS.items()
-        if np.isin(s.actuator_trntype, kind).any()
-    }
-    return _in_order(s, parts)
+    return _in_order(s, [MOMENTS[kind](model, data, ids) for kind, ids in _kinds(s)])
 
 
-def _in_order(s: Structure, parts: dict[tuple[TrnType, ...], Array]) -> Array:
+@functools.lru_cache(maxsize=64)
+def _kinds(s: Structure) -> list[tuple[tuple[TrnType, ...], np.ndarray]]:
+    """Kinds of transmission that occur, with the actuators of each."""
+    found = [(kind, np.flatnonzero(np.isin(s.actuator_trntype, kind))) for kind in LENGTHS]
+    return [(kind, ids) for kind, ids in found if len(ids)]
+
+
+def _in_order(s: Structure, parts: list[Array]) -> Array:
     """Rows of the kinds of transmission, in the order of the actuators."""
     if len(parts) == 1:
-        return next(iter(parts.values()))
-    where = [np.flatnonzero(np.isin(s.actuator_trntype, kind)) for kind in parts]
-    values = list(parts.values())
-    return rows(namespace(*values).concatenate(values), np.argsort(np.concatenate(where)))
+        return parts[0]
+    where = [ids for _, ids in _kinds(s)]
+    return rows(namespace(*parts).concatenate(parts), np.argsort(np.concatenate(where)))
 
 
 # ---- joints -------------------------------------------------------------------------------------

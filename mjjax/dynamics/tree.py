@@ -101,28 +101,27 @@ def tree_plan(s: Structure) -> TreePlan:
 
 def body_sum(s: Structure, x: Array) -> Array:
     """Sum over the dofs that move each body: (nv, k) -> (nbody, k), zero for static bodies."""
-    return _per_block(s, x, "dofs", "above", "bodies", s.nbody)
+    return _per_block(s, x, "dofs", "above", "bodies")
 
 
 def before_sum(s: Structure, x: Array) -> Array:
     """Sum over the dofs that precede each dof's joint: (nv, k) -> (nv, k)."""
-    return _per_block(s, x, "dofs", "before", "dofs", s.nv)
+    return _per_block(s, x, "dofs", "before", "dofs")
 
 
 def subtree_sum(s: Structure, x: Array) -> Array:
     """Sum over the subtree of each body, static ones included: (nbody, k) -> (nbody, k)."""
     xp = namespace(x)
     plan = tree_plan(s)
-    parts, heads, where = [], [], []
+    parts, heads = [], []
     for block in plan.blocks:
         total = einsum("tij,tjk->tik", block.subtree, rows(x, block.bodies))
         heads.append(total[:, 0])
         parts.append(total.reshape(-1, x.shape[-1]))
-        where.append(block.bodies.ravel())
     static = einsum(
         "ij,jk->ik", plan.static_subtree, xp.concatenate([rows(x, plan.static_bodies), *heads])
     )
-    return _ordered(xp.concatenate([static, *parts]), [plan.static_bodies, *where])
+    return in_body_order(s, [static, *parts])
 
 
 def dof_sum(s: Structure, x: Array) -> Array:
@@ -134,21 +133,40 @@ def dof_sum(s: Structure, x: Array) -> Array:
     ]
     if not parts:
         return xp.zeros((0, x.shape[-1]), x.dtype)
-    return _ordered(xp.concatenate(parts), [b.dofs.ravel() for b in tree_plan(s).blocks])
+    return rows(xp.concatenate(parts), _order(s, "dofs"))
 
 
-def _per_block(s: Structure, x: Array, source: str, mask: str, target: str, size: int) -> Array:
+def in_body_order(s: Structure, parts: list[Array]) -> Array:
+    """Values (nbody, ...) of the static bodies and of those of each block, one after the other."""
+    return rows(namespace(*parts).concatenate(parts), _order(s, "bodies"))
+
+
+def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
+    """Values of the blocks, with their trees and dofs along two axes, joined along one of nv."""
+    xp = namespace(*parts)
+    flat = [x.reshape((*x.shape[:axis], -1, *x.shape[axis + 2 :])) for x in parts]
+    if not flat:
+        return xp.zeros((0,) * (axis + 1))
+    return xp.take(xp.concatenate(flat, axis=axis), _order(s, "dofs"), axis=axis)
+
+
+def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:
+    """Products of the masks of the blocks with rows of `x`; zero for what is in no block."""
     xp = namespace(x)
-    parts, where = [], []
-    for block in tree_plan(s).blocks:
+    plan = tree_plan(s)
+    none = plan.static_bodies[: None if target == "bodies" else 0]
+    parts = [xp.zeros((len(none), x.shape[-1]), x.dtype)]
+    for block in plan.blocks:
         picked = rows(x, getattr(block, source))
         parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
-        where.append(getattr(block, target).ravel())
-    rest = np.setdiff1d(np.arange(size), np.concatenate(where)) if where else np.arange(size)
-    parts.append(xp.zeros((len(rest), x.shape[-1]), x.dtype))
-    return _ordered(xp.concatenate(parts), [*where, rest])
+    return rows(xp.concatenate(parts), _order(s, target))
 
 
-def _ordered(x: Array, where: list[np.ndarray]) -> Array:
-    """Rows that stand for the indices `where`, in index order."""
-    return rows(x, np.argsort(np.concatenate(where).astype(int)))
+@functools.lru_cache(maxsize=128)
+def _order(s: Structure, target: str) -> np.ndarray:
+    """Where each body (static ones, then by block) or dof (by block) stands."""
+    plan = tree_plan(s)
+    where = [getattr(block, target).ravel() for block in plan.blocks]
+    if target == "bodies":
+        where.insert(0, plan.static_bodies)
+    return np.argsort(np.concatenate(where).astype(int)) if where else np.zeros(0, int)

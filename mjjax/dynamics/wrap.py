@@ -221,6 +221,8 @@ def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
     carry = (z, residual(z) <= 0)
     if xp is np:
         for i in range(_MAXITER):
+            if not (carry[1] & (np.abs(residual(carry[0])) > _TOLERANCE)).any():
+                break
             carry = advance(i, carry)
     else:
         carry = lax.stop_gradient(lax.fori_loop(0, _MAXITER, advance, carry))

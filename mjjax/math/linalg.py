@@ -17,7 +17,8 @@ from mjjax.math.namespace import Array, namespace
 def einsum(spec: str, *operands: Array) -> Array:
     """`einsum` at `Precision.HIGHEST`."""
     if namespace(*operands) is np:
-        return np.einsum(spec, *operands)
+        # mixed types would be converted element by element
+        return np.einsum(spec, *(a.astype(float) if a.dtype == bool else a for a in operands))
     return jnp.einsum(spec, *_same_type(operands), precision=lax.Precision.HIGHEST)
 
 

@@ -17,7 +17,11 @@ Array = Any  # np.ndarray or jax.Array
 
 def namespace(*arrays: Array) -> Any:
     """`jax.numpy` if any argument is a JAX array or tracer, otherwise `numpy`."""
-    return jnp if any(isinstance(a, jax.Array) for a in arrays) else np
+    for a in arrays:
+        # the exact type first: it is the common case at load, and the other test is slow
+        if type(a) is not np.ndarray and isinstance(a, jax.Array):
+            return jnp
+    return np
 
 
 def materialize(x: Array) -> Array:

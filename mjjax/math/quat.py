@@ -11,6 +11,8 @@ from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.math.namespace import Array, materialize, namespace
 
+_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+
 
 def join(parts: tuple[Array, ...]) -> Array:
     """Component arrays as one array with the components on the last axis."""
@@ -19,9 +21,11 @@ def join(parts: tuple[Array, ...]) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Cross product on the last axis."""
+    xp = namespace(a, b)
+    if xp is np:
+        return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     # operands shifted by slicing (x y z x y): rolls would be copies of their own
-    concatenate = namespace(a, b).concatenate
-    a, b = (concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
+    a, b = (xp.concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
     return a[..., 1:4] * b[..., 2:5] - a[..., 2:5] * b[..., 1:4]
 
 

@@ -5,6 +5,8 @@ neither branch produces a NaN or infinity in forward or reverse mode. At the sin
 derivative is zero. All functions accept numpy and JAX arrays and return the same kind.
 """
 
+import numpy as np
+
 from mjjax.core.constants import MAXVAL
 from mjjax.math.namespace import Array, namespace
 
@@ -18,6 +20,8 @@ def is_bad(x: Array) -> Array:
 def sqrt(x: Array) -> Array:
     """Square root of `max(x, 0)`; derivative 0 where `x <= 0`. What is no number stays so."""
     xp = namespace(x)
+    if xp is np:
+        return np.sqrt(np.maximum(x, 0))
     positive = ~(x <= 0)
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
 

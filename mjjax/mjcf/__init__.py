@@ -1,8 +1,10 @@
 """MJCF and URDF files to `Spec`: reading, includes, default classes, shortcuts. No JAX in here."""
 
 import os
+from collections.abc import Iterable
 
 from mjjax.core.errors import MjcfError
+from mjjax.mjcf.budget import XML_BYTES
 from mjjax.mjcf.build import build
 from mjjax.mjcf.read import Files, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
@@ -10,11 +12,15 @@ from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 __all__ = ["DefaultClass", "Element", "Origin", "Spec", "read_path", "read_string"]
 
 
-def read_path(path: str | os.PathLike) -> Spec:
+def read_path(
+    path: str | os.PathLike[str], directories: Iterable[str | os.PathLike[str]] = ()
+) -> Spec:
     """Reads an MJCF or URDF file; included files are looked up from its directory.
 
     Args:
         path: the file.
+        directories: where, besides in the folders around the model, the files that it refers to
+            may lie.
 
     Raises:
         MjcfError: the file cannot be read or is not valid MJCF.
@@ -23,10 +29,11 @@ def read_path(path: str | os.PathLike) -> Spec:
     file = os.fspath(path)
     try:
         with open(file, "rb") as stream:
-            content = stream.read()
+            content = stream.read(XML_BYTES + 1)
     except OSError as error:
         raise MjcfError(f"cannot read the file: {error.strerror}", file=file) from error
-    return read_string(content, file=file, base=os.path.dirname(file))
+    base = os.path.dirname(file)
+    return read_string(content, file=file, base=base, directories=directories)
 
 
 def read_string(
@@ -35,6 +42,7 @@ def read_string(
     *,
     file: str = "",
     base: str | None = None,
+    directories: Iterable[str | os.PathLike[str]] = (),
 ) -> Spec:
     """Reads MJCF or URDF from a string.
 
@@ -43,11 +51,14 @@ def read_string(
         assets: contents of the files it refers to, by name; looked up before the disk.
         file: path to name in messages.
         base: directory that file names are relative to; the current one if None.
+        directories: as in `read_path`.
 
     Raises:
         MjcfError: the text is not valid MJCF.
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     content = xml.encode() if isinstance(xml, str) else xml
-    files = Files(base or "", dict(assets or {}))
+    files = Files(
+        base or "", dict(assets or {}), tuple(os.fspath(folder) for folder in directories)
+    )
     return build(read_tree(content, file, files), files)

@@ -1,6 +1,7 @@
 """Assets as they are written: their names, where their files are, what is checked first."""
 
 import os
+import struct
 from collections.abc import Callable, Iterable
 
 from mjjax.mjcf import defaults
@@ -9,6 +10,7 @@ from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
+_PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "texture": "texturedir"}
 _SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
 # of an asset, the attribute with a file and the one under which its path is kept
@@ -22,6 +24,11 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
         name = element.values["file"].replace("\\", "/").rpartition("/")[2]
         element.values["name"] = name.rpartition(".")[0] or name
     return element
+
+
+def files_of(spec: Spec) -> Files:
+    """Where the files of a model come from."""
+    return Files(spec.base, spec.assets, spec.directories)
 
 
 def find_files(spec: Spec) -> None:
@@ -58,12 +65,20 @@ def contents(element: Element, files: Files, attribute: str = "file") -> bytes:
         MjcfError: there is no such file.
     """
     path, name = element.values[FILES[attribute]], element.values[attribute]
-    content = files.content(path, name)
+    content = files.content(path, name, element.origin)
     if content is None:
         raise element.origin.error(
             f"cannot find the file {name!r}", f"it should be {path!r}; or pass it in `assets`"
         )
     return content
+
+
+def png_size(content: bytes) -> tuple[int, int] | None:
+    """Width and height of a PNG picture, from its head; None if it is none."""
+    if not content.startswith(_PNG_SIGNATURE) or len(content) < _PNG_HEAD:
+        return None
+    width, height = struct.unpack_from(">II", content, _PNG_HEAD - 8)
+    return width, height
 
 
 def check(node: Node) -> None:

@@ -86,14 +86,20 @@ def copy_followers(
     rename: Rename,
     known: Known,
     copies: dict[Element, Element],
+    made: set[Element] | None = None,
 ) -> None:
     """Adds copies of the elements of `source` that refer to what has been copied.
 
     An element without references is copied, too. What names something that neither the copy nor
-    the model has is left out.
+    the model has is left out. So are the elements in `made`, which gets those that refer to
+    nothing but this copy.
     """
+    made = set() if made is None else made
+    fresh = {twin.name for twin in copies.values()}
     for kind in kinds:
         for element in list(source.elements.get(kind, ())):
+            if element in made:
+                continue
             names = _resolved(element, rename, known)
             if names is None:
                 continue
@@ -102,6 +108,8 @@ def copy_followers(
             for reference, name in zip(list(references(twin)), names, strict=True):
                 reference.holder.values[reference.attribute] = name
             spec.append(twin)
+            if names and fresh.issuperset(names):
+                made.add(twin)
             known.setdefault(kind, set()).add(twin.name)
             if len(spec.elements[kind]) > _MOST:
                 raise element.origin.error(

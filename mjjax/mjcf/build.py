@@ -7,10 +7,11 @@ from typing import Any
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes, urdf
+from mjjax.mjcf.budget import MODEL, STEPS, bound
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.macros import MACROS, Draft
-from mjjax.mjcf.read import URDF, Files, Node, read_tree
+from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
@@ -25,6 +26,9 @@ LISTS = {
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
 }
+# Attributes of actuators that belong to one transmission.
+_SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
+_WORLD = ("body", "frame", "replicate")
 
 
 def build(root: Node, files: Files) -> Spec:
@@ -38,6 +42,7 @@ def build(root: Node, files: Files) -> Spec:
     if root.tag.lower() == URDF:
         root = urdf.to_mjcf(root, warnings)
     check(root)
+    warnings += [*not_a_number(root), *_set_aside(root)]
     refuse_unsupported(root)
     sections: dict[str, list[Node]] = {}
     for section in root.children:
@@ -54,10 +59,11 @@ def build(root: Node, files: Files) -> Spec:
         visual=Sections("visual", _visual(sections.get("visual", []))),
         defaults=classes,
         origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
-        warnings=[*warnings, *not_a_number(root)],
+        warnings=warnings,
         sources=list(dict.fromkeys(_sources(root))),
         base=files.base,
         assets=files.assets,
+        directories=files.directories,
     )
     for tag in LISTS:
         for section in sections.get(tag, []):
@@ -66,7 +72,7 @@ def build(root: Node, files: Files) -> Spec:
                     continue
                 spec.append(_single(node, classes))
     assets.find_files(spec)
-    draft = Draft(spec, _models(sections.get("asset", []), files))
+    draft = Draft(spec, files.budget, _models(sections.get("asset", []), files))
     spec.sources += [file for model in draft.models.values() for file in model.sources]
     for section in sections.get("worldbody", []):
         _fill_body(draft, spec.worldbody, section, defaults.ROOT_CLASS, world=True)
@@ -75,6 +81,14 @@ def build(root: Node, files: Files) -> Spec:
         keyframes.pad(spec)
     _check_sections(spec, sections)
     return spec
+
+
+def _set_aside(root: Node) -> list[str]:
+    """Removes bodies that stand outside of the world, which MuJoCo ignores; a warning for each."""
+    outside = [node for node in root.children if node.tag in _WORLD]
+    root.children = [node for node in root.children if node.tag not in _WORLD]
+    hint = "put it into <worldbody>"
+    return [str(node.error("ignored, because it is not in the world", hint)) for node in outside]
 
 
 def _origin(node: Node) -> Origin:
@@ -143,14 +157,17 @@ def _models(sections: list[Node], files: Files) -> dict[str, Spec]:
         name = node.values.get("file")
         if not name:
             raise node.error("attribute 'file' is required")
-        found = files.find(name, os.path.dirname(node.file))
+        found = files.find(name, os.path.dirname(node.file), node.origin)
         if found is None:
             raise node.error(f"cannot find the model file {name!r}")
         path, content = found
         chain = (*files.chain, os.path.normpath(node.file))
         if os.path.normpath(path) in chain:
             raise node.error(f"model {name!r} contains itself")
-        inner = Files(os.path.dirname(path), files.assets, chain=chain)
+        if len(chain) > MAX_INCLUDE_DEPTH:
+            raise node.error(f"models are attached more than {MAX_INCLUDE_DEPTH} deep")
+        files.budget.make(node.origin, MODEL)
+        inner = files.inner(path, chain)
         model = build(read_tree(content, path, inner), inner)
         models[node.values.get("name") or model.modelname] = model
     return models
@@ -200,6 +217,12 @@ def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> E
     return element
 
 
+def _camera(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
+    if "fovy" in node.values and "sensorsize" in node.values:
+        raise node.error("'fovy' and 'sensorsize' cannot both be given", "remove 'fovy'")
+    return defaults.make(node, classname, classes)
+
+
 def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     if "directional" in node.values and "type" in node.values:
         raise node.error("'directional' and 'type' cannot both be given")
@@ -209,6 +232,7 @@ def _light(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elem
 _MAKERS = {
     "freejoint": _freejoint,
     "inertial": _inertial,
+    "camera": _camera,
     "light": _light,
     "mesh": assets.named,
     "hfield": assets.named,
@@ -223,6 +247,8 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
             raise node.error("global coordinates were removed from MJCF", "use local coordinates")
         if len(node.values.get("eulerseq", "xyz")) != 3:
             raise node.error("eulerseq must name three axes")
+        for child in node.children:
+            _check_lengthrange(child, spec)
     for node in sections.get("option", []):
         groups = node.values.get("actuatorgroupdisable", ())
         if any(not 0 <= group <= 30 for group in groups):
@@ -240,9 +266,26 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
     for section in sections.get("asset", []):
         for node in section.children:
             assets.check(node)
+    for section in sections.get("actuator", []):
+        for node in section.children:
+            _check_transmission(node)
     for section in sections.get("worldbody", []):
         if section.attrib:
             raise section.error("the world cannot have attributes")
+
+
+def _check_transmission(node: Node) -> None:
+    for owner, names in _SECOND.items():
+        wrong = [name for name in names if name in node.values and owner not in node.values]
+        if wrong:
+            raise node.error(f"{wrong[0]!r} goes with {owner!r} only", "remove it")
+
+
+def _check_lengthrange(node: Node, spec: Spec) -> None:
+    step = spec.lengthrange["timestep"]
+    step = step if step > 0 else spec.option["timestep"]
+    if step > 0:
+        bound(node.origin, "steps of the simulation", spec.lengthrange["inttotal"] / step, STEPS)
 
 
 def _check_size(node: Node) -> None:

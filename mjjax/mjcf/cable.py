@@ -8,6 +8,7 @@ import numpy as np
 
 from mjjax.core.enums import GeomType, JointType
 from mjjax.math.quat import conj, from_axis_angle, rotate
+from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.defaults import builtin, overlay
 from mjjax.mjcf.orientation import EPS, IDENTITY, from_axes, mul, normalize
 from mjjax.mjcf.read import Node
@@ -17,7 +18,7 @@ _TYPES = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX)
 _INSTEAD = {
     "particle": "replicate",
     "grid": "flexcomp",
-    "rope": "cable",
+    "rope": "composite type='cable'",
     "loop": "flexcomp",
     "cloth": "flexcomp",
 }
@@ -28,10 +29,11 @@ _SHAPES: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {
     "0": lambda s, size: np.zeros_like(s),
 }
 _INITIAL = {"free": JointType.FREE, "none": None}  # joint of the first body; a ball otherwise
+_PARTS = 3  # elements of a segment: body, joint, geom
 _GROUP = 3  # of joints and sites, unless given
 
 
-def composite(spec: Spec, parent: Element, node: Node) -> None:
+def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
     """Adds the bodies of a cable, the exclusions between neighbours and MuJoCo's custom text.
 
     Raises:
@@ -48,6 +50,7 @@ def composite(spec: Spec, parent: Element, node: Node) -> None:
         raise parts["joint"].error("the kind of the joint must be 'main'")
     if "skin" in parts:
         spec.warnings.append(str(parts["skin"].error("the skin of a cable is not drawn")))
+    budget.make(node.origin, _PARTS * max(node.values.get("count", (0,))[0], 0))
     points = _points(node)
     lengths, quats = _frames(points)
     bodies = _bodies(node, parts, len(lengths), lengths)
@@ -81,14 +84,15 @@ def _points(node: Node) -> np.ndarray:
         if not count or count[0] < 2 or any(n != 1 for n in count[1:]):
             raise node.error("a cable must be one-dimensional", "set count='n 1 1'")
         shapes = [*node.values.get("curve", "").split(), "0", "0", "0"][:3]
-        size = [*node.values.get("size", ()), 1.0, 0.0, 0.0]
+        given = node.values.get("size", ())
+        size = [*given, *(1.0, 0.0, 0.0)[len(given) :]]
         for shape in shapes:
             if shape not in _SHAPES:
                 hint = f"one of {', '.join(_SHAPES)}"
                 raise node.error(f"unknown shape {shape!r} in curve", hint)
         s = np.arange(count[0]) / (count[0] - 1)
         points = np.stack([_SHAPES[shape](s, size) for shape in shapes], axis=1)
-        quat = normalize(np.array(node.values.get("quat", IDENTITY), np.float64))
+        quat = np.array(node.values.get("quat", IDENTITY), np.float64)  # as given, as in MuJoCo
         points = rotate(np.tile(quat, (len(points), 1)), points)
     if len(points) < 2:
         raise node.error("a cable must be one-dimensional", "it needs two points or more")
@@ -119,10 +123,9 @@ def _frames(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _side(edge: np.ndarray) -> np.ndarray:
-    """A direction orthogonal to an edge: where z goes in the least rotation from -x to it."""
-    if edge[0] >= 1:
-        return np.array([0.0, 0.0, 1.0])
-    return np.array([0.0, 0.0, 1.0]) + edge[2] / (1 - edge[0]) * (np.array([1.0, 0, 0]) - edge)
+    """A direction orthogonal to an edge: where z goes in the least rotation from x or -x to it."""
+    start = np.array([1.0 if edge[0] > 0 else -1.0, 0.0, 0.0])
+    return np.array([0.0, 0.0, 1.0]) - edge[2] / (1 + start @ edge) * (start + edge)
 
 
 def _bodies(node: Node, parts: dict[str, Node], count: int, lengths: np.ndarray) -> list[Element]:

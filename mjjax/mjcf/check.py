@@ -1,15 +1,24 @@
 """Validation of a node tree against the table: names, counts, types; text becomes numbers."""
 
 import difflib
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import numpy as np
 
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 
 _INT_MAX = 2**31
+# Smallest and largest numbers that are kept in full precision.
+_RANGE = {
+    kind: (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max))
+    for kind, dtype in (("real", np.float64), ("single", np.float32))
+}
+_MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8  # of words to compare with, their length, to list
 
 
 def check(root: Node) -> None:
@@ -41,10 +50,14 @@ def not_a_number(root: Node) -> Iterator[str]:
         yield from not_a_number(child)
 
 
-def nearest(word: str, words: Any) -> str:
-    """A hint with the valid word most like `word`."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+def nearest(word: str, words: Iterable[str]) -> str:
+    """A hint with the valid word most like `word`, or with all if they are few."""
+    known = [w for w in itertools.islice(words, _MOST_WORDS) if w]
+    plain = {w.lower()[:_LONGEST]: w for w in reversed(known)}
+    close = difflib.get_close_matches(word.lower()[:_LONGEST], plain, n=1)
+    if close:
+        return f"did you mean {plain[close[0]]!r}?"
+    return f"one of {', '.join(known)}" if 0 < len(known) <= _FEW else ""
 
 
 def _check(node: Node) -> None:
@@ -52,7 +65,7 @@ def _check(node: Node) -> None:
     for name, text in node.attrib.items():
         attribute = schema.attributes.get(name)
         if attribute is None:
-            raise node.error(f"unknown attribute {name!r}", nearest(name, schema.attributes))
+            raise node.error(f"unknown attribute {name!r}", _known_elsewhere(node, name))
         value = read_value(node, attribute, text)
         if value is not None:
             node.values[name] = value
@@ -63,7 +76,7 @@ def _check(node: Node) -> None:
     for child in node.children:
         entry = schema.children.get(child.tag)
         if entry is None:
-            hint = nearest(child.tag, schema.children)
+            hint = nearest(child.tag, schema.children) or _holder(child.tag)
             raise child.error(f"unknown element in <{node.tag}>", hint)
         child.key, unique = entry
         if unique and child.tag in seen:
@@ -72,21 +85,48 @@ def _check(node: Node) -> None:
         _check(child)
 
 
+def _known_elsewhere(node: Node, name: str) -> str:
+    """A hint for an unknown attribute: one like it, or similar elements that have it."""
+    section = node.key.rpartition(".")[0]
+    others = [
+        key.rpartition(".")[2]
+        for key, schema in ELEMENTS.items()
+        if section and key.startswith(f"{section}.") and name in schema.attributes
+    ]
+    if others:
+        return f"{', '.join(f'<{tag}>' for tag in others[:_FEW])} has it"
+    return nearest(name, ELEMENTS[node.key].attributes)
+
+
+def _holder(tag: str) -> str:
+    """A hint where an element may stand."""
+    for key in ("worldbody", *ELEMENTS):
+        if tag in ELEMENTS[key].children:
+            return f"it belongs in <{key.rpartition('.')[2]}>"
+    return ""
+
+
 def read_value(node: Node, attribute: Attribute, text: str) -> Any:
     """The typed value of an attribute; None where MuJoCo treats it as absent."""
     if attribute.kind == "text":
         return text
     if attribute.kind in KEYWORDS:
         return _keyword(node, attribute, text)
-    words = text.split()
+    words = [word.decode() for word in text.encode().split()]  # at blanks of ASCII
+    if not words and attribute.scalar and attribute.kind == "int":
+        raise node.error(f"attribute {attribute.name!r} is empty", "give it a whole number")
     if not words:
         return None
     numbers = tuple(_number(node, attribute, word) for word in words)
     if attribute.count is not None:
         if len(numbers) > attribute.count:
-            raise node.error(f"attribute {attribute.name!r} has more than {attribute.count} values")
+            given = f"{len(numbers)} are given"
+            raise node.error(
+                f"attribute {attribute.name!r} has more than {attribute.count} values", given
+            )
         if attribute.exact and len(numbers) < attribute.count:
-            raise node.error(f"attribute {attribute.name!r} needs {attribute.count} values")
+            given = f"{len(numbers)} {'is' if len(numbers) == 1 else 'are'} given"
+            raise node.error(f"attribute {attribute.name!r} needs {attribute.count} values", given)
     return numbers[0] if attribute.scalar else numbers
 
 
@@ -110,17 +150,30 @@ def _keyword(node: Node, attribute: Attribute, text: str) -> int | None:
 
 def _number(node: Node, attribute: Attribute, word: str) -> float | int:
     try:
-        if "_" in word:  # Python's digit grouping is not a number in XML
+        if "_" in word or not word.isascii():  # numbers to Python, but not in XML
             raise ValueError
-        value = int(word) if attribute.kind == "int" else float(word)
-    except ValueError:
-        kind = "integer" if attribute.kind == "int" else "number"
+        read = int if attribute.kind == "int" else float.fromhex if "x" in word.lower() else float
+        value = read(word)
+    except (ValueError, OverflowError):
+        kind = "an integer" if attribute.kind == "int" else "a number"
         raise node.error(
-            f"attribute {attribute.name!r} has {word!r} where a {kind} is expected"
+            f"attribute {attribute.name!r} has {word[:_LONGEST]!r} where {kind} is expected",
+            "separate numbers by blanks" if "," in word else "",
         ) from None
     if attribute.kind == "int":
         if not -_INT_MAX <= value < _INT_MAX:
-            raise node.error(f"integer {word} in attribute {attribute.name!r} is too large")
-    elif math.isinf(value) and "inf" not in word.lower():
-        raise node.error(f"number {word} in attribute {attribute.name!r} is too large")
+            raise node.error(f"an integer in attribute {attribute.name!r} is too large")
+    elif not _RANGE[attribute.kind][0] <= abs(value) <= _RANGE[attribute.kind][1]:
+        _check_range(node, attribute, word, value)
     return value
+
+
+def _check_range(node: Node, attribute: Attribute, word: str, value: float) -> None:
+    """Refuses a number that is not kept as it is written; zero, inf and nan are."""
+    if math.isnan(value) or "inf" in word.lower():
+        return
+    mantissa = word.lower().partition("e")[0]
+    if not value and not any(digit in "123456789" for digit in mantissa):
+        return
+    how = "small" if abs(value) < 1 else "large"
+    raise node.error(f"number {word[:_LONGEST]} in attribute {attribute.name!r} is too {how}")

@@ -84,8 +84,9 @@ def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
 
 
 def _orientation(values: dict[str, Any], node: Node) -> None:
+    given = {*node.attrib, *node.values}
     turns = [name for name in TURNS if name in node.values]
-    if len(turns) + ("quat" in node.values) > 1:
+    if len(given.intersection(("quat", *TURNS))) > 1:
         raise node.error("more than one orientation is given", "keep one of them")
     if "quat" in node.values and not any(node.values["quat"]):
         raise node.error("the zero quaternion is not an orientation")

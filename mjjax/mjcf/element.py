@@ -124,9 +124,11 @@ class Element:
 
     def walk(self) -> Iterator["Element"]:
         """This element and everything inside it, depth first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting: list[Element] = [self]
+        while waiting:
+            element = waiting.pop()
+            yield element
+            waiting.extend(reversed(element.children))
 
     def add(self, child: "Element") -> "Element":
         """Puts an element inside this one, after the others; returns it."""
@@ -142,11 +144,21 @@ class Element:
     def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
         """This element and everything inside it anew; `copies` gets the copy of each."""
         copies = {} if copies is None else copies
-        twin = Element(self.kind, dict(self.values), self.origin, self.classname, key=self.key)
-        copies[self] = twin
-        for child in self.children:
-            twin.add(child.copy(copies))
-        return twin
+        twins: list[Element] = []
+        waiting: list[tuple[Element, Element | None]] = [(self, None)]
+        while waiting:
+            element, parent = waiting.pop()
+            twin = Element(
+                element.kind,
+                dict(element.values),
+                element.origin,
+                element.classname,
+                key=element.key,
+            )
+            copies[element] = twin
+            twins.append(twin if parent is None else parent.add(twin))
+            waiting.extend((child, twin) for child in reversed(element.children))
+        return twins[0]
 
 
 _ELEMENT = frozenset(Element.__dataclass_fields__)

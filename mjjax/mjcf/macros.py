@@ -17,6 +17,7 @@ from mjjax.mjcf.attach import (
     known_names,
     remove_followers,
 )
+from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.cable import composite
 from mjjax.mjcf.check import nearest
 from mjjax.mjcf.defaults import builtin
@@ -35,12 +36,14 @@ class Draft:
 
     Attributes:
         spec: the model so far.
+        budget: what it may still grow by.
         models: models that may be attached, by name.
         snapshots: keyframes taken apart, to be written when the tree is complete.
         grown: parts were copied, so that keyframes may be shorter than the state.
     """
 
     spec: Spec
+    budget: Budget
     models: dict[str, Spec] = field(default_factory=dict)
     snapshots: list[Snapshot] = field(default_factory=list)
     grown: bool = False
@@ -70,6 +73,8 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
     moved = list(snapshots)
     known = known_names(spec)
     count, sep = node.values["count"], node.values.get("sep", "")
+    draft.budget.make(node.origin, count * (1 + sum(1 for part in parts for _ in part.walk())))
+    made: set[Element] = set()
     pos, offset = np.zeros(3), np.array(node.values.get("offset", (0, 0, 0)), np.float64)
     for i in range(count):
         frame = _turned(spec, node, classname, pos, i)
@@ -77,7 +82,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
         rename = Rename(suffix=f"{sep}{i:0{len(str(count))}}")
         copies: dict[Element, Element] = {}
         copy_parts(frame, parts, rename, known, copies)
-        copy_followers(spec, spec, FOLLOWERS, rename, known, copies)
+        copy_followers(spec, spec, FOLLOWERS, rename, known, copies, made)
         for snapshot in snapshots:
             moved.append(_numbered(snapshot, rename.suffix, copies, known))
         if i == 0 and not first:
@@ -141,6 +146,7 @@ def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill
         if body not in bodies:
             raise node.error(f"model {name!r} has no body {body!r}", nearest(body, bodies))
         parts = [bodies[body]]
+    draft.budget.make(node.origin, sum(1 for part in parts for _ in part.walk()))
     rename = Rename(node.values["prefix"], assets=True)
     if body and _moved(draft.spec, parent, node, rename(body)):
         return
@@ -164,5 +170,7 @@ def _moved(spec: Spec, parent: Element, node: Node, name: str) -> bool:
 MACROS: dict[str, Callable[[Draft, Element, Node, str, Fill], None]] = {
     "replicate": replicate,
     "attach": attach_model,
-    "composite": lambda draft, parent, node, classname, fill: composite(draft.spec, parent, node),
+    "composite": lambda draft, parent, node, classname, fill: composite(
+        draft.spec, draft.budget, parent, node
+    ),
 }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
-_MAX_COORDINATE = 2.0**30
+_MAX_COORDINATE, _MAX_CORNERS = 2.0**30, 2_000
 _INT_MAX = np.iinfo(np.int32).max
 
 
@@ -121,6 +121,7 @@ _LINES = {
     for tag in ("v", "vt", "vn", "f")
 }
 # Which of vertex, texture coordinate, normal a corner has, by its numbers of / and //.
+_LEADING = re.compile(rb"[+-]?[0-9]+")
 _CORNERS = {(0, 0): (0,), (1, 0): (0, 1), (2, 0): (0, 1, 2), (2, 1): (0, 2)}
 _GROUP = re.compile(rb"^[ \t]*[og][ \t]", re.MULTILINE)
 _BLANK = np.isin(np.arange(256), list(b" \t\r\n\v\f"))
@@ -182,8 +183,6 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
     """Vertex, texture coordinate and normal (m, 3, 3) of the corners of the triangles."""
     words, size = _words(lines)
     flat = _indices(words)
-    if np.any(flat[:, 0] == 0):
-        raise ValueError("a face of the OBJ file has the vertex 0; they are counted from 1")
     # indices count from 1; negative ones count back from the end
     flat = np.where(flat > 0, flat - 1, np.where(flat < 0, flat + np.array(counts), -1))
     start = np.cumsum(size) - size
@@ -195,6 +194,8 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
             cut = np.array([[0, 1, 2], [0, 2, 3]][: n - 2])
             pieces.append((np.repeat(rows, n - 2), polygon[:, cut].reshape(-1, 3, 3)))
             continue
+        if n > _MAX_CORNERS:
+            raise ValueError(f"a face of the OBJ file has more than {_MAX_CORNERS:,} corners")
         for row, one in zip(rows, polygon, strict=True):
             cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)])).reshape(-1, 3)
             pieces.append((np.full(len(cut), row), one[cut]))
@@ -217,17 +218,33 @@ def _indices(words: list[bytes]) -> np.ndarray:
     forms = set(zip(*(count.tolist() for count in counts), strict=True))
     columns = _CORNERS.get(forms.pop()) if len(forms) == 1 else None
     try:
-        if columns is None:  # each corner in its own form
-            rows = [[*word.split(b"/"), b"", b""][:3] for word in words]
-            return np.array([[int(part or 0) for part in row] for row in rows], np.int64)
         numbers = np.array(text.replace(b"/", b" ").split(), "S").astype(np.int64)
     except (ValueError, OverflowError):
-        raise ValueError("a face of the OBJ file is not a list of numbers") from None
-    if len(numbers) != n * len(columns):
-        raise ValueError("a face of the OBJ file is not a list of numbers")
+        columns = None
+    if columns is None or len(numbers) != n * len(columns):  # each corner in its own form
+        following = [*words[1:], b""]
+        return np.array([_corner(*pair) for pair in zip(words, following, strict=True)], np.int64)
+    if not numbers.all():
+        raise ValueError("a face of the OBJ file has the index 0; they are counted from 1")
     table = np.zeros((n, 3), np.int64)
     table[:, columns] = numbers.reshape(n, -1)
     return table
+
+
+def _corner(word: bytes, following: bytes) -> list[int]:
+    """One corner as MuJoCo reads it: what follows a number is skipped, an empty end reads on."""
+    parts = word.split(b"/")
+    if len(parts) > 3:
+        raise ValueError("a corner of a face of the OBJ file has more than three indices")
+    parts[-1] = parts[-1] or following
+    absent = 1 if len(parts) == 3 and not parts[1] else None
+    found = [0, 0, 0]
+    for i, part in enumerate(parts):
+        digits = _LEADING.match(part)
+        found[i] = int(digits[0]) if digits else 0
+        if not found[i] and i != absent:
+            raise ValueError("a face of the OBJ file is not a list of numbers counted from 1")
+    return found
 
 
 def _cut(polygon: np.ndarray) -> list[list[int]]:

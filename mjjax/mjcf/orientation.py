@@ -13,16 +13,16 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def normalize(v: np.ndarray) -> np.ndarray:
-    """Rows scaled to unit length; rows that are zero or have unit length stay as they are."""
+    """Rows scaled to unit length; rows that are zero, unit or not a number stay as they are."""
     square = np.sum(v * v, axis=-1, keepdims=True)
     norm = np.sqrt(square)
-    keep = (square < EPS) | (np.abs(norm - 1) <= EPS)
+    keep = (square < EPS) | (np.abs(norm - 1) <= EPS) | np.isnan(norm)
     return v / np.where(keep, 1.0, norm)
 
 
 def _unit(v: np.ndarray, what: str) -> np.ndarray:
     """Rows scaled to unit length; ValueError if one is zero."""
-    if np.any(np.sum(v * v, axis=-1) < EPS):
+    if not np.all(np.sum(v * v, axis=-1) >= EPS):
         raise ValueError(f"{what} has zero length")
     return normalize(v)
 
@@ -84,6 +84,7 @@ def _xyaxes(v: np.ndarray, unit: float, sequence: str) -> np.ndarray:
     x = _unit(v[:, :3], "the x axis")
     y = v[:, 3:] - x * np.sum(x * v[:, 3:], axis=-1, keepdims=True)
     y = _unit(y, "the y axis orthogonal to the x axis")
+    _unit(q.cross(x, y), "the z axis")
     return from_axes(x, y, q.cross(x, y))
 
 

@@ -1,16 +1,20 @@
 """XML text to a tree of nodes: hardened parsing, includes, file and line of every element."""
 
+import functools
 import os
 import re
+import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import lxml.etree as etree
 
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import MjcfError, Origin, UnsupportedFeature
+from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, FILE_BYTES, Budget, bound
 
 MAX_INCLUDE_DEPTH = 50
 URDF = "robot"  # root element, in any case
+_CLIMB = 5  # how far above its folder a model finds files
 _JOINED = re.compile(rb"(=\s*(?:\"[^\"<]*\"|'[^'<]*'))(?=[A-Za-z_])")
 
 
@@ -36,43 +40,81 @@ class Node:
     key: str = ""
     values: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def origin(self) -> Origin:
+        """Where it was written."""
+        return Origin(self.tag, self.file, self.line)
+
     def error(self, what: str, hint: str = "") -> MjcfError:
         """The error that this element is not valid."""
-        return MjcfError(what, element=self.tag, file=self.file, line=self.line, hint=hint)
+        return self.origin.error(what, hint)
 
     def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
         """The error that this element is valid but not simulated."""
-        return UnsupportedFeature(what, element=self.tag, file=self.file, line=self.line, hint=hint)
+        return self.origin.unsupported(what, hint)
 
 
 @dataclass
 class Files:
     """Where the files of one model come from: given in memory first, then the disk.
 
+    A model is not trusted: from the disk it gets what is in its folder or the folders around it,
+    but not around those that it shares with others, like the root, the home or the temporary one.
+
     Attributes:
         base: directory of the main file.
         assets: contents of files by name.
+        directories: other directories whose files it may read.
         seen: files read so far; a file may be included once.
         chain: the models that this one is attached to, from the outermost on.
     """
 
     base: str
     assets: dict[str, bytes]
+    directories: tuple[str, ...] = ()
     seen: set[str] = field(default_factory=set)
     chain: tuple[str, ...] = ()
+    budget: Budget = field(default_factory=Budget)
 
-    def find(self, name: str, folder: str) -> tuple[str, bytes] | None:
+    def inner(self, path: str, chain: tuple[str, ...]) -> "Files":
+        """The files of a model that this one attaches; it may read what this one may."""
+        roots = (self.root, *self.directories)
+        return Files(os.path.dirname(path), self.assets, roots, chain=chain, budget=self.budget)
+
+    @functools.cached_property
+    def root(self) -> str:
+        """The folder that holds everything that the model may read."""
+        home = os.path.expanduser("~")
+        shared = {os.path.realpath(d) for d in (home, os.path.dirname(home), tempfile.gettempdir())}
+        top = os.path.realpath(self.base or os.curdir)
+        for _ in range(_CLIMB):
+            above = os.path.dirname(top)
+            if top in shared or above in shared or above == os.path.dirname(above):
+                break
+            top = above
+        return top
+
+    def find(self, name: str, folder: str, origin: Origin) -> tuple[str, bytes] | None:
         """Path and content of `name`, looked up from the main file, then from `folder`."""
         for path in dict.fromkeys((os.path.join(self.base, name), os.path.join(folder, name))):
-            content = self.content(path, name)
+            content = self.content(path, name, origin)
             if content is not None:
                 return path, content
         return None
 
-    def content(self, path: str, name: str = "") -> bytes | None:
+    def content(self, path: str, name: str, origin: Origin) -> bytes | None:
         """Content of the file `path`, which may be given in memory as `name`.
 
         As in MuJoCo, folders and case do not matter to what is given in memory.
+
+        Args:
+            path: where it should be on the disk.
+            name: as the model names it.
+            origin: the element that names it.
+
+        Raises:
+            MjcfError: the model may not read the file, or it cannot be read.
+            UnsupportedFeature: the file is too large.
         """
         for key in (name, path, os.path.normpath(path), os.path.normpath(name)):
             if key in self.assets:
@@ -82,8 +124,24 @@ class Files:
                 return content
         if not os.path.isfile(path):
             return None
-        with open(path, "rb") as stream:
-            return stream.read()
+        real = os.path.realpath(path)
+        if not any(_holds(folder, real) for folder in (self.root, *self.directories)):
+            raise origin.error(
+                f"the file {name!r} lies outside the folders of the model",
+                f"if you trust it, load the model with directories=[{os.path.dirname(real)!r}]",
+            )
+        try:
+            bound(origin, f"bytes of {name!r}", os.path.getsize(real), FILE_BYTES)
+            with open(real, "rb") as stream:
+                return stream.read()
+        except OSError as error:
+            raise origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Whether a path without symbolic links is in a folder."""
+    folder = os.path.realpath(folder)
+    return path.startswith(os.path.join(folder, ""))
 
 
 def read_tree(content: bytes, file: str, files: Files) -> Node:
@@ -99,10 +157,11 @@ def read_tree(content: bytes, file: str, files: Files) -> Node:
     """
     if file:
         files.seen.add(os.path.normpath(file))
+    files.budget.read(Origin(file=file), len(content))
     root = _parse(content, file)
     if root.tag != "mujoco" and root.tag.lower() != URDF:
         raise _node(root, file).error("the root element must be <mujoco>, or <robot> in URDF")
-    return _convert(root, file, files, 0)
+    return _convert(root, file, files, 0, 0)
 
 
 def _parse(content: bytes, file: str) -> etree._Element:
@@ -136,23 +195,30 @@ def _parse(content: bytes, file: str) -> etree._Element:
 
 
 def _node(element: etree._Element, file: str) -> Node:
+    origin = Origin(str(element.tag), file, int(element.sourceline or 0))
+    bound(origin, "attributes", len(element.attrib), ATTRIBUTES)
     attrib = {str(name): str(value) for name, value in element.attrib.items()}
     return Node(str(element.tag), attrib, file, int(element.sourceline or 0))
 
 
-def _convert(element: etree._Element, file: str, files: Files, depth: int) -> Node:
+def _convert(element: etree._Element, file: str, files: Files, depth: int, level: int) -> Node:
+    """The node of an element `level` others deep, in a file `depth` includes deep."""
     node = _node(element, file)
+    files.budget.make(node.origin, 1)
+    bound(node.origin, "elements in one another", level, DEPTH)
     for child in element:
         if not isinstance(child.tag, str):
             raise node.error("entities are not allowed")
         if child.tag.lower() == "include":
-            node.children.extend(_include(child, file, files, depth))
+            node.children.extend(_include(child, file, files, depth, level))
         else:
-            node.children.append(_convert(child, file, files, depth))
+            node.children.append(_convert(child, file, files, depth, level + 1))
     return node
 
 
-def _include(element: etree._Element, file: str, files: Files, depth: int) -> list[Node]:
+def _include(
+    element: etree._Element, file: str, files: Files, depth: int, level: int
+) -> list[Node]:
     """The children of the root of the included file."""
     node = _node(element, file)
     name = node.attrib.get("file")
@@ -162,7 +228,7 @@ def _include(element: etree._Element, file: str, files: Files, depth: int) -> li
         raise node.error("an include cannot have children")
     if depth >= MAX_INCLUDE_DEPTH:
         raise node.error(f"includes are nested more than {MAX_INCLUDE_DEPTH} deep")
-    found = files.find(name, os.path.dirname(file))
+    found = files.find(name, os.path.dirname(file), node.origin)
     if found is None:
         raise node.error(
             f"cannot find the included file {name!r}",
@@ -172,7 +238,8 @@ def _include(element: etree._Element, file: str, files: Files, depth: int) -> li
     if os.path.normpath(path) in files.seen:
         raise node.error(f"file {name!r} is already included", "include a file only once")
     files.seen.add(os.path.normpath(path))
+    files.budget.read(node.origin, len(content))
     root = _parse(content, path)
     if not len(root):
         raise node.error(f"the included file {name!r} is empty")
-    return _convert(root, path, files, depth + 1).children
+    return _convert(root, path, files, depth + 1, level).children

@@ -3,8 +3,9 @@
 The attributes stand in `table`. One is written ``name kind[count] = default flags``; entries are
 separated by ``;``.
 
-- kind: ``real``, ``int``, ``text``, or the name of a keyword set in `keywords`; ``bits`` sets
-  (several keywords at once) carry the flag ``|``, or ``<`` if the order must be that of the set.
+- kind: ``real``, ``single`` (kept in single precision), ``int``, ``text``, or the name of a
+  keyword set in `keywords`; ``bits`` sets (several keywords at once) carry the flag ``|``, or
+  ``<`` if the order must be that of the set.
 - count: nothing for a scalar, ``[3]`` exactly three, ``[..3]`` one to three, ``[]`` any number.
 - default: the value when the attribute is absent; without one the value is undefined (None).
 - flags: ``*`` required, ``!`` known but not simulated unless it has its default value.
@@ -33,7 +34,7 @@ class Attribute:
 
     Attributes:
         name: as written in XML.
-        kind: ``real``, ``int``, ``text`` or a keyword set.
+        kind: ``real``, ``single``, ``int``, ``text`` or a keyword set.
         count: number of values; 1 with `scalar`, None for any number.
         scalar: the value is a number, not a tuple.
         exact: fewer values than `count` are an error; otherwise the rest keeps its default.
@@ -189,7 +190,7 @@ ELEMENTS: dict[str, ElementSchema] = {
     "mujoco": _element(
         "model text",
         "compiler option size visual statistic default extension custom asset worldbody "
-        "deformable contact equality tendon actuator sensor keyframe",
+        "deformable contact equality tendon actuator sensor keyframe body frame replicate",
     ),
     "compiler": _element(table.COMPILER, "lengthrange?"),
     "lengthrange": _element(table.LENGTHRANGE),

@@ -95,7 +95,7 @@ def cylinder(values: Values, given: Values) -> None:
     """Force = area pressure + bias, with the pressure a filtered ctrl."""
     area = given.get("area", values["gainprm"][0])
     diameter = given.get("diameter", -1.0)
-    _put(values, "gainprm", _0=math.pi / 4 * diameter**2 if diameter >= 0 else area)
+    _put(values, "gainprm", _0=math.pi / 4 * diameter * diameter if diameter >= 0 else area)
     if "timeconst" in given:
         _put(values, "dynprm", _0=given["timeconst"])
     if "bias" in given:

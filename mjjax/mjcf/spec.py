@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,7 @@ class Spec:
         sources: the files it was read from: its own, included ones, those of attached models.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
+        directories: where, besides in the folders around `base`, files may lie.
         compiled: the elements of the model compiled last, for `recompile`.
     """
 
@@ -88,6 +89,7 @@ class Spec:
     sources: list[str] = field(default_factory=list)
     base: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
+    directories: tuple[str, ...] = ()
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,19 +97,31 @@ class Spec:
             top.model = self
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> "Spec":
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        directories: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Spec":
         """Reads an MJCF or URDF file.
+
+        Files that it refers to are found in its folder and the folders around it, as long as these
+        are not the root, the home or the temporary folder, and in `directories`.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        return module("mjcf").read_path(path)
+        return module("mjcf").read_path(path, directories)
 
     @classmethod
-    def from_string(cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None) -> "Spec":
+    def from_string(
+        cls,
+        xml: str | bytes,
+        assets: Mapping[str, bytes] | None = None,
+        directories: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Spec":
         """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
-        return module("mjcf").read_string(xml, dict(assets or {}))
+        return module("mjcf").read_string(xml, dict(assets or {}), directories=directories)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -205,6 +219,7 @@ class Spec:
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
         rename = module("mjcf.attach").Rename(prefix, suffix, assets=True)
+        self.directories += (module("mjcf.assets").files_of(child).root, *child.directories)
         return module("mjcf.new").attach_world(self, child, holder, rename)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
@@ -227,6 +242,7 @@ class Spec:
             sources=list(self.sources),
             base=self.base,
             assets=dict(self.assets),
+            directories=self.directories,
         )
 
     def compile(self) -> Any:

@@ -68,25 +68,27 @@ GEOM = f"""
     friction real[..3] = 1 0.005 0.0001; mass real; density real = 1000;
     shellinertia bool = false; solmix real = 1; solref {SOLREF}; solimp {SOLIMP};
     margin real = 0; gap real = 0; fromto real[6]; {POSE}; hfield text; mesh text;
-    fitscale real = 1; rgba real[4] = 0.5 0.5 0.5 1; fluidshape fluidshape = none;
+    fitscale real = 1; rgba single[4] = 0.5 0.5 0.5 1; fluidshape fluidshape = none;
     fluidcoef real[..5] = 0.5 0.25 1.5 1 1; user real[]
 """
 SITE = f"""
     name text; class text; type geomtype = sphere; group int = 0; {POSE}; material text;
-    size real[..3] = 0.005 0.005 0.005; fromto real[6]; rgba real[4] = 0.5 0.5 0.5 1; user real[]
+    size real[..3] = 0.005 0.005 0.005; fromto real[6];
+    rgba single[4] = 0.5 0.5 0.5 1; user real[]
 """
 CAMERA = f"""
     name text; class text; projection projection = perspective; fovy real = 45;
     ipd real = 0.068; resolution int[2] = 1 1; output camout = rgb |; {POSE};
-    mode camlight = fixed; target text; focal real[2] = 0 0; focalpixel real[2] = 0 0;
-    principal real[2] = 0 0; principalpixel real[2] = 0 0; sensorsize real[2] = 0 0; user real[]
+    mode camlight = fixed; target text; focal single[2] = 0 0; focalpixel single[2] = 0 0;
+    principal single[2] = 0 0; principalpixel single[2] = 0 0; sensorsize single[2] = 0 0;
+    user real[]
 """
 LIGHT = """
     name text; class text; directional bool; type lighttype = spot; castshadow bool = true;
-    active bool = true; pos real[3] = 0 0 0; dir real[3] = 0 0 -1; bulbradius real = 0.02;
-    intensity real = 0; range real = 10; attenuation real[3] = 1 0 0; cutoff real = 45;
-    exponent real = 10; ambient real[3] = 0 0 0; diffuse real[3] = 0.7 0.7 0.7;
-    specular real[3] = 0.3 0.3 0.3; mode camlight = fixed; target text; texture text
+    active bool = true; pos real[3] = 0 0 0; dir real[3] = 0 0 -1; bulbradius single = 0.02;
+    intensity single = 0; range single = 10; attenuation single[3] = 1 0 0; cutoff single = 45;
+    exponent single = 10; ambient single[3] = 0 0 0; diffuse single[3] = 0.7 0.7 0.7;
+    specular single[3] = 0.3 0.3 0.3; mode camlight = fixed; target text; texture text
 """
 PAIR = f"""
     name text; class text; geom1 text; geom2 text; condim int = 3; friction {FRICTION5};
@@ -101,7 +103,7 @@ TENDON = f"""
     frictionloss real = 0; springlength real[..2]; margin real = 0; stiffness real = 0;
     damping real = 0; armature real = 0; user real[]
 """
-SPATIAL = TENDON + "; width real = 0.003; material text; rgba real[4] = 0.5 0.5 0.5 1"
+SPATIAL = TENDON + "; width real = 0.003; material text; rgba single[4] = 0.5 0.5 0.5 1"
 
 # Attributes of every actuator; a tag of the actuator section adds its own below.
 ACTUATOR = """
@@ -185,7 +187,7 @@ FLEX_CONTACT = f"""
 """
 ELASTICITY = "young real; poisson real; damping real; thickness real; elastic2d text"
 SKIN = """
-    name text; file text; material text; rgba real[4]; inflate real; vertex real[];
+    name text; file text; material text; rgba single[4]; inflate real; vertex real[];
     texcoord real[]; face int[]; group int
 """
 COMPOSITE_JOINT = f"""
@@ -198,20 +200,20 @@ COMPOSITE_JOINT = f"""
 # ---- purely visual elements --------------------------------------------------------------------
 
 VISUAL = {
-    "global": """cameraid int; orthographic bool; fovy real; ipd real; azimuth real;
-        elevation real; linewidth real; glow real; offwidth int; offheight int; realtime real;
-        ellipsoidinertia bool; bvactive bool""",
+    "global": """cameraid int; orthographic bool; fovy single; ipd single; azimuth single;
+        elevation single; linewidth single; glow single; offwidth int; offheight int;
+        realtime single; ellipsoidinertia bool; bvactive bool""",
     "quality": "shadowsize int; offsamples int; numslices int; numstacks int; numquads int",
-    "headlight": "ambient real[3]; diffuse real[3]; specular real[3]; active int",
+    "headlight": "ambient single[3]; diffuse single[3]; specular single[3]; active int",
     "map": ";".join(
-        f"{name} real"
+        f"{name} single"
         for name in (
             "stiffness stiffnessrot force torque alpha fogstart fogend znear zfar haze "
             "shadowclip shadowscale actuatortendon"
         ).split()
     ),
     "scale": ";".join(
-        f"{name} real"
+        f"{name} single"
         for name in (
             "forcewidth contactwidth contactheight connect com camera light selectpoint "
             "jointlength jointwidth actuatorlength actuatorwidth framelength framewidth "
@@ -219,7 +221,7 @@ VISUAL = {
         ).split()
     ),
     "rgba": ";".join(
-        f"{name} real[4]"
+        f"{name} single[4]"
         for name in (
             "fog haze force inertia joint actuator actuatornegative actuatorpositive com camera "
             "light selectpoint connect contactpoint contactforce contactfriction contacttorque "
@@ -228,9 +230,9 @@ VISUAL = {
     ),
 }
 MATERIAL = """
-    name text; class text; texture text; texrepeat real[2] = 1 1; texuniform bool = false;
-    emission real = 0; specular real = 0.5; shininess real = 0.5; reflectance real = 0;
-    metallic real = -1; roughness real = -1; rgba real[4] = 1 1 1 1
+    name text; class text; texture text; texrepeat single[2] = 1 1; texuniform bool = false;
+    emission single = 0; specular single = 0.5; shininess single = 0.5; reflectance single = 0;
+    metallic single = -1; roughness single = -1; rgba single[4] = 1 1 1 1
 """
 TEXTURE = """
     name text; type texturetype = cube; colorspace colorspace = auto; content_type text;
@@ -240,14 +242,14 @@ TEXTURE = """
     height int; hflip bool; vflip bool; nchannel int = 3
 """
 MESH = """
-    name text; class text; content_type text; file text; vertex real[]; normal real[];
-    texcoord real[]; face int[]; refpos real[3] = 0 0 0; refquat real[4] = 1 0 0 0;
+    name text; class text; content_type text; file text; vertex single[]; normal single[];
+    texcoord single[]; face int[]; refpos real[3] = 0 0 0; refquat real[4] = 1 0 0 0;
     scale real[3] = 1 1 1; smoothnormal bool = false; maxhullvert int = -1;
     inertia meshinertia = legacy; builtin meshbuiltin = none; params real[]; material text
 """
 HFIELD = """
     name text; content_type text; file text; nrow int = 0; ncol int = 0; size real[4] *;
-    elevation real[]
+    elevation single[]
 """
 
 # ---- bodies and their relatives ----------------------------------------------------------------

@@ -3,7 +3,7 @@
 import dataclasses
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
@@ -215,22 +215,31 @@ class Model(PyTree, Named):
     key_ctrl: jax.Array = array("nkey", "nu", doc="keyframe controls")
 
     @classmethod
-    def from_xml_path(cls, path: str | os.PathLike[str]) -> "Model":
+    def from_xml_path(
+        cls, path: str | os.PathLike[str], *, directories: Iterable[str | os.PathLike[str]] = ()
+    ) -> "Model":
         """Loads an MJCF or URDF file.
+
+        A file is not trusted: it may refer to files in its folder and the folders around it, as
+        long as these are not the root, the home or the temporary folder, and in `directories`.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
             UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
                 compiled but not simulated is refused by `make_data`.
         """
-        return _compiler().load_path(path)
+        return _compiler().load_path(path, directories)
 
     @classmethod
     def from_xml_string(
-        cls, xml: str | bytes, assets: Mapping[str, bytes] | None = None
+        cls,
+        xml: str | bytes,
+        assets: Mapping[str, bytes] | None = None,
+        *,
+        directories: Iterable[str | os.PathLike[str]] = (),
     ) -> "Model":
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return _compiler().load_string(xml, assets)
+        return _compiler().load_string(xml, assets, directories)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in the precision that it has.

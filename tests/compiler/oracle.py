@@ -78,7 +78,7 @@ def compare(
         assert mine.shape == theirs.shape, name
         if theirs.dtype.kind == "f":
             assert mine.dtype == np.float64, name
-            scale = max(1.0, np.max(np.abs(theirs), initial=0))
+            scale = max(1.0, np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0))
             error = tolerance if theirs.dtype == np.float64 else 1e-6
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=error * scale, err_msg=name)
         else:

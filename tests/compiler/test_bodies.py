@@ -376,3 +376,25 @@ def test_ids() -> None:
 def test_tiny_models(xml: str) -> None:
     """Models without joints, without bodies, without anything."""
     assert_same(xml)
+
+
+@pytest.mark.feature("B05")
+@pytest.mark.parametrize("number", ["inf", "nan"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<geom size="1" pos="{} 2 3"/>',
+        '<geom size="1" pos="1 {} 3"/><geom size="1"/>',
+        '<geom size="1" pos="{} 2 3"/><geom size="1"/>',
+        '<geom size="1" mass="{}"/><geom size="1" pos="1 0 0"/>',
+        '<geom size="1" quat="{} 0 0 0"/>',
+        '<geom size="1" quat="{} 0 0 0"/><geom size="1"/>',
+        '<inertial pos="{} 1 1" mass="1" diaginertia="1 1 1"/>',
+        '<inertial pos="0 0 0" mass="1" fullinertia="{} 1 1 0 0 0"/>',
+        '<inertial pos="0 0 0" mass="1" fullinertia="1 1 {} 0 0 0"/>',
+    ],
+)
+def test_what_is_no_number_stays_so(body: str, number: str) -> None:
+    """Infinity and nan in a file end in the inertia that they end in there."""
+    body = body.format(number)
+    assert_same(f"<mujoco><worldbody><body>{body}</body></worldbody></mujoco>")

@@ -22,7 +22,10 @@ def b(text: str) -> str:
 
 
 J = b('<joint name="j"/>')
+PAINT = '<compiler discardvisual="true"/><asset><material name="m"/></asset>'
 INVALID = [
+    PAINT + b('<site material="m"/>'),
+    w('<body><inertial pos="0 0 0" mass="1" diaginertia="inf 1 1"/></body>'),
     w('<geom size="1" material="b"/>'),
     w('<geom name="a" size="1"/><geom name="a" size="1"/>'),
     w('<frame name="a"/><frame name="a"/>'),
@@ -71,6 +74,9 @@ INVALID = [
     J + '<actuator><motor joint="j" jointinparent="j"/></actuator>',
     J + '<actuator><motor joint="j" ctrllimited="true"/></actuator>',
     J + '<actuator><motor joint="j" cranklength="1"/></actuator>',
+    J + '<actuator><motor joint="j" cranklength="0"/></actuator>',
+    J + '<actuator><motor joint="j" slidersite=""/></actuator>',
+    J + '<actuator><motor joint="j" refsite=""/></actuator>',
     J + '<actuator><general joint="j" actdim="1"/></actuator>',
     J + '<actuator><general joint="j" actrange="0 1"/></actuator>',
     J + '<actuator><general joint="j" dyntype="filter" actdim="2"/></actuator>',

@@ -3,7 +3,13 @@
 import pytest
 
 from mjjax.core.errors import MjcfError
-from tests.compiler.oracle import assert_same, assert_same_model, refusal, refused
+from tests.compiler.oracle import (
+    assert_same,
+    assert_same_constants,
+    assert_same_model,
+    refusal,
+    refused,
+)
 
 SCENE = """
 <default>
@@ -104,3 +110,15 @@ def test_range_without_flag() -> None:
     compiler = '<compiler autolimits="false"/>'
     assert isinstance(refusal(model(f'<fixed range="0 1">{H}</fixed>', compiler)), MjcfError)
     assert_same(model(f'<fixed actuatorfrcrange="-1 1">{H}</fixed>', compiler))
+
+
+@pytest.mark.feature("B64")
+def test_joint_that_is_listed_twice() -> None:
+    """MuJoCo overlooks such a joint in the inverse weight of the tendon and its actuator."""
+    joints = '<joint name="{0}"/><joint axis="1 0 0" name="{0}2"/>'
+    body = f'<body>{joints}<geom size=".1" pos="1 1 0"/></body>'
+    world = body.format("a") + body.format("b")
+    listed = "".join(f'<joint joint="{j}" coef="2"/>' for j in ("a", "b", "a", "b2"))
+    drive = '<actuator><motor tendon="t"/></actuator>'
+    tendon = f'<tendon><fixed name="t">{listed}</fixed></tendon>'
+    assert_same_constants(f"<mujoco><worldbody>{world}</worldbody>{tendon}{drive}</mujoco>")

@@ -1,5 +1,7 @@
 """Validation: what is wrong, where, and what was meant."""
 
+import pickle
+
 import pytest
 
 from mjjax.core.errors import MjcfError
@@ -15,7 +17,7 @@ WRONG = [
     ('<option solver="XX"/>', "option", "one of PGS, CG, Newton"),
     (W.format('<geom size="1" pos="1 2"/>'), "geom", "needs 3 values"),
     (W.format('<geom size="1 2 3 4"/>'), "geom", "more than 3 values"),
-    (W.format('<geom size="1" contype="1.5"/>'), "geom", "'1.5' where a integer"),
+    (W.format('<geom size="1" contype="1.5"/>'), "geom", "'1.5' where an integer"),
     (W.format('<geom size="1" contype="99999999999"/>'), "geom", "too large"),
     (W.format('<geom size="1e400"/>'), "geom", "too large"),
     (W.format('<geom size="one"/>'), "geom", "'one' where a number"),
@@ -68,6 +70,38 @@ def test_invalid_file(text: str, element: str, message: str) -> None:
     assert isinstance(error, MjcfError)
     assert (error.file, error.line, error.element) == ("m.xml", 2, element)
     assert message in str(error) and str(error).startswith(f"m.xml:2: <{element}>: ")
+
+
+HINTS = {
+    W.format('<geom size="1" pos="0,0,0"/>'): "separate numbers by blanks",
+    W.format('<geom size="1" pos="0 0"/>'): "2 are given",
+    '<geom size="1"/>': "it belongs in <worldbody>",
+    '<actuator><motor kp="1"/></actuator>': "<position>, <intvelocity> has it",
+    '<option integrator="rk4"/>': "did you mean 'RK4'?",
+    '<visual><map znear="1e39"/></visual>': "too large",
+    W.format('<geom size="1" contype=""/>'): "is empty",
+    W.format('<geom size="1" quat="" euler="0 0 0"/>'): "more than one orientation",
+    W.format('<camera fovy="45" sensorsize="1 1"/>'): "remove 'fovy'",
+    W.format('<geom size="1" xyaxes="1e308 1e308 0 0 1e308 0"/>'): "zero length",
+    W.format('<geom size="1\u00a02"/>'): "a number is expected",
+}
+
+
+@pytest.mark.feature("B87")
+@pytest.mark.parametrize("text", HINTS)
+def test_hint_says_what_to_do(text: str) -> None:
+    """A newcomer learns from the message what to write instead; MuJoCo refuses it, too."""
+    xml = f"<mujoco>\n{text}</mujoco>"
+    assert not accepted_by_mujoco(xml)
+    error = refusal(xml)
+    assert isinstance(error, MjcfError) and HINTS[text] in str(error)
+
+
+def test_error_can_be_sent_to_another_process() -> None:
+    """An error from a worker process arrives with all that it says."""
+    error = refusal("<mujoco>\n<geom/></mujoco>", file="m.xml")
+    twin = pickle.loads(pickle.dumps(error))
+    assert (str(twin), twin.line, twin.hint) == (str(error), 2, error.hint)
 
 
 def test_error_is_also_a_value_error() -> None:

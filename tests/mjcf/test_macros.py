@@ -129,6 +129,10 @@ CAPSULE = '<geom type="capsule" size=".01" rgba="1 0 0 1"/>'
         ('count="4" curve="0 0 s" size="3" offset="1 2 3" initial="none"', CAPSULE),
         ('vertex="0 0 0 1 0 0 1 1 0 1 1 1 2 1 1"', '<geom type="box" size=".01 .02 .03"/>'),
         ('vertex="0 0 0 1 0 0"', CAPSULE),
+        ('vertex="0 0 0 1 1 1"', CAPSULE),
+        ('vertex="0 0 0 -1 1 1"', CAPSULE),
+        ('count="9" curve="cos(s) sin(s) s" size="1 2"', CAPSULE),
+        ('count="4" curve="s 0 0" size="3" quat="0 0 0 2"', CAPSULE),
     ],
 )
 def test_cable_is_mujocos(attributes: str, geom: str) -> None:

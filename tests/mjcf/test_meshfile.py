@@ -66,6 +66,7 @@ def msh(normal: int = 0, texcoord: int = 0, sizes: tuple[int, ...] | None = None
         V + VT + "f 1/1 3/1 2/2\nf 1/3 2/1 4/2\nf 2/1 3/1 4/1\nf 1/1 4/1 3/1\n",
         V + VN + VT + "f 1/1/1 3/2/1 2/3/1\nf 1//1 2//1 4//1\nf 2/1 3/1 4/1\nf 1 4 3\n",
         V + VN + VT + "f 1/1/1 3/2/1 2/3/1\nf 1/1/1 2/1/1 4/1/1\nf 2 3 4\nf 1 4 3\n",
+        V + VT + "f 1a/1 3.5/1 2\\\nf 1 2, 4#\nf 2/1 3/ 4\nf 1 4 3\n",
         "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 1 .1 0\nv 0 1 0\nv 0 0 1\nf 1 2 3 4 5\n" + "f 1 2 6\n",
     ],
 )
@@ -100,6 +101,10 @@ def test_msh(optional: tuple[int, int]) -> None:
         ("obj", b""),
         ("obj", V.encode() + b"f 0 3 2\n"),
         ("obj", V.encode() + b"f 9 3 2\n"),
+        ("obj", V.encode() + b"f 1 3 2 \\\n"),
+        ("obj", V.encode() + b"f 1/0 3/1 2/1\n"),
+        ("obj", V.encode() + b"f 1 3 2/\n"),
+        ("obj", V.encode() + b"f 1/1/1/1 3 2\n"),
         ("stl", b"solid a\nfacet normal 0 0 0\n"),
         ("stl", b"solid" * 100),
         ("stl", stl(VERT[FACE]) + b"x"),

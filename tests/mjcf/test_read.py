@@ -8,7 +8,7 @@ import pytest
 from mjjax import mjcf
 from mjjax.compiler import compile_spec
 from mjjax.core.errors import MjcfError
-from tests.compiler.oracle import compare, compiled
+from tests.compiler.oracle import assert_same, compare, compiled
 
 GEOM = '<mujocoinclude><geom name="g" size="1"/></mujocoinclude>'
 
@@ -136,3 +136,11 @@ def test_other_roots() -> None:
     """Only MJCF and URDF are models."""
     with pytest.raises(MjcfError, match="root element"):
         mjcf.read_string("<html/>")
+
+
+def test_bodies_outside_of_the_world_are_ignored() -> None:
+    """Robots are written to be included into a world; alone they are empty, with a warning."""
+    xml = '<mujoco><body name="a"><geom size="1"/></body><frame><geom size="1"/></frame></mujoco>'
+    ours = assert_same(xml)
+    assert ours.sizes["nbody"] == 1
+    assert len(ours.warnings) == 2 and "not in the world" in ours.warnings[0]

@@ -1,0 +1,159 @@
+"""Many worlds of one model, side by side as trees of one model.
+
+The kernels of the engine take one world, and JAX maps them over many. At load they run on numpy,
+where a call costs the same for one body and for a hundred: there the worlds become trees.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.core.enums import TrnType, WrapType
+from mjjax.core.struct import specs
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+# Size -> kind, and the integer fields that the kernels read -> kind they belong to, kind they name.
+_KINDS = {
+    "nbody": "body",
+    "njnt": "joint",
+    "nv": "dof",
+    "nq": "qpos",
+    "ngeom": "geom",
+    "nsite": "site",
+    "ntendon": "tendon",
+    "nwrap": "wrap",
+    "nu": "actuator",
+    "ntree": "tree",
+}
+_FIELDS = {
+    "body_parentid": ("body", "body"),
+    "body_rootid": ("body", "body"),
+    "body_treeid": ("body", "tree"),
+    "body_mocapid": ("body", "mocap"),
+    "body_jntnum": ("body", None),
+    "body_jntadr": ("body", "joint"),
+    "jnt_type": ("joint", None),
+    "jnt_bodyid": ("joint", "body"),
+    "jnt_qposadr": ("joint", "qpos"),
+    "jnt_dofadr": ("joint", "dof"),
+    "dof_jntid": ("dof", "joint"),
+    "dof_bodyid": ("dof", "body"),
+    "dof_treeid": ("dof", "tree"),
+    "geom_bodyid": ("geom", "body"),
+    "site_bodyid": ("site", "body"),
+    "tendon_num": ("tendon", None),
+    "wrap_type": ("wrap", None),
+    "wrap_sideid": ("wrap", "site"),
+    "actuator_trntype": ("actuator", None),
+}
+_WRAPS = {
+    WrapType.JOINT: "joint",
+    WrapType.SITE: "site",
+    WrapType.SPHERE: "geom",
+    WrapType.CYLINDER: "geom",
+}
+_TRANSMISSIONS = {
+    TrnType.JOINT: "joint",
+    TrnType.JOINTINPARENT: "joint",
+    TrnType.TENDON: "tendon",
+    TrnType.SITE: "site",
+    TrnType.SLIDERCRANK: "site",
+    TrnType.BODY: "body",
+}
+
+
+class _Rows(NamedTuple):
+    """What the rows of one kind are copies of: ids, and the worlds that they are in."""
+
+    old: np.ndarray
+    world: np.ndarray
+
+
+def copies(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
+    """One world for each of some actuators, with that actuator alone.
+
+    Mocap bodies stand where they are; geoms and sites that nothing of this touches are left out.
+
+    Args:
+        model: numpy model.
+        actuators: (n,) actuator of each world.
+        tendons: (n, k) tendons of each world, that of its actuator first.
+    """
+    s, n = model.structure, len(actuators)
+    wraps = [np.arange(a, a + k) for a, k in zip(s.tendon_adr, s.tendon_num, strict=True)]
+    of_wrap = [i for t in tendons.ravel() for i in wraps[t]]
+    per_world = [sum(len(wraps[t]) for t in row) for row in tendons]
+    every = np.unique(of_wrap).astype(int)
+    spherical = np.isin(s.wrap_type[every], (WrapType.SPHERE, WrapType.CYLINDER))
+    at_site = s.wrap_objid[every][s.wrap_type[every] == WrapType.SITE]
+    ends = s.actuator_trnid[actuators]
+    ends = ends[np.isin(s.actuator_trntype[actuators], (TrnType.SITE, TrnType.SLIDERCRANK))]
+    sites = np.unique(np.concatenate([at_site, s.wrap_sideid[every], ends.ravel()]).astype(int))
+    kept = {
+        "body": np.arange(1, s.nbody),
+        "joint": np.arange(s.njnt),
+        "dof": np.arange(s.nv),
+        "qpos": np.arange(s.nq),
+        "tree": np.arange(s.ntree),
+        "geom": np.unique(s.wrap_objid[every[spherical]]),
+        "site": sites[sites >= 0],
+    }
+    table = {
+        kind: _Rows(np.tile(ids, n), np.repeat(np.arange(n), len(ids)))
+        for kind, ids in kept.items()
+    }
+    table["body"] = _Rows(*(np.concatenate([[0], x]) for x in table["body"]))
+    table["tendon"] = _Rows(tendons.ravel(), np.repeat(np.arange(n), tendons.shape[1]))
+    table["wrap"] = _Rows(np.array(of_wrap, int), np.repeat(np.arange(n), per_world))
+    table["actuator"] = _Rows(actuators, np.arange(n))
+    leaves = {
+        name: getattr(model, name)[table[_KINDS[spec.shape[0]]].old]
+        for name, spec in specs(Model).items()
+        if spec.shape and spec.shape[0] in _KINDS
+    }
+    sizes = {size: len(table[kind].old) for size, kind in _KINDS.items()}
+    structure = Structure(
+        s.sizes | sizes | {"nmocap": 0}, _integers(s, table, kept, tendons), {}, s.nonzero
+    )
+    return dataclasses.replace(model, structure=structure, **leaves)
+
+
+def _integers(
+    s: Structure,
+    table: Mapping[str, _Rows],
+    kept: Mapping[str, np.ndarray],
+    tendons: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Integer fields of the copies."""
+
+    def place(kind: str, old: np.ndarray, world: np.ndarray) -> np.ndarray:
+        """Ids in the copies; -1, and the world's body, stay themselves."""
+        if kind == "mocap":
+            return np.full_like(old, -1)
+        if kind == "tendon":
+            return world * tendons.shape[1]
+        first = int(kind == "body")
+        ids = kept[kind]
+        position = np.searchsorted(ids, old) + world * len(ids) + first
+        return np.where(old < first, old, position)
+
+    found = {}
+    for name, (kind, target) in _FIELDS.items():
+        old, world = table[kind]
+        value = getattr(s, name)[old]
+        found[name] = value if target is None else place(target, value, world)
+    old, world = table["wrap"]
+    found["wrap_objid"] = np.full(len(old), -1)
+    for wrap, kind in _WRAPS.items():
+        mine = s.wrap_type[old] == wrap
+        found["wrap_objid"][mine] = place(kind, s.wrap_objid[old[mine]], world[mine])
+    old, world = table["actuator"]
+    found["actuator_trnid"] = np.full((len(old), 2), -1)
+    for trn, kind in _TRANSMISSIONS.items():
+        mine = s.actuator_trntype[old] == trn
+        ids = s.actuator_trnid[old[mine]]
+        found["actuator_trnid"][mine] = place(kind, ids, world[mine][:, None])
+    return found
