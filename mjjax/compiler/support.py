@@ -4,7 +4,6 @@ A model can be loaded, inspected and edited without being simulated, so loading 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from mjjax.core.enums import (
     DynType,
     EnableBit,
     GainType,
-    IntegratorType,
     JointType,
     SolverType,
-    TrnType,
 )
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
@@ -51,8 +48,6 @@ def _errors(model: Model) -> Iterator[UnsupportedFeature]:
 
 def _options(model: Model) -> Iterator[Finding]:
     opt = model.opt
-    if opt.integrator == IntegratorType.IMPLICIT:
-        yield "option", 0, "integrator 'implicit' is not simulated yet", "use implicitfast"
     if opt.solver != SolverType.NEWTON:
         name = SolverType(opt.solver).name
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
@@ -79,23 +74,16 @@ def _collisions(model: Model) -> Iterator[Finding]:
         )
 
 
-def _fluid_geoms(model: Model) -> Iterator[Finding]:
-    if model.opt.has_fluid:
-        for geom in np.flatnonzero(model.structure.nonzero["geom_fluid"].reshape(-1, 12)[:, 0]):
-            yield "geom", int(geom), "fluidshape 'ellipsoid' is not simulated yet", "use 'none'"
-
-
 def _actuators(model: Model) -> Iterator[Finding]:
     s = model.structure
-    known: tuple[tuple[str, str, np.ndarray, tuple[Any, ...]], ...] = (
-        ("transmission", "trntype", s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT)),
-        ("gaintype", "gaintype", s.actuator_gaintype, (GainType.FIXED, GainType.AFFINE)),
-        ("biastype", "biastype", s.actuator_biastype, (BiasType.NONE, BiasType.AFFINE)),
-        ("dyntype", "dyntype", s.actuator_dyntype, tuple(DynType)[:4]),
-    )
-    for what, _, values, supported in known:
-        for i in np.flatnonzero(~np.isin(values, supported)):
-            yield "actuator", int(i), f"this {what} is not simulated yet", ""
+    kinds = {
+        "dyntype": s.actuator_dyntype == DynType.USER,
+        "gaintype": s.actuator_gaintype == GainType.USER,
+        "biastype": s.actuator_biastype == BiasType.USER,
+    }
+    for what, is_user in kinds.items():
+        for i in np.flatnonzero(is_user):
+            yield "actuator", int(i), f"{what} 'user' is not simulated yet", ""
 
 
 # Kinds without simulation: size that counts them, name of one.
@@ -125,7 +113,6 @@ CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _compiled_only,
     _actuators,
     _delays,
-    _fluid_geoms,
     _collisions,
     _free_joint_limits,
 )

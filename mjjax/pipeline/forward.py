@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.driver import collision
 from mjjax.constraint.assemble import make_constraint, reference_constraint
-from mjjax.core.enums import DisableBit, EnableBit
+from mjjax.core.enums import EnableBit
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -67,7 +67,7 @@ def fwd_velocity(model: Model, data: Data) -> Data:
     s = model.structure
     if s.ntendon:
         data = data.replace(ten_velocity=tendon_velocity(data))
-    if s.nu and not model.opt.disabled(DisableBit.ACTUATION):
+    if s.nu:
         data = data.replace(actuator_velocity=actuator_velocity(model, data))
     for part in (com_vel, passive, reference_constraint):
         data = stage(part)(model, data)
