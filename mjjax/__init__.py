@@ -48,22 +48,31 @@ from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
-from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
+from mjjax.pipeline.forward import (
+    forward,
+    forward_skip,
+    fwd_acceleration,
+    fwd_position,
+    fwd_velocity,
+)
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
+from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
-from mjjax.pipeline.step import rollout, step
-from mjjax.solver.constraint import fwd_constraint
+from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.solver.constraint import fwd_constraint, inv_constraint
 
 __version__ = VERSION
 
 __all__ = [
     "BiasType",
+    "Callbacks",
     "CamLightType",
     "ConeType",
     "ConstraintType",
@@ -97,6 +106,7 @@ __all__ = [
     "collision",
     "com_pos",
     "com_vel",
+    "compare_fwd_inv",
     "constraint_jacobian",
     "crb",
     "differentiate_pos",
@@ -105,6 +115,7 @@ __all__ = [
     "euler",
     "factor_m",
     "forward",
+    "forward_skip",
     "full_m",
     "fwd_acceleration",
     "fwd_actuation",
@@ -114,6 +125,9 @@ __all__ = [
     "id2name",
     "implicit",
     "integrate_pos",
+    "inv_constraint",
+    "inverse",
+    "inverse_skip",
     "jac",
     "jac_body",
     "jac_body_com",
@@ -135,5 +149,7 @@ __all__ = [
     "set_const",
     "solve_m",
     "step",
+    "step1",
+    "step2",
     "transmission",
 ]

@@ -58,7 +58,7 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
     if opt.noslip_iterations:
         yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
-    flags = EnableBit.OVERRIDE | EnableBit.FWDINV | EnableBit.SLEEP
+    flags = EnableBit.OVERRIDE | EnableBit.SLEEP
     for flag in EnableBit:
         if flag & flags and opt.enabled(flag):
             yield "flag", 0, f"flag '{str(flag.name).lower()}' is not simulated yet", "disable it"

@@ -13,9 +13,10 @@ from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.transmission import moment
 from mjjax.math.linalg import cho_solve, cholesky, matmul
 from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import forward
+from mjjax.pipeline.forward import forward_skip
 
 
 def advance(
@@ -53,13 +54,18 @@ def euler(model: Model, data: Data) -> Data:
 
     (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint.
     """
-    implicit = model.structure.nonzero["dof_damping"].any() and not model.opt.disabled(
-        DisableBit.EULERDAMP | DisableBit.DAMPER
-    )
-    if not implicit:
+    derivative = damping_derivative(model, data)
+    if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
-    damping = jnp.eye(model.structure.nv, dtype=data.qM.dtype) * model.dof_damping[:, None]
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping))
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative))
+
+
+def damping_derivative(model: Model, data: Data) -> Array | None:
+    """-diag(damping) (nv, nv), None if Euler's method treats no damping implicitly."""
+    s = model.structure
+    if not s.nonzero["dof_damping"].any() or model.opt.disabled(DisableBit.EULERDAMP):
+        return None
+    return -jnp.eye(s.nv, dtype=data.qM.dtype) * model.dof_damping[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -68,6 +74,12 @@ def implicit(model: Model, data: Data) -> Data:
     (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the actuator, damping
     and fluid forces with respect to velocity, without that of the bias force.
     """
+    derivative = velocity_derivative(model, data)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative))
+
+
+def velocity_derivative(model: Model, data: Data) -> Array:
+    """Derivative D (nv, nv) of `implicit`."""
     s, opt = model.structure, model.opt
     d = jnp.zeros_like(data.qM)
     if s.nu and not opt.disabled(DisableBit.ACTUATION):
@@ -78,7 +90,7 @@ def implicit(model: Model, data: Data) -> Data:
     off = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
     if opt.has_fluid and not off:
         d = d + fluid_derivative(model, data)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, d))
+    return d
 
 
 def _implicit_qacc(model: Model, data: Data, d: Array) -> Array:
@@ -90,10 +102,10 @@ def _implicit_qacc(model: Model, data: Data, d: Array) -> Array:
     return cho_solve(factor, data.qfrc_smooth + data.qfrc_constraint)
 
 
-def rungekutta4(model: Model, data: Data) -> Data:
+def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
-    Derived fields are those of the last stage, as in MuJoCo.
+    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo.
     """
     h = model.opt.timestep
     start = data
@@ -108,7 +120,7 @@ def rungekutta4(model: Model, data: Data) -> Data:
             qvel=start.qvel + dt * data.qacc,
             act=start.act + dt * data.act_dot,
         )
-        data = forward(model, moved)
+        data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
         rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, _rates(data))
         return (data, rates), None
 
@@ -130,8 +142,8 @@ def _rates(data: Data) -> Rates:
     return data.qvel, data.qacc, data.act_dot
 
 
+# Integrators that need one evaluation of the dynamics.
 INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
     IntegratorType.EULER: euler,
-    IntegratorType.RK4: rungekutta4,
     IntegratorType.IMPLICITFAST: implicit,
 }
