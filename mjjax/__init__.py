@@ -42,6 +42,12 @@ from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
+from mjjax.dynamics.history import (
+    init_ctrl_history,
+    init_sensor_history,
+    read_ctrl,
+    read_sensor,
+)
 from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
@@ -52,22 +58,32 @@ from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
-from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
+from mjjax.pipeline.forward import (
+    forward,
+    forward_skip,
+    fwd_acceleration,
+    fwd_position,
+    fwd_velocity,
+)
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
+from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
-from mjjax.pipeline.step import rollout, step
-from mjjax.solver.constraint import fwd_constraint
+from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
+from mjjax.solver.constraint import fwd_constraint, inv_constraint
 
 __version__ = VERSION
 
 __all__ = [
     "BiasType",
+    "Callbacks",
     "CamLightType",
     "ConeType",
     "ConstraintType",
@@ -101,6 +117,7 @@ __all__ = [
     "collision",
     "com_pos",
     "com_vel",
+    "compare_fwd_inv",
     "constraint_jacobian",
     "contact_force",
     "crb",
@@ -110,6 +127,7 @@ __all__ = [
     "euler",
     "factor_m",
     "forward",
+    "forward_skip",
     "full_m",
     "fwd_acceleration",
     "fwd_actuation",
@@ -118,7 +136,12 @@ __all__ = [
     "fwd_velocity",
     "id2name",
     "implicit",
+    "init_ctrl_history",
+    "init_sensor_history",
     "integrate_pos",
+    "inv_constraint",
+    "inverse",
+    "inverse_skip",
     "jac",
     "jac_body",
     "jac_body_com",
@@ -135,6 +158,8 @@ __all__ = [
     "object_velocity",
     "passive",
     "ray",
+    "read_ctrl",
+    "read_sensor",
     "reference_constraint",
     "reset_data",
     "rne",
@@ -142,9 +167,14 @@ __all__ = [
     "rollout",
     "rungekutta4",
     "save_state",
+    "sensor_acc",
+    "sensor_pos",
+    "sensor_vel",
     "set_const",
     "solve_m",
     "step",
+    "step1",
+    "step2",
     "subtree_vel",
     "transmission",
 ]

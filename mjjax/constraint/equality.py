@@ -119,10 +119,11 @@ def _polynomial(
 ) -> Equality:
     c = model.eq_data[ids, :5].T
     value = c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])))
-    slope = coupled * (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])))
+    on = coupled.astype(x.dtype)
+    slope = on * (c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])))
     jacobian = jacobians[0] - slope[:, None] * jacobians[1]
     residual = y - value
-    return residual, residual, weights[0] + coupled * weights[1], jacobian
+    return residual, residual, weights[0] + on * weights[1], jacobian
 
 
 # Where `eq_data` holds the anchors of the two sides.

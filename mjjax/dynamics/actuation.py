@@ -11,9 +11,11 @@ from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, TrnType, W
 from mjjax.dynamics.history import delayed_ctrl
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
+from mjjax.dynamics.user import user_rates, user_values
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.safe import divide, is_bad
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -54,7 +56,7 @@ DYNAMICS: dict[DynType, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def fwd_actuation(model: Model, data: Data) -> Data:
+def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
     force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
@@ -68,8 +70,10 @@ def fwd_actuation(model: Model, data: Data) -> Data:
         return data.replace(qfrc_actuator=qfrc, actuator_force=xp.zeros_like(data.actuator_force))
     ctrl, bad = clamped_ctrl(model, data)
     data = data.counted(WarningType.BADCTRL, bad)
-    data = data.replace(act_dot=activation_rate(model, data, ctrl))
-    force = actuator_force(model, data, ctrl)
+    calls = callbacks or NONE
+    rates = user_rates(calls.act_dyn, model, data, activation_rate(model, data, ctrl))
+    data = data.replace(act_dot=rates)
+    force = actuator_force(model, data, ctrl, calls)
     qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data)))
     return data.replace(actuator_force=force, qfrc_actuator=clip_joints(model, qfrc))
 
@@ -149,13 +153,16 @@ def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
     return xp.where(stateful, value, ctrl)
 
 
-def actuator_force(model: Model, data: Data, ctrl: Array) -> Array:
+def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks = NONE) -> Array:
     """Actuator forces (nu,) after the limits of tendons and actuators [N or N m]."""
     s = model.structure
     xp = namespace(ctrl)
     state = actuator_state(model, data)
     gain = _by_kind(GAINS, s.actuator_gaintype, model.actuator_gainprm, state)
     bias = _by_kind(BIASES, s.actuator_biastype, model.actuator_biasprm, state)
+    user = s.actuator_gaintype == GainType.USER, s.actuator_biastype == BiasType.USER
+    gain = user_values(callbacks.act_gain, model, data, user[0], gain)
+    bias = user_values(callbacks.act_bias, model, data, user[1], bias)
     force = gain * actuator_input(model, data, ctrl) + bias
     enabled = enabled_actuators(model)
     if not enabled.all():

@@ -110,6 +110,10 @@ class Data(PyTree, Named):
     qfrc_smooth: jax.Array = array("nv", unit="N or N m", doc="force without constraints")
     qacc_smooth: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="unconstrained acceleration")
     qfrc_constraint: jax.Array = array("nv", unit="N or N m", doc="constraint force")
+    qfrc_inverse: jax.Array = array("nv", unit="N or N m", doc="result of inverse dynamics")
+    solver_fwdinv: jax.Array = array(
+        2, doc="forward minus inverse dynamics: norms of constraint, applied force (flag `fwdinv`)"
+    )
     # constraint rows
     efc_pos: jax.Array = array("njmax", doc="residual: distance to the limit or contact")
     efc_margin: jax.Array = array("njmax", doc="margin of inclusion")

@@ -13,9 +13,10 @@ from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
 from mjjax.math.linalg import cho_solve, cholesky, solve
 from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import forward
+from mjjax.pipeline.forward import forward_skip
 from mjjax.sensor.stages import remember_sensors
 
 
@@ -53,16 +54,21 @@ def euler(model: Model, data: Data) -> Data:
 
     (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint.
     """
-    s = model.structure
-    implicit = s.nonzero["dof_damping"].any() and not model.opt.disabled(
-        DisableBit.EULERDAMP | DisableBit.DAMPER
-    )
-    if not implicit:
+    derivative = damping_derivative(model, data)
+    if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative, True))
+
+
+def damping_derivative(model: Model, data: Data) -> Array | None:
+    """-diag(damping) (nv, nv), None if Euler's method treats no damping implicitly."""
+    s = model.structure
+    if not s.nonzero["dof_damping"].any() or model.opt.disabled(DisableBit.EULERDAMP):
+        return None
     # what only pushes is integrated explicitly
     some = jnp.any(model.dof_damping > 0)
-    damping = jnp.eye(s.nv, dtype=data.qM.dtype) * jnp.where(some, model.dof_damping, 0)[:, None]
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping, True))
+    damping = jnp.where(some, model.dof_damping, 0)
+    return -jnp.eye(s.nv, dtype=data.qM.dtype) * damping[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -72,8 +78,13 @@ def implicit(model: Model, data: Data) -> Data:
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
     """
     full = model.opt.integrator == IntegratorType.IMPLICIT
-    slope = smooth_vel(model, data, bias=full)
+    slope = velocity_derivative(model, data)
     return advance(model, data, data.act_dot, _implicit_qacc(model, data, slope, not full))
+
+
+def velocity_derivative(model: Model, data: Data) -> Array:
+    """Derivative D (nv, nv) of `implicit`."""
+    return smooth_vel(model, data, bias=model.opt.integrator == IntegratorType.IMPLICIT)
 
 
 def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:
@@ -86,10 +97,10 @@ def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> A
     return cho_solve(cholesky(matrix), force) if symmetric else solve(matrix, force)
 
 
-def rungekutta4(model: Model, data: Data) -> Data:
+def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
-    Derived fields are those of the last stage, as in MuJoCo.
+    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo.
     """
     h = model.opt.timestep
     start = data
@@ -104,7 +115,7 @@ def rungekutta4(model: Model, data: Data) -> Data:
             qvel=start.qvel + dt * data.qacc,
             act=start.act + dt * data.act_dot,
         )
-        data = forward(model, moved)
+        data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
         rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, _rates(data))
         return (data, rates), None
 
@@ -126,9 +137,9 @@ def _rates(data: Data) -> Rates:
     return data.qvel, data.qacc, data.act_dot
 
 
+# Integrators that need one evaluation of the dynamics.
 INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
     IntegratorType.EULER: euler,
-    IntegratorType.RK4: rungekutta4,
     IntegratorType.IMPLICIT: implicit,
     IntegratorType.IMPLICITFAST: implicit,
 }
