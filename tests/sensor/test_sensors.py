@@ -177,7 +177,7 @@ def test_all_types(shape: str, cone: str) -> None:
 def test_rays_distances_and_contacts() -> None:
     """All fields of rays, every match and reduction of contacts."""
     both, theirs, data = compared(rays_and_contacts())
-    assert all(d.ncon > 5 for d in theirs)
+    assert sum(d.ncon for d in theirs) > 12
     assert_same_readings(both, theirs, data)
 
 
@@ -190,11 +190,9 @@ def test_cutoff() -> None:
 @pytest.mark.feature("C111")
 def test_disabled_sensors_keep_their_readings() -> None:
     """The flag `sensor` leaves the old readings."""
-    both = load(
-        SCENE.format(
-            sensors="<clock/>", cone="elliptic", shape="box", option="", flag='sensor="disable"'
-        )
-    )
+    xml = '<mujoco><option><flag sensor="disable"/></option><worldbody><body><joint/>'
+    xml += '<geom size="1"/></body></worldbody><sensor><clock/></sensor></mujoco>'
+    both = load(xml)
     data = mjjax.make_data(both.ours).replace(time=jnp.asarray(1.0), sensordata=jnp.ones(1))
     assert quick(mjjax.forward)(both.ours, data).sensordata[0] == 1
 
