@@ -159,10 +159,13 @@ def remember_sensors(model: Model, data: Data) -> Data:
     ids = np.flatnonzero((s.sensor_history[:, 0] > 0) & _known(s))
     if not len(ids):
         return data
-    if model.opt.disabled(DisableBit.SENSOR):
-        values = rows(data.sensordata, _entries(s, ids))
-    else:
-        _, values = readings(model, data, ids)
+    values = rows(data.sensordata, _entries(s, ids))
+    late = s.nonzero["sensor_delay"][ids]
+    if late.any() and not model.opt.disabled(DisableBit.SENSOR):
+        # what is in `sensordata` is from the past
+        _, fresh = readings(model, data, ids)
+        delay = rows(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
+        values = jnp.where(delay > 0, fresh, values)
     start, history = _starts(s, ids), data.history
     for b in buffers(s, "sensor"):
         old = samples(history, b)
