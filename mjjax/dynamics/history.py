@@ -1,7 +1,7 @@
 """Buffers of past controls and readings, in MuJoCo's layout.
 
 A buffer of n samples is a user's number, a cursor, n times and n values, in a ring that ends at
-the cursor. Buffers of one shape are handled together, in order of time.
+the cursor. All buffers of a kind are handled together, in order of time, padded to one shape.
 """
 
 import dataclasses
@@ -20,29 +20,46 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 HOLD, LINEAR, CUBIC = range(3)  # `interp`
+NEVER = 1e20  # time of a sample that only pads
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Buffers:
-    """Buffers of one shape.
+    """Buffers of one kind.
 
     Attributes:
         ids: (m,) actuators or sensors.
         interp: (m,) interpolation.
-        cells: (m, 2 + n (1 + dim)) entries of `Data.history`.
-        n: number of samples.
-        dim: numbers per sample.
+        n: (m,) numbers of samples.
+        dim: (m,) numbers per sample.
+        first: (m,) where they begin in `Data.history`.
+        time: (m, most) entries of the times in `Data.history`, its length for padding.
+        value: (m, most, wide) entries of the values.
     """
 
     ids: np.ndarray
     interp: np.ndarray
-    cells: np.ndarray
-    n: int
-    dim: int
+    n: np.ndarray
+    dim: np.ndarray
+    first: np.ndarray
+    time: np.ndarray
+    value: np.ndarray
+
+    def part(self, rows: np.ndarray) -> "Buffers":
+        """Some of the buffers."""
+        fields = (getattr(self, f.name)[rows] for f in dataclasses.fields(self))
+        return Buffers(*fields)
 
 
 class Samples(NamedTuple):
-    """Contents of m buffers: times (m, n) that increase, values (m, n, dim), and the rest (m,)."""
+    """Contents of m buffers in order of time.
+
+    Attributes:
+        time: (m, most) times that increase; `NEVER` for padding.
+        value: (m, most, wide) values.
+        user: (m,) the user's numbers.
+        cursor: (m,) places of the newest samples in the rings.
+    """
 
     time: Array
     value: Array
@@ -51,40 +68,48 @@ class Samples(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def buffers(s: Structure, kind: str) -> tuple[Buffers, ...]:
-    """Buffers of ``"actuator"`` or ``"sensor"`` by shape."""
+def buffers(s: Structure, kind: str) -> Buffers | None:
+    """Buffers of ``"actuator"`` or ``"sensor"``, None if there are none."""
     count, interp = s.arrays[f"{kind}_history"].T
-    dim = np.ones_like(count) if kind == "actuator" else s.sensor_dim
-    adr = s.arrays[f"{kind}_historyadr"]
-    shapes = sorted({(int(n), int(d)) for n, d in zip(count, dim, strict=True) if n > 0})
-    found = []
-    for n, width in shapes:
-        ids = np.flatnonzero((count == n) & (dim == width))
-        cells = adr[ids][:, None] + np.arange(2 + n * (1 + width))
-        found.append(Buffers(ids, interp[ids], cells, n, width))
-    return tuple(found)
+    ids = np.flatnonzero(count > 0)
+    if not len(ids):
+        return None
+    n, first = count[ids], s.arrays[f"{kind}_historyadr"][ids]
+    dim = np.ones_like(n) if kind == "actuator" else s.sensor_dim[ids]
+    sample, number = np.arange(n.max()), np.arange(dim.max())
+    time = np.where(sample < n[:, None], first[:, None] + 2 + sample, s.nhistory)
+    adr = (first + 2 + n)[:, None, None] + sample[:, None] * dim[:, None, None] + number
+    held = (sample < n[:, None])[:, :, None] & (number < dim[:, None])[:, None]
+    value = np.where(held, adr, s.nhistory)
+    return Buffers(ids, interp[ids], n, dim, first, time, value)
 
 
 def samples(history: Array, b: Buffers) -> Samples:
-    """Contents of buffers in order of time."""
-    cells = history[b.cells]
-    cursor = cells[:, 1].astype(jnp.int32)
-    order = (cursor[:, None] + 1 + np.arange(b.n, dtype=np.int32)[None]) % b.n
-    time = jnp.take_along_axis(cells[:, 2 : 2 + b.n], order, axis=1)
-    value = cells[:, 2 + b.n :].reshape(len(b.ids), b.n, b.dim)
-    value = jnp.take_along_axis(value, order[:, :, None], axis=1)
-    return Samples(time, value, cells[:, 0], cursor)
+    """Contents of buffers."""
+    padded = jnp.append(history, 0)
+    cursor = padded[b.first + 1].astype(jnp.int32)
+    place, n = _places(b)
+    order = jnp.where(place < n, (cursor[:, None] + 1 + place) % n, place)
+    time = jnp.take_along_axis(padded[b.time], order, axis=1)
+    value = jnp.take_along_axis(padded[b.value], order[:, :, None], axis=1)
+    return Samples(jnp.where(place < n, time, NEVER), value, padded[b.first], cursor)
 
 
 def stored(history: Array, b: Buffers, x: Samples) -> Array:
     """`history` with the contents of buffers replaced."""
-    place = np.arange(b.n, dtype=np.int32)[None]
-    order = (place - x.cursor[:, None] - 1) % b.n
+    place, n = _places(b)
+    order = jnp.where(place < n, (place - x.cursor[:, None] - 1) % n, place)
     time = jnp.take_along_axis(x.time, order, axis=1)
     value = jnp.take_along_axis(x.value, order[:, :, None], axis=1)
-    head = jnp.stack([x.user, x.cursor.astype(time.dtype)], axis=1)
-    cells = jnp.concatenate([head, time, value.reshape(len(b.ids), -1)], axis=1)
-    return history.at[b.cells].set(cells)
+    entry = np.concatenate([b.first, b.first + 1, b.time.ravel(), b.value.ravel()])
+    parts = [x.user, x.cursor.astype(time.dtype), time.ravel(), value.ravel()]
+    kept = entry < len(history)
+    return history.at[entry[kept]].set(jnp.concatenate(parts)[kept])
+
+
+def _places(b: Buffers) -> tuple[np.ndarray, np.ndarray]:
+    """Places (1, most) in the rings and their sizes (m, 1)."""
+    return np.arange(b.time.shape[1], dtype=np.int32)[None], b.n[:, None].astype(np.int32)
 
 
 def _slack(time: Array) -> Array:
@@ -93,12 +118,12 @@ def _slack(time: Array) -> Array:
     return 16 * eps * jnp.abs(time) if eps > 1e-10 else jnp.full_like(time, MINVAL)
 
 
-def read(x: Samples, time: Array, interp: np.ndarray) -> Array:
-    """Values (m, dim) at times (m,): held, linear or cubic between samples, constant beyond.
+def read(x: Samples, b: Buffers, time: Array) -> Array:
+    """Values (m, wide) at times (m,): held, linear or cubic between samples, constant beyond.
 
     The cubic has Catmull-Rom slopes, zero at the ends. Exact derivatives between samples.
     """
-    n = x.time.shape[1]
+    n, interp = b.n.astype(np.int32), b.interp
     reached = x.time <= (time + _slack(time))[:, None]
     last = jnp.clip(jnp.sum(reached, axis=1, dtype=jnp.int32) - 1, 0, n - 1)
     t0, v0 = _at(x, last)
@@ -132,19 +157,19 @@ def _wide(time: Array, like: Array) -> Array:
     return jnp.broadcast_to(time[:, None], like.shape)
 
 
-def inserted(x: Samples, time: Array, value: Array) -> Samples:
-    """Buffers after values (m, dim) at one time: at its place, for the oldest sample.
+def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
+    """Buffers after values (m, wide) at one time: at its place, for the oldest sample.
 
     A sample of that time is replaced; what is older than all takes the place of the oldest.
     """
-    n = x.time.shape[1]
+    n = b.n.astype(np.int32)
     slack = _slack(time)
     same = jnp.abs(x.time - time) <= slack
     equal = jnp.any(same, axis=1)
     older = jnp.sum(x.time < time - slack, axis=1, dtype=jnp.int32)
     # an equal sample stays where it is, a new one shifts those before it
     place = jnp.where(equal, older, jnp.maximum(older - 1, 0))[:, None]
-    index = np.arange(n, dtype=np.int32)[None]
+    index, _ = _places(b)
     shifted = index + ((index < place) & ~equal[:, None]).astype(jnp.int32)
     times = jnp.take_along_axis(x.time, shifted, axis=1)
     values = jnp.take_along_axis(x.value, shifted[:, :, None], axis=1)
@@ -168,43 +193,43 @@ def initial_history(model: Model) -> Array:
     s, h = model.structure, model.opt.timestep
     history = jnp.zeros(s.nhistory, h.dtype)
     for kind in ("actuator", "sensor"):
-        for b in buffers(s, kind):
-            back = jnp.asarray(np.arange(b.n)[None] - b.n, h.dtype)
-            user, time = (
-                jnp.zeros(len(b.ids), h.dtype),
-                jnp.broadcast_to(back * h, (len(b.ids), b.n)),
-            )
-            if kind == "sensor":
-                period, phase = model.sensor_interval[b.ids].T
-                last = jnp.where(phase < 0, phase, -period)
-                ticks = last[:, None] + (back + 1) * period[:, None]
-                ticks = jnp.ceil(ticks / h - 1e-6) * h
-                regular = period > 0
-                user = jnp.where(regular, last, -h)
-                time = jnp.where(regular[:, None], ticks, time)
-            value = jnp.zeros((len(b.ids), b.n, b.dim), h.dtype)
-            cursor = jnp.full(len(b.ids), b.n - 1, jnp.int32)
-            history = stored(history, b, Samples(time, value, user, cursor))
+        b = buffers(s, kind)
+        if b is None:
+            continue
+        place, n = _places(b)
+        back = jnp.asarray(place - n, h.dtype)
+        user, time = jnp.zeros(len(b.ids), h.dtype), back * h
+        if kind == "sensor":
+            period, phase = model.sensor_interval[b.ids].T
+            regular = period > 0
+            last = jnp.where(phase < 0, phase, -period)
+            ticks = last[:, None] + (back + 1) * period[:, None]
+            ticks = jnp.ceil(ticks / h - 1e-6) * h
+            user = jnp.where(regular, last, -h)
+            time = jnp.where(regular[:, None], ticks, time)
+        value = jnp.zeros(b.value.shape, h.dtype)
+        cursor = jnp.asarray(b.n - 1, jnp.int32)
+        history = stored(history, b, Samples(time, value, user, cursor))
     return history
 
 
 def delayed_ctrl(model: Model, data: Data) -> Array:
     """Controls (nu,) as they reach the actuators: those with a delay from the past."""
-    ctrl = data.ctrl
-    for b in buffers(model.structure, "actuator"):
-        delay = model.actuator_delay[b.ids]
-        past = read(samples(data.history, b), data.time - delay, b.interp)[:, 0]
-        ctrl = ctrl.at[b.ids].set(jnp.where(delay > 0, past, ctrl[b.ids]))
-    return ctrl
+    b = buffers(model.structure, "actuator")
+    if b is None:
+        return data.ctrl
+    delay = model.actuator_delay[b.ids]
+    past = read(samples(data.history, b), b, data.time - delay)[:, 0]
+    return data.ctrl.at[b.ids].set(jnp.where(delay > 0, past, data.ctrl[b.ids]))
 
 
 def remember_ctrl(model: Model, data: Data) -> Data:
     """Appends the present controls to their buffers."""
-    history = data.history
-    for b in buffers(model.structure, "actuator"):
-        new = inserted(samples(history, b), data.time, data.ctrl[b.ids][:, None])
-        history = stored(history, b, new)
-    return data.replace(history=history)
+    b = buffers(model.structure, "actuator")
+    if b is None:
+        return data
+    new = inserted(samples(data.history, b), b, data.time, data.ctrl[b.ids][:, None])
+    return data.replace(history=stored(data.history, b, new))
 
 
 def read_ctrl(model: Model, data: Data, actuator: int, time: Array, interp: int = -1) -> Array:
@@ -278,27 +303,31 @@ def _initialized(
     old = samples(data.history, b)
     real = data.history.dtype
     time = old.time[0] if times is None else jnp.asarray(times, real)
-    if time.shape != (b.n,) or values.shape != (b.n, b.dim):
-        raise ValueError(f"{kind} {index} needs {b.n} times and values of {b.dim} numbers")
+    n, dim = int(b.n[0]), int(b.dim[0])
+    if time.shape != (n,) or values.shape != (n, dim):
+        raise ValueError(f"{kind} {index} needs {n} times and values of {dim} numbers")
     if not isinstance(time, jax.core.Tracer) and not bool(jnp.all(jnp.diff(time) > 0)):
         raise ValueError("times must increase")
     new = Samples(
         time[None],
         values[None].astype(real),
         old.user if user is None else jnp.full(1, user, real),
-        jnp.full(1, b.n - 1, jnp.int32),
+        jnp.full(1, n - 1, jnp.int32),
     )
     return data.replace(history=stored(data.history, b, new))
 
 
 def _buffer(s: Structure, kind: str, index: int) -> Buffers | None:
-    for b in buffers(s, kind):
-        row = np.flatnonzero(b.ids == index)
-        if len(row):
-            return Buffers(b.ids[row], b.interp[row], b.cells[row], b.n, b.dim)
-    return None
+    """The buffer of one actuator or sensor, without padding."""
+    every = buffers(s, kind)
+    if every is None or index not in every.ids:
+        return None
+    b = every.part(np.flatnonzero(every.ids == index))
+    n, dim = int(b.n[0]), int(b.dim[0])
+    return dataclasses.replace(b, time=b.time[:, :n], value=b.value[:, :n, :dim])
 
 
 def _read_one(data: Data, b: Buffers, time: Array, interp: int) -> Array:
-    kind = b.interp if interp < 0 else np.array([interp])
-    return read(samples(data.history, b), jnp.asarray(time, data.history.dtype)[None], kind)[0]
+    if interp >= 0:
+        b = dataclasses.replace(b, interp=np.array([interp]))
+    return read(samples(data.history, b), b, jnp.asarray(time, data.history.dtype)[None])[0]

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
-from mjjax.dynamics.history import buffers, chosen, inserted, read, samples, stored
+from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.subtree import subtree_vel
 from mjjax.math.linalg import rows
 from mjjax.math.namespace import Array
@@ -124,27 +124,31 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
 
 def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     """Readings with those of delayed and periodic sensors from their buffers, unless due now."""
-    s = model.structure
-    start = _starts(s, ids)
-    for b in buffers(s, "sensor"):
-        on = np.isin(b.ids, ids)
-        if not on.any():
-            continue
-        x = samples(data.history, b)
-        delay = model.sensor_delay[b.ids]
-        now = (delay <= 0) & _due(model, data, b.ids, x.user)
-        past = read(x, data.time - delay, b.interp)
-        entries = (start[b.ids[on]][:, None] + np.arange(b.dim)).ravel()
-        kept = jnp.where(now[:, None][on], values[entries].reshape(-1, b.dim), past[on])
-        values = values.at[entries].set(kept.ravel())
-    return values
+    every = buffers(model.structure, "sensor")
+    on = None if every is None else np.flatnonzero(np.isin(every.ids, ids))
+    if every is None or not len(on):
+        return values
+    b = every.part(on)
+    x = samples(data.history, b)
+    delay = model.sensor_delay[b.ids]
+    now = (delay <= 0) & _due(model, data, b.ids, x.user)
+    past = read(x, b, data.time - delay)
+    entry = _padded_entries(model.structure, ids, b)
+    kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
+    held = entry < len(values)
+    return values.at[entry[held]].set(kept[held])
 
 
-def _starts(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """(nsensor,) where each of the sensors begins in their joined readings."""
+def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:
+    """(m, wide) where the numbers of buffered sensors are in joined readings of sensors `ids`.
+
+    Padding is beyond their end.
+    """
+    dim = s.sensor_dim[ids]
     start = np.zeros(s.nsensor, int)
-    start[ids] = np.cumsum(s.sensor_dim[ids]) - s.sensor_dim[ids]
-    return start
+    start[ids] = np.cumsum(dim) - dim
+    number = np.arange(b.value.shape[2])
+    return np.where(number < b.dim[:, None], start[b.ids][:, None] + number, dim.sum())
 
 
 def _due(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:
@@ -156,9 +160,10 @@ def _due(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:
 def remember_sensors(model: Model, data: Data) -> Data:
     """Appends the present readings to the buffers of the sensors that take a sample now."""
     s = model.structure
-    ids = np.flatnonzero((s.sensor_history[:, 0] > 0) & _known(s))
-    if not len(ids):
+    b = buffers(s, "sensor")
+    if b is None:
         return data
+    ids = b.ids
     values = rows(data.sensordata, _entries(s, ids))
     late = s.nonzero["sensor_delay"][ids]
     if late.any() and not model.opt.disabled(DisableBit.SENSOR):
@@ -166,13 +171,9 @@ def remember_sensors(model: Model, data: Data) -> Data:
         _, fresh = readings(model, data, ids)
         delay = rows(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
         values = jnp.where(delay > 0, fresh, values)
-    start, history = _starts(s, ids), data.history
-    for b in buffers(s, "sensor"):
-        old = samples(history, b)
-        entries = start[b.ids][:, None] + np.arange(b.dim)
-        due = _due(model, data, b.ids, old.user)
-        period = model.sensor_interval[b.ids, 0]
-        new = inserted(old, data.time, values[entries])
-        new = new._replace(user=jnp.where(period > 0, old.user + period, old.user))
-        history = stored(history, b, chosen(due, new, old))
-    return data.replace(history=history)
+    old = samples(data.history, b)
+    due = _due(model, data, ids, old.user)
+    period = model.sensor_interval[ids, 0]
+    new = inserted(old, b, data.time, jnp.append(values, 0)[_padded_entries(s, ids, b)])
+    new = new._replace(user=jnp.where(period > 0, old.user + period, old.user))
+    return data.replace(history=stored(data.history, b, chosen(due, new, old)))
