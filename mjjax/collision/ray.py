@@ -89,7 +89,7 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
     return RayPlan(tuple(solids), bases, corners, owner, geom)
 
 
-def _mesh_corners(s: Structure, geom: int) -> np.ndarray:
+def _mesh_corners(s: Structure, geom: np.integer) -> np.ndarray:
     mesh = s.geom_dataid[geom]
     first, count = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
     return s.mesh_face[first : first + count] + s.mesh_vertadr[mesh]
@@ -154,9 +154,7 @@ def cast(
     batch = max(1, MOST // max(1, len(plan.owner)))
     if point.shape[0] > batch:
         return jax.lax.map(
-            lambda ray: Hit(
-                *(x[0] for x in _cast(model, data, plan, *(x[None] for x in ray), seen))
-            ),
+            lambda x: _one(_cast(model, data, plan, x[0][None], x[1][None], x[2][None], seen)),
             (point, direction, exclude),
             batch_size=batch,
         )
@@ -282,7 +280,10 @@ def ray(
         flg_static: whether geoms of static bodies are seen.
         bodyexclude: body whose geoms are not seen, -1 for none.
     """
-    hits = multi_ray(model, data, pnt, vec[None], geomgroup, flg_static, bodyexclude)
+    return _one(multi_ray(model, data, pnt, vec[None], geomgroup, flg_static, bodyexclude))
+
+
+def _one(hits: Hit) -> Hit:
     return Hit(*(x[0] for x in hits))
 
 

@@ -8,9 +8,9 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
@@ -306,7 +306,7 @@ def _initialized(
     n, dim = int(b.n[0]), int(b.dim[0])
     if time.shape != (n,) or values.shape != (n, dim):
         raise ValueError(f"{kind} {index} needs {n} times and values of {dim} numbers")
-    if not isinstance(time, jax.core.Tracer) and not bool(jnp.all(jnp.diff(time) > 0)):
+    if not isinstance(time, Tracer) and not bool(jnp.all(jnp.diff(time) > 0)):
         raise ValueError("times must increase")
     new = Samples(
         time[None],

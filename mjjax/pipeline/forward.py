@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.driver import collision
 from mjjax.constraint.assemble import make_constraint, reference_constraint
-from mjjax.core.enums import DisableBit, EnableBit, Stage
+from mjjax.core.enums import DisableBit, EnableBit, SensorType, Stage
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -107,9 +107,13 @@ def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
     data = fwd_position(model, data, callbacks)
     if not skipsensor:
         data = sensors(model, data, Stage.POS, callbacks)
-    if not model.opt.enabled(EnableBit.ENERGY):
-        return data.replace(energy=jnp.zeros_like(data.energy))
-    return stage(energy_pos)(model, data)
+    if model.opt.enabled(EnableBit.ENERGY):
+        return stage(energy_pos)(model, data)
+    # a sensor of the potential energy leaves what it has computed
+    read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
+    if read and not skipsensor and not model.opt.disabled(DisableBit.SENSOR):
+        return data
+    return data.replace(energy=jnp.zeros_like(data.energy))
 
 
 def velocity_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:

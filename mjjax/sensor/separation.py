@@ -62,8 +62,8 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     for place, sensor in enumerate(ids):
         for order, pair in enumerate(separated_geoms(s, sensor)):
             types, swap = types_of(s, pair)
-            pair = pair[::-1] if swap else pair
-            groups.setdefault(types, []).append((*pair, swap, place, order))
+            a, b = pair[::-1] if swap else pair
+            groups.setdefault(types, []).append((a, b, swap, place, order))
     kinds, places, orders = [], [], []
     for types, members in groups.items():
         table = np.array(members, int)

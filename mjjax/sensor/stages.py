@@ -15,7 +15,7 @@ from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.sensor.table import KERNELS, MOMENTA, REACTIONS, UNLIMITED
+from mjjax.sensor.table import BEFORE, KERNELS, UNLIMITED
 
 
 def sensor_pos(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -88,10 +88,9 @@ def readings(model: Model, data: Data, ids: np.ndarray) -> tuple[Data, Array]:
     """Present readings of sensors, one after the other, and the data with what they needed."""
     s = model.structure
     kinds = s.sensor_type[ids]
-    if np.isin(kinds, MOMENTA).any():
-        data = subtree_vel(model, data)
-    if np.isin(kinds, REACTIONS).any():
-        data = rne_postconstraint(model, data)
+    for function, types in BEFORE:
+        if np.isin(kinds, types).any():
+            data = function(model, data)
     parts, order = [], []
     for kind in np.unique(kinds):
         own = ids[kinds == kind]
@@ -125,10 +124,9 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
 def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     """Readings with those of delayed and periodic sensors from their buffers, unless due now."""
     every = buffers(model.structure, "sensor")
-    on = None if every is None else np.flatnonzero(np.isin(every.ids, ids))
-    if every is None or not len(on):
+    if every is None or not np.isin(every.ids, ids).any():
         return values
-    b = every.part(on)
+    b = every.part(np.flatnonzero(np.isin(every.ids, ids)))
     x = samples(data.history, b)
     delay = model.sensor_delay[b.ids]
     now = (delay <= 0) & _due(model, data, b.ids, x.user)

@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import ConstraintType, SensorType
+from mjjax.dynamics.energy import energy_pos, energy_vel
+from mjjax.dynamics.subtree import subtree_vel
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -67,14 +70,21 @@ KERNELS: dict[SensorType, Kernel] = {
     SensorType.CLOCK: position.clock,
 }
 
-# What has to be known before sensors of some types are read.
-MOMENTA = (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)
-REACTIONS = (
-    SensorType.ACCELEROMETER,
-    SensorType.FORCE,
-    SensorType.TORQUE,
-    SensorType.FRAMELINACC,
-    SensorType.FRAMEANGACC,
+# What has to be computed before sensors of some types are read.
+BEFORE: tuple[tuple[Callable[[Model, Data], Data], tuple[SensorType, ...]], ...] = (
+    (energy_pos, (SensorType.E_POTENTIAL,)),
+    (energy_vel, (SensorType.E_KINETIC,)),
+    (subtree_vel, (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)),
+    (
+        rne_postconstraint,
+        (
+            SensorType.ACCELEROMETER,
+            SensorType.FORCE,
+            SensorType.TORQUE,
+            SensorType.FRAMELINACC,
+            SensorType.FRAMEANGACC,
+        ),
+    ),
 )
 # Real-valued readings that the cutoff does not limit.
 UNLIMITED = (SensorType.CONTACT, SensorType.GEOMFROMTO)
