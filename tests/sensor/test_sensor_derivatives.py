@@ -71,10 +71,9 @@ def points(n: int) -> dict[str, jax.Array]:
     _, data = scene()
     rng = np.random.default_rng(0)
     names = ("qpos", "qvel", "qacc", "efc_force", "actuator_force", "time", "ten_length")
-    x |= {
-        name: np.repeat(np.asarray(getattr(data.contact, name))[None], n, 0)
-        for name in ("pos", "dist")
-    }
+    x = {name: getattr(data, name) for name in names}
+    x |= {"pos": data.contact.pos, "dist": data.contact.dist}
+    x = {name: np.repeat(np.asarray(value)[None], n, 0) for name, value in x.items()}
     for name, value in x.items():
         if name != "dist":
             value[:-1] += 0.02 * rng.normal(size=value[:-1].shape)
