@@ -76,3 +76,28 @@ def test_forces_on_bodies(cone: str, condim: int) -> None:
         for k in range(d.ncon):
             mujoco.mj_contactForce(both.reference, d, k, expected[k])
         np.testing.assert_allclose(mine, expected, atol=1e-5)
+
+
+@pytest.mark.feature("A163", "A164")
+def test_motion_of_objects() -> None:
+    """Velocity and acceleration of every kind of object, in its frame and the world's."""
+    both, theirs, data, _ = resting("pyramidal", 3)
+    kinds = [(mjjax.ObjType.BODY, 2), (mjjax.ObjType.XBODY, 2), (mjjax.ObjType.GEOM, 2)]
+    kinds += [(mjjax.ObjType.SITE, 0), (mjjax.ObjType.BODY, 6)]
+    cases = [(*kind, local) for kind in kinds for local in (False, True)]
+
+    def run(data: mjjax.Data) -> list[tuple[jax.Array, jax.Array]]:
+        return [
+            (
+                mjjax.object_velocity(both.ours, data, *case),
+                mjjax.object_acceleration(both.ours, data, *case),
+            )
+            for case in cases
+        ]
+
+    mine, d, expected = quick(run)(world(data, 0)), theirs[0], np.zeros(6)
+    for (kind, index, local), (velocity, acceleration) in zip(cases, mine, strict=True):
+        mujoco.mj_objectVelocity(both.reference, d, kind, index, expected, local)
+        np.testing.assert_allclose(velocity, expected, atol=1e-9)
+        mujoco.mj_objectAcceleration(both.reference, d, kind, index, expected, local)
+        np.testing.assert_allclose(acceleration, expected, atol=1e-5)
