@@ -94,8 +94,6 @@ def _sensors(model: Model) -> Iterator[Finding]:
     s = model.structure
     for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
         yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
-    for i in np.flatnonzero((s.sensor_type == SensorType.USER) & (s.sensor_history[:, 0] > 0)):
-        yield "sensor", int(i), "user sensors have no samples yet", "remove nsample"
     for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
         for pair in separated_geoms(s, int(i)):
             (a, b), _ = types_of(s, pair)

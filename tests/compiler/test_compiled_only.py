@@ -21,7 +21,6 @@ SCENE = """
     ("tag", "section"),
     [
         ("distance", '<sensor><distance geom1="g" geom2="c"/></sensor>'),
-        ("user", '<sensor><user dim="1" nsample="2"/></sensor>'),
         ("tactile", '<sensor><tactile geom="g" mesh="m"/></sensor>'),
     ],
 )
@@ -30,4 +29,4 @@ def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:
     model = mjjax.Model.from_xml_string(SCENE.format(section))
     with pytest.raises(mjjax.UnsupportedFeature) as error:
         mjjax.make_data(model)
-    assert error.value.element == tag and error.value.line == 8
+    assert error.value.element == tag and error.value.line == 7
