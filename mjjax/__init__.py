@@ -6,12 +6,14 @@ data = jax.jit(mjjax.step)(model, data)
 """
 
 from mjjax.collision.driver import collision
+from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants import set_const
 from mjjax.constraint.assemble import (
     constraint_jacobian,
     make_constraint,
     reference_constraint,
 )
+from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.core.enums import (
     BiasType,
     CamLightType,
@@ -40,31 +42,49 @@ from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
+from mjjax.dynamics.history import (
+    init_ctrl_history,
+    init_sensor_history,
+    read_ctrl,
+    read_sensor,
+)
 from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
-from mjjax.pipeline.forward import forward, fwd_acceleration, fwd_position, fwd_velocity
+from mjjax.pipeline.forward import (
+    forward,
+    forward_skip,
+    fwd_acceleration,
+    fwd_position,
+    fwd_velocity,
+)
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
+from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
-from mjjax.pipeline.step import rollout, step
-from mjjax.solver.constraint import fwd_constraint
+from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
+from mjjax.solver.constraint import fwd_constraint, inv_constraint
 
 __version__ = VERSION
 
 __all__ = [
     "BiasType",
+    "Callbacks",
     "CamLightType",
     "ConeType",
     "ConstraintType",
@@ -98,7 +118,9 @@ __all__ = [
     "collision",
     "com_pos",
     "com_vel",
+    "compare_fwd_inv",
     "constraint_jacobian",
+    "contact_force",
     "crb",
     "differentiate_pos",
     "energy_pos",
@@ -106,6 +128,7 @@ __all__ = [
     "euler",
     "factor_m",
     "forward",
+    "forward_skip",
     "full_m",
     "fwd_acceleration",
     "fwd_actuation",
@@ -114,7 +137,12 @@ __all__ = [
     "fwd_velocity",
     "id2name",
     "implicit",
+    "init_ctrl_history",
+    "init_sensor_history",
     "integrate_pos",
+    "inv_constraint",
+    "inverse",
+    "inverse_skip",
     "jac",
     "jac_body",
     "jac_body_com",
@@ -125,17 +153,30 @@ __all__ = [
     "make_constraint",
     "make_data",
     "mul_m",
+    "multi_ray",
     "name2id",
+    "object_acceleration",
+    "object_velocity",
     "passive",
+    "ray",
+    "read_ctrl",
+    "read_sensor",
     "reference_constraint",
     "reset_data",
     "rne",
+    "rne_postconstraint",
     "rollout",
     "rungekutta4",
     "save_state",
+    "sensor_acc",
+    "sensor_pos",
+    "sensor_vel",
     "set_const",
     "solve_m",
     "step",
+    "step1",
+    "step2",
+    "subtree_vel",
     "tendon",
     "transmission",
 ]

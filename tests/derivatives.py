@@ -54,7 +54,7 @@ def derivative_errors(
     function: Callable[[Any], Any],
     x: Any,
     v: Any,
-    tolerance: float = 1e-6,
+    tolerance: float | np.ndarray = 1e-6,
     steps: tuple[float, ...] = (STEP,),
 ) -> dict[str, Any]:
     """What is wrong with the derivatives of `function` at a batch of points, by output name.

@@ -7,7 +7,7 @@ more candidate contacts than slots, the deepest are kept; an overflow is counted
 contacts' distances, points and frames do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -18,7 +18,7 @@ from jax import lax
 from mjjax.collision.frame import make_frame
 from mjjax.collision.pairs import Kind, PairPlan, pair_plan
 from mjjax.collision.params import PairParams, pair_params
-from mjjax.collision.table import COLLIDERS
+from mjjax.collision.table import colliders
 from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import DisableBit, GeomType, WarningType
 from mjjax.math.linalg import rows
@@ -67,8 +67,14 @@ def slot_geoms(model: Model, nconmax: int) -> np.ndarray | None:
     return np.repeat(plan.geom, count, axis=0)
 
 
-def collision(model: Model, data: Data) -> Data:
-    """Detects contacts (`mj_collision`) and fills `data.contact` and `data.ncon`."""
+def collision(model: Model, data: Data, contact_filter: Callable | None = None) -> Data:
+    """Detects contacts (`mj_collision`) and fills `data.contact` and `data.ncon`.
+
+    Args:
+        model: model.
+        data: data with the poses of the geoms.
+        contact_filter: see `Callbacks`; for a model that they are `applied` to.
+    """
     slots = data.contact.dist.shape[0]
     if contact_disabled(model):
         return data.replace(ncon=jnp.int32(0), contact=_empty(data.contact))
@@ -76,7 +82,8 @@ def collision(model: Model, data: Data) -> Data:
     if not plan.ncandidate:
         return data.replace(ncon=jnp.int32(0))
     params = pair_params(model, plan)
-    found, missed = _narrow_phase(model, data, plan, params, slots)
+    discard = _discarded(model, data, plan, contact_filter) if contact_filter else None
+    found, missed = _narrow_phase(model, data, plan, params, slots, discard)
     touching = found.dist < NO_CONTACT
     count = jnp.sum(touching, dtype=jnp.int32)
     if len(found.dist) > slots or not isinstance(found.order, np.ndarray):
@@ -88,14 +95,27 @@ def collision(model: Model, data: Data) -> Data:
     return data.counted(WarningType.CONTACTFULL, missed)
 
 
+def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callable) -> Array:
+    """Which pairs (P,) the callback discards; it is not asked about explicit ones."""
+    asked = [jnp.asarray(g, jnp.int32) for g in plan.geom.T]
+    discard = jax.vmap(lambda a, b: jnp.asarray(contact_filter(model, data, a, b), bool))(*asked)
+    return discard & (plan.explicit < 0)
+
+
 def _narrow_phase(
-    model: Model, data: Data, plan: PairPlan, params: PairParams, slots: int
+    model: Model,
+    data: Data,
+    plan: PairPlan,
+    params: PairParams,
+    slots: int,
+    discard: Array | None,
 ) -> tuple[Candidates, Array]:
     """All candidate contacts, in order if nothing was left out; and whether a pair was missed."""
     parts, missed = [], jnp.bool_(False)
+    table = colliders(model.structure)
     for kind in plan.kinds:
-        collider = COLLIDERS[kind.types]
-        pair, lost = _broad_phase(model, data, plan, params, kind, slots)
+        collider = table[kind.types]
+        pair, lost = _broad_phase(model, data, plan, params, kind, slots, discard)
         missed |= lost
         geom = _lookup(plan.geom, pair)
         mat = mat3(data.geom_xmat)
@@ -110,6 +130,8 @@ def _narrow_phase(
         order = (start[:, None] + slot).reshape(-1)
         owner = (pair[:, None] + 0 * slot).reshape(-1)
         flat = [x.reshape(-1, *x.shape[2:]) for x in touch]
+        if discard is not None:
+            flat[0] = jnp.where(discard[owner], NO_CONTACT, flat[0])
         parts.append(_candidates(flat, owner, order))
     whole = all(isinstance(p.order, np.ndarray) for p in parts)
     *values, pair, order = (list(column) for column in zip(*parts, strict=True))
@@ -137,7 +159,13 @@ def _at(x: Array, index: Array) -> Array:
 
 
 def _broad_phase(
-    model: Model, data: Data, plan: PairPlan, params: PairParams, kind: Kind, slots: int
+    model: Model,
+    data: Data,
+    plan: PairPlan,
+    params: PairParams,
+    kind: Kind,
+    slots: int,
+    discard: Array | None,
 ) -> tuple[Array, Array]:
     """The pairs of a kind to test: all of them, or the nearest by bounding spheres."""
     if len(kind.pairs) <= max(slots, 1):
@@ -151,6 +179,8 @@ def _broad_phase(
     else:
         gap = jnp.sqrt(jnp.sum(offset * offset, axis=-1)) - reach
     gap = lax.stop_gradient(gap)
+    if discard is not None:
+        gap = jnp.where(discard[kind.pairs], NO_CONTACT, gap)
     _, nearest = lax.top_k(-gap, slots)
     missed = jnp.sum(gap < 0, dtype=jnp.int32) > slots
     return jnp.asarray(kind.pairs, jnp.int32)[nearest], missed

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
+from mjjax.collision.table import colliders, never_collide
 from mjjax.core.enums import GeomType
 from mjjax.model.structure import Structure
 
@@ -72,16 +72,17 @@ def pair_plan(s: Structure, filterparent: bool = True) -> PairPlan:
     geom = np.array([row[3:5] for row in found], int).reshape(-1, 2)
     explicit = np.array([row[5] for row in found], int)
     types = [(GeomType(s.geom_type[a]), GeomType(s.geom_type[b])) for a, b in geom]
-    keep = [t not in NEVER_COLLIDE for t in types]
+    table, never = colliders(s), never_collide(s)
+    keep = [t not in never for t in types]
     unsupported = {}
     for t, row, kept in zip(types, geom, keep, strict=True):
-        if kept and t not in COLLIDERS:
+        if kept and t not in table:
             unsupported.setdefault(t, tuple(int(g) for g in row))
-    keep = np.array([k and t in COLLIDERS for k, t in zip(keep, types, strict=True)], bool)
+    keep = np.array([k and t in table for k, t in zip(keep, types, strict=True)], bool)
     geom, explicit = geom[keep], explicit[keep]
     types = [t for t, k in zip(types, keep, strict=True) if k]
 
-    count = np.array([COLLIDERS[t].ncon for t in types], int)
+    count = np.array([table[t].ncon for t in types], int)
     start = np.cumsum(count) - count
     order = {t: [i for i, other in enumerate(types) if other == t] for t in sorted(set(types))}
     kinds = tuple(Kind(t, np.array(index)) for t, index in order.items())
@@ -103,6 +104,7 @@ def _dynamic_pairs(s: Structure, filterparent: bool) -> Iterator[tuple[int, int,
     """Pairs that pass MuJoCo's filters: weld bodies, parents, bitmasks and excludes."""
     excluded = set(s.exclude_signature.tolist())
     weld = s.body_weldid
+    contype, conaffinity = _masks(s)
     above = weld[s.body_parentid[weld]]
     geoms = [np.flatnonzero(s.geom_bodyid == b) for b in range(s.nbody)]
     occupied = [b for b in range(s.nbody) if len(geoms[b])]
@@ -114,11 +116,21 @@ def _dynamic_pairs(s: Structure, filterparent: bool) -> Iterator[tuple[int, int,
             if w1 == w2 or sig in excluded or (filterparent and related):
                 continue
             g1, g2 = geoms[b1][:, None], geoms[b2][None, :]
-            mask = (s.geom_contype[g1] & s.geom_conaffinity[g2]) | (
-                s.geom_contype[g2] & s.geom_conaffinity[g1]
-            )
+            mask = (contype[g1] & conaffinity[g2]) | (contype[g2] & conaffinity[g1])
             for row, column in zip(*np.nonzero(mask), strict=True):
                 yield sig, int(geoms[b1][row]), int(geoms[b2][column])
+
+
+def _masks(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Bitmasks of the geoms; those of their bodies where a callback decides about the geoms."""
+    if not s.collision.filtered:
+        return s.geom_contype, s.geom_conaffinity
+    masks = []
+    for geom in (s.geom_contype, s.geom_conaffinity):
+        body = np.zeros(s.nbody, geom.dtype)
+        np.bitwise_or.at(body, s.geom_bodyid, geom)
+        masks.append(body[s.geom_bodyid])
+    return masks[0], masks[1]
 
 
 def _dimension(s: Structure, geom: np.ndarray, explicit: np.ndarray) -> np.ndarray:

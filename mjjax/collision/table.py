@@ -3,8 +3,11 @@
 To add a pair: a kernel of the form described in `touch.py`, and a line here.
 """
 
+import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import jax
 
 from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
@@ -12,6 +15,7 @@ from mjjax.collision.plane import plane_box, plane_capsule, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.collision.touch import Touch
 from mjjax.core.enums import GeomType
+from mjjax.model.structure import Structure
 
 
 class Collider(NamedTuple):
@@ -46,3 +50,32 @@ NEVER_COLLIDE = frozenset(
         (GeomType.HFIELD, GeomType.HFIELD),
     }
 )
+
+
+@functools.lru_cache(maxsize=64)
+def colliders(s: Structure) -> dict[tuple[GeomType, GeomType], Collider]:
+    """The table for a structure, with what callbacks put in its place."""
+    table = dict(COLLIDERS)
+    for (first, second), function in s.collision.colliders:
+        types = (GeomType(first), GeomType(second))
+        table.pop(types, None)
+        if function:
+            table[types] = Collider(_joined(function), _slots(function))
+    return table
+
+
+def never_collide(s: Structure) -> frozenset[tuple[GeomType, GeomType]]:
+    """Pairs of types that pass through each other."""
+    custom = dict(s.collision.colliders)
+    return frozenset(t for t in NEVER_COLLIDE | custom.keys() if not custom.get(t))
+
+
+def _joined(function: Callable[..., Any]) -> Callable[..., Touch]:
+    return lambda *pair: Touch(*function(*pair))
+
+
+def _slots(function: Callable[..., Any]) -> int:
+    """Number of contact slots of the result of a narrow phase."""
+    pose = [jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3), (3,))]
+    touch = jax.eval_shape(function, *pose, *pose, jax.ShapeDtypeStruct((), float))
+    return Touch(*touch).dist.shape[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mjjax.collision.pairs import pair_plan
+from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
     BiasType,
     DisableBit,
@@ -15,11 +16,14 @@ from mjjax.core.enums import (
     EnableBit,
     GainType,
     JointType,
+    SensorType,
     SolverType,
 )
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.model import Model
+from mjjax.sensor.separation import SEPARATIONS, separated_geoms, types_of
+from mjjax.sensor.table import KERNELS
 
 Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
 
@@ -53,7 +57,7 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
     if opt.noslip_iterations:
         yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
-    flags = EnableBit.OVERRIDE | EnableBit.FWDINV | EnableBit.SLEEP
+    flags = EnableBit.OVERRIDE | EnableBit.SLEEP
     for flag in EnableBit:
         if flag & flags and opt.enabled(flag):
             yield "flag", 0, f"flag '{str(flag.name).lower()}' is not simulated yet", "disable it"
@@ -86,19 +90,16 @@ def _actuators(model: Model) -> Iterator[Finding]:
             yield "actuator", int(i), f"{what} 'user' is not simulated yet", ""
 
 
-# Kinds without simulation: size that counts them, name of one.
-_COMPILED_ONLY = {"nsensor": "sensor"}
-
-
-def _compiled_only(model: Model) -> Iterator[Finding]:
-    for size, kind in _COMPILED_ONLY.items():
-        if getattr(model, size):
-            yield kind, 0, "this is not simulated yet", "remove it"
-
-
-def _delays(model: Model) -> Iterator[Finding]:
-    for i in np.flatnonzero(model.structure.actuator_history[:, 0] > 0):
-        yield "actuator", int(i), "samples and delays are not simulated yet", "remove nsample"
+def _sensors(model: Model) -> Iterator[Finding]:
+    s = model.structure
+    for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
+        yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
+    for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
+        for pair in separated_geoms(s, int(i)):
+            (a, b), _ = types_of(s, pair)
+            if (a, b) not in COLLIDERS:
+                what = f"distances of {a.name.lower()} and {b.name.lower()} are not simulated yet"
+                yield "sensor", int(i), what, "remove the sensor"
 
 
 def _free_joint_limits(model: Model) -> Iterator[Finding]:
@@ -110,9 +111,8 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
-    _compiled_only,
+    _sensors,
     _actuators,
-    _delays,
     _collisions,
     _free_joint_limits,
 )

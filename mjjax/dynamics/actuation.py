@@ -8,11 +8,14 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, TrnType, WarningType
+from mjjax.dynamics.history import delayed_ctrl
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
+from mjjax.dynamics.user import user_rates, user_values
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.safe import divide, is_bad
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -53,7 +56,7 @@ DYNAMICS: dict[DynType, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def fwd_actuation(model: Model, data: Data) -> Data:
+def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
     force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
@@ -68,8 +71,10 @@ def fwd_actuation(model: Model, data: Data) -> Data:
         return data.replace(actuator_force=force, qfrc_actuator=qfrc)
     ctrl, bad = clamped_ctrl(model, data)
     data = data.counted(WarningType.BADCTRL, bad)
-    data = data.replace(act_dot=activation_rate(model, data, ctrl))
-    force = actuator_force(model, data, ctrl)
+    calls = callbacks or NONE
+    rates = user_rates(calls.act_dyn, model, data, activation_rate(model, data, ctrl))
+    data = data.replace(act_dot=rates)
+    force = actuator_force(model, data, ctrl, calls)
     qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data)))
     return data.replace(actuator_force=force, qfrc_actuator=clip_joints(model, qfrc))
 
@@ -78,7 +83,7 @@ def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     """Controls within their ranges, all zero if one is not a number; and whether that was so."""
     s = model.structure
     xp = namespace(data.ctrl)
-    ctrl = data.ctrl
+    ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)
@@ -149,13 +154,16 @@ def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
     return xp.where(stateful, value, ctrl)
 
 
-def actuator_force(model: Model, data: Data, ctrl: Array) -> Array:
+def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks = NONE) -> Array:
     """Actuator forces (nu,) after the limits of tendons and actuators [N or N m]."""
     s = model.structure
     xp = namespace(ctrl)
     state = actuator_state(model, data)
     gain = _by_kind(GAINS, s.actuator_gaintype, model.actuator_gainprm, state)
     bias = _by_kind(BIASES, s.actuator_biastype, model.actuator_biasprm, state)
+    user = s.actuator_gaintype == GainType.USER, s.actuator_biastype == BiasType.USER
+    gain = user_values(callbacks.act_gain, model, data, user[0], gain)
+    bias = user_values(callbacks.act_bias, model, data, user[1], bias)
     force = gain * actuator_input(model, data, ctrl) + bias
     enabled = enabled_actuators(model)
     if not enabled.all():

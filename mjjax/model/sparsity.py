@@ -16,6 +16,7 @@ SPARSE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "tendon_stiffness": lambda x: x != 0,
     "tendon_damping": lambda x: x != 0,
     "tendon_armature": lambda x: x != 0,
+    "sensor_delay": lambda x: x > 0,
     "geom_fluid": lambda x: x > 0,
 }
 

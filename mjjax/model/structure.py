@@ -1,9 +1,10 @@
 """Everything static about a model: what decides a shape, an index, a loop or a branch."""
 
+import copy
 import functools
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,18 @@ NAMED = {
 }
 
 
+class CollisionRules(NamedTuple):
+    """What callbacks change about collision detection.
+
+    Attributes:
+        filtered: a callback decides which pairs of geoms collide, not their bitmasks.
+        colliders: pairs of geom types with the narrow phase in place of ours, None for none.
+    """
+
+    filtered: bool = False
+    colliders: frozenset[tuple[Any, Any]] = frozenset()
+
+
 class Structure:
     """The static half of a model; hashable, so that JAX compiles once per structure.
 
@@ -51,7 +64,10 @@ class Structure:
         model_name: name of the model.
         origins: where elements were written, by (kind, id); not part of the identity.
         warnings: messages of the compiler; not part of the identity.
+        collision: what callbacks change about collision detection.
     """
+
+    collision = CollisionRules()
 
     def __init__(
         self,
@@ -89,10 +105,13 @@ class Structure:
         raise AttributeError(f"no size or integer field {name!r} in this model")
 
     def __hash__(self) -> int:
-        return hash(self._digest)
+        return hash((self._digest, self.collision))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Structure) and self._digest == other._digest
+        return isinstance(other, Structure) and (self._digest, self.collision) == (
+            other._digest,
+            other.collision,
+        )
 
     def __repr__(self) -> str:
         size = ", ".join(f"{k}={self.sizes[k]}" for k in ("nq", "nv", "nu", "nbody", "ngeom"))
@@ -112,6 +131,12 @@ class Structure:
             self.origins,
             self.warnings,
         )
+
+    def with_collision(self, rules: CollisionRules) -> "Structure":
+        """This structure with other rules of collision."""
+        new = copy.copy(self)
+        new.collision = rules
+        return new
 
     @functools.cached_property
     def _ids(self) -> dict[str, dict[str, int]]:

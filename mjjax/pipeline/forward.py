@@ -2,13 +2,14 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from mjjax.collision.driver import collision
 from mjjax.constraint.assemble import make_constraint, reference_constraint
-from mjjax.core.enums import EnableBit
+from mjjax.core.enums import DisableBit, EnableBit, SensorType, Stage
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -19,58 +20,65 @@ from mjjax.dynamics.passive import passive
 from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.sensor.stages import sensor_stage
 from mjjax.solver.constraint import fwd_constraint
 
-Stage = Callable[[Model, Data], Data]
+Part = Callable[..., Data]
 
 
-def stage(function: Stage) -> Stage:
+def stage(function: Part) -> Part:
     """Names a stage in profiles."""
 
     @functools.wraps(function)
-    def named(model: Model, data: Data) -> Data:
+    def named(*args: Any, **kwargs: Any) -> Data:
         with jax.named_scope(function.__name__):
-            return function(model, data)
+            return function(*args, **kwargs)
 
     return named
 
 
-POSITION = tuple(
-    stage(f)
-    for f in (
-        kinematics,
-        com_pos,
-        camlight,
-        tendon,
-        crb,
-        tendon_inertia,
-        collision,
-        make_constraint,
-        transmission,
-    )
+POSITION = (
+    kinematics,
+    com_pos,
+    camlight,
+    tendon,
+    crb,
+    tendon_inertia,
+    collision,
+    make_constraint,
+    transmission,
 )
 
 
 @stage
-def fwd_position(model: Model, data: Data) -> Data:
+def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Everything that depends on positions only (`mj_fwdPosition`)."""
+    calls = callbacks or NONE
+    model = calls.applied(model)
     for part in POSITION:
-        data = part(model, data)
+        extra = (calls.contact_filter,) if part is collision else ()
+        data = stage(part)(model, data, *extra)
     return data
 
 
 @stage
-def fwd_velocity(model: Model, data: Data) -> Data:
+def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Everything that depends on velocities too (`mj_fwdVelocity`)."""
-    s = model.structure
+    s, opt, calls = model.structure, model.opt, callbacks or NONE
+    model = calls.applied(model)
     if s.ntendon:
         data = data.replace(ten_velocity=tendon_velocity(data))
     if s.nu:
         data = data.replace(actuator_velocity=actuator_velocity(model, data))
-    for part in (com_vel, passive, reference_constraint):
+    for part in (com_vel, passive):
         data = stage(part)(model, data)
+    idle = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
+    if calls.passive and not idle:
+        data = calls.passive(model, data)
+    data = stage(reference_constraint)(model, data)
     bias = rne(model, data)
     if s.nonzero["tendon_armature"].any():
         bias = bias + tendon_bias(model, data)
@@ -89,20 +97,73 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
 
 
-@stage
-def energy(model: Model, data: Data) -> Data:
-    """Energies if the `energy` flag is set, zero otherwise."""
-    if not model.opt.enabled(EnableBit.ENERGY):
-        return data.replace(energy=jnp.zeros_like(data.energy))
-    return energy_vel(model, energy_pos(model, data))
+def sensors(model: Model, data: Data, part: Stage, callbacks: Callbacks) -> Data:
+    """Sensor readings of a stage."""
+    return stage(sensor_stage)(model, data, part, callbacks) if model.structure.nsensor else data
 
 
-def forward(model: Model, data: Data) -> Data:
+def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """Everything that depends on positions only, with sensors and potential energy."""
+    data = fwd_position(model, data, callbacks)
+    if not skipsensor:
+        data = sensors(model, data, Stage.POS, callbacks)
+    if model.opt.enabled(EnableBit.ENERGY):
+        return stage(energy_pos)(model, data)
+    # a sensor of the potential energy leaves what it has computed
+    read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
+    if read and not skipsensor and not model.opt.disabled(DisableBit.SENSOR):
+        return data
+    return data.replace(energy=jnp.zeros_like(data.energy))
+
+
+def velocity_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """Everything that depends on velocities too, with sensors and kinetic energy."""
+    data = fwd_velocity(model, data, callbacks)
+    if not skipsensor:
+        data = sensors(model, data, Stage.VEL, callbacks)
+    return stage(energy_vel)(model, data) if model.opt.enabled(EnableBit.ENERGY) else data
+
+
+def acceleration_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """Forces and accelerations from the inputs, with sensors."""
+    data = stage(fwd_actuation)(model, data, callbacks)
+    data = fwd_acceleration(model, data)
+    data = stage(fwd_constraint)(callbacks.applied(model), data)
+    return data if skipsensor else sensors(model, data, Stage.ACC, callbacks)
+
+
+def forward(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Forward dynamics without integration (`mj_forward`).
 
     Pure and differentiable in `model` and `data`: exact derivatives of every stage, that of the
     constraint solver at its optimum.
     """
-    for part in (fwd_position, fwd_velocity, energy, fwd_actuation, fwd_acceleration):
-        data = part(model, data)
-    return stage(fwd_constraint)(model, data)
+    return forward_skip(model, data, callbacks=callbacks)
+
+
+def forward_skip(
+    model: Model,
+    data: Data,
+    skipstage: Stage | int = Stage.NONE,
+    skipsensor: bool = False,
+    *,
+    callbacks: Callbacks | None = None,
+) -> Data:
+    """Forward dynamics that takes the results of earlier stages from `data` (`mj_forwardSkip`).
+
+    Args:
+        model: model.
+        data: data; holds the results of the stages that are skipped.
+        skipstage: static; `Stage.POS` skips what depends on positions only, with the energies,
+            `Stage.VEL` also what depends on velocities.
+        skipsensor: static; whether to leave `sensordata` as it is.
+        callbacks: functions of the user's.
+    """
+    calls = callbacks or NONE
+    if skipstage < Stage.POS:
+        data = position_stage(model, data, calls, skipsensor)
+    if skipstage < Stage.VEL:
+        data = velocity_stage(model, data, calls, skipsensor)
+    if calls.control and not model.opt.disabled(DisableBit.ACTUATION):
+        data = calls.control(model, data)
+    return acceleration_stage(model, data, calls, skipsensor)

@@ -1,9 +1,11 @@
 """Worlds that diverge: detection, restart, and counting in `data.warning`."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.extend as jex
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
@@ -11,6 +13,7 @@ from jax.custom_batching import custom_vmap
 from mjjax.core.enums import DisableBit, WarningType
 from mjjax.math.namespace import Array
 from mjjax.math.safe import is_bad
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward
@@ -34,62 +37,115 @@ def checked(model: Model, data: Data) -> Data:
     return restarted(model, data, bad_pos | bad_vel)
 
 
-def checked_forward(model: Model, data: Data) -> Data:
+def checked_forward(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Forward dynamics; worlds whose acceleration is bad restart first (`mj_checkAcc`).
 
     The forward pass is repeated only if some world of the batch has diverged, by a loop around one
     traced copy of it. The derivative is that of `forward` at the state it ran from.
     """
     if not model.opt.disabled(DisableBit.AUTORESET):
-        return _attempt(model, data)
-    data = forward(model, data)
+        run, constants = _program(model, data, callbacks)
+        return _attempt(run, constants, model, data)
+    data = forward(model, data, callbacks)
     return data.counted(WarningType.BADQACC, is_bad(data.qacc))
+
+
+def checked_acceleration(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """Runs `forward` anew in worlds whose acceleration is bad, after a reset (`mj_checkAcc`).
+
+    The derivative of a world that is restarted is zero.
+    """
+    bad = is_bad(data.qacc)
+    if model.opt.disabled(DisableBit.AUTORESET):
+        return data.counted(WarningType.BADQACC, bad)
+
+    def again(carry: tuple[Data, Array]) -> tuple[Data, Array]:
+        start = _restart_from(model, carry[0], bad)
+        return forward(model, start, callbacks), jnp.bool_(False)
+
+    renewed, _ = lax.while_loop(lambda carry: carry[1], again, (lax.stop_gradient(data), bad))
+    return jax.tree.map(lambda new, old: jnp.where(bad, new, old), renewed, data)
+
+
+Program = Callable[[Any, Model, Data], Data]
+
+
+def _program(model: Model, data: Data, callbacks: Callbacks | None) -> tuple[Program, Any]:
+    """Forward dynamics as a function of (constants, model, data), and the constants.
+
+    Callbacks may use traced values of their surroundings, a policy's weights, say. The rules for
+    derivatives and batches below see arguments only, so these values become arguments.
+    """
+    if callbacks is None:
+        return _plain, ()
+    closed, shape = jax.make_jaxpr(lambda m, d: forward(m, d, callbacks), return_shape=True)(
+        model, data
+    )
+    tree = jax.tree.structure(shape)
+
+    def run(constants: Any, model: Model, data: Data) -> Data:
+        traced = jex.core.ClosedJaxpr(closed.jaxpr, constants)
+        return jax.tree.unflatten(
+            tree, jex.core.jaxpr_as_fun(traced)(*jax.tree.leaves((model, data)))
+        )
+
+    return run, list(closed.consts)
 
 
 # Traced once: the batching rule below starts from the program that the first call has traced.
 _forward = jax.jit(forward, inline=True)
 
 
+def _plain(constants: Any, model: Model, data: Data) -> Data:
+    return _forward(model, data)
+
+
 def _restart_from(model: Model, data: Data, bad: Array) -> Data:
     return restarted(model, data, bad).counted(WarningType.BADQACC, bad)
 
 
-@jax.custom_jvp
-def _attempt(model: Model, data: Data) -> Data:
-    return _loop(model, data)
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _attempt(run: Program, constants: Any, model: Model, data: Data) -> Data:
+    return _loop(run)(constants, model, data)
 
 
 @_attempt.defjvp
-def _attempt_jvp(primals: Any, tangents: Any) -> Any:
-    model, data = primals
-    out = _attempt(model, data)
+def _attempt_jvp(run: Program, primals: Any, tangents: Any) -> Any:
+    constants, model, data = primals
+    out = _attempt(run, constants, model, data)
     bad = out.warning[WarningType.BADQACC] > data.warning[WarningType.BADQACC]
     start = lax.stop_gradient(bad)
-    _, tangent = jax.jvp(
-        lambda m, d: forward(m, _restart_from(m, d, start)), (model, data), tangents
-    )
+    _, tangent = jax.jvp(lambda c, m, d: run(c, m, _restart_from(m, d, start)), primals, tangents)
     return out, tangent
 
 
-@custom_vmap
-def _loop(model: Model, data: Data) -> Data:
-    return _repeat(lambda d: _forward(model, d), _single(model), data)
+def _loop(run: Program) -> Callable[[Any, Model, Data], Data]:
+    """`run`, and once more for worlds that diverged, with a batching rule."""
 
+    @custom_vmap
+    def loop(constants: Any, model: Model, data: Data) -> Data:
+        return _repeat(lambda d: run(constants, model, d), _single(model), data)
 
-@_loop.def_vmap
-def _loop_batched(size: int, in_batched: Any, model: Model, data: Data) -> tuple[Data, Any]:
-    axes = jax.tree.map(lambda b: 0 if b else None, in_batched[0])
-    data = jax.tree.map(
-        lambda x, b: x if b else jnp.broadcast_to(x[None], (size, *x.shape)), data, in_batched[1]
-    )
-    run = jax.vmap(_forward, in_axes=(axes, 0))
-    restart = jax.vmap(_restart_from, in_axes=(axes, 0, 0))
-    out = _repeat(
-        lambda d: run(model, d),
-        (jax.vmap(lambda d: is_bad(d.qacc)), lambda d, bad: restart(model, d, bad)),
-        data,
-    )
-    return out, jax.tree.map(lambda _: True, out)
+    @loop.def_vmap
+    def batched(
+        size: int, in_batched: Any, constants: Any, model: Model, data: Data
+    ) -> tuple[Data, Any]:
+        axes = jax.tree.map(lambda b: 0 if b else None, in_batched[:2])
+        data = jax.tree.map(
+            lambda x, b: x if b else jnp.broadcast_to(x[None], (size, *x.shape)),
+            data,
+            in_batched[2],
+        )
+        many = jax.vmap(run, in_axes=(*axes, 0))
+        restart = jax.vmap(_restart_from, in_axes=(axes[1], 0, 0))
+        out = _repeat(
+            lambda d: many(constants, model, d),
+            (jax.vmap(lambda d: is_bad(d.qacc)), lambda d, bad: restart(model, d, bad)),
+            data,
+        )
+        return out, jax.tree.map(lambda _: True, out)
+
+    return loop
 
 
 Restart = tuple[Callable[[Data], Array], Callable[[Data, Array], Data]]

@@ -9,12 +9,15 @@ import numpy as np
 from mjjax.core.enums import DisableBit, GainType, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
 from mjjax.dynamics.derivative import smooth_vel
+from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
 from mjjax.math.linalg import cho_solve, cholesky, solve
 from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import forward
+from mjjax.pipeline.forward import forward_skip
+from mjjax.sensor.stages import remember_sensors
 
 
 def advance(
@@ -30,6 +33,8 @@ def advance(
         qvel: (nv,) velocity that changes the position; the new velocity by default.
     """
     s, h = model.structure, model.opt.timestep
+    if s.nhistory:
+        data = remember_sensors(model, remember_ctrl(model, data))
     if s.na and not model.opt.disabled(DisableBit.ACTUATION):
         owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
         held = ~enabled_actuators(model)[owner]
@@ -49,16 +54,21 @@ def euler(model: Model, data: Data) -> Data:
 
     (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint.
     """
-    s = model.structure
-    implicit = s.nonzero["dof_damping"].any() and not model.opt.disabled(
-        DisableBit.EULERDAMP | DisableBit.DAMPER
-    )
-    if not implicit:
+    derivative = damping_derivative(model, data)
+    if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative, True))
+
+
+def damping_derivative(model: Model, data: Data) -> Array | None:
+    """-diag(damping) (nv, nv), None if Euler's method treats no damping implicitly."""
+    s = model.structure
+    if not s.nonzero["dof_damping"].any() or model.opt.disabled(DisableBit.EULERDAMP):
+        return None
     # what only pushes is integrated explicitly
     some = jnp.any(model.dof_damping > 0)
-    damping = jnp.eye(s.nv, dtype=data.qM.dtype) * jnp.where(some, model.dof_damping, 0)[:, None]
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, -damping, definite=True))
+    damping = jnp.where(some, model.dof_damping, 0)
+    return -jnp.eye(s.nv, dtype=data.qM.dtype) * damping[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -68,11 +78,16 @@ def implicit(model: Model, data: Data) -> Data:
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
     """
     full = model.opt.integrator == IntegratorType.IMPLICIT
-    slope = smooth_vel(model, data, bias=full)
     # a gain that depends on velocity may push: the matrix need not be positive definite
     pushes = (model.structure.actuator_gaintype == GainType.AFFINE).any()
+    slope = velocity_derivative(model, data)
     qacc = _implicit_qacc(model, data, slope, definite=not full and not pushes)
     return advance(model, data, data.act_dot, qacc)
+
+
+def velocity_derivative(model: Model, data: Data) -> Array:
+    """Derivative D (nv, nv) of `implicit`."""
+    return smooth_vel(model, data, bias=model.opt.integrator == IntegratorType.IMPLICIT)
 
 
 def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Array:
@@ -85,10 +100,10 @@ def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Ar
     return cho_solve(cholesky(matrix), force) if definite else solve(matrix, force)
 
 
-def rungekutta4(model: Model, data: Data) -> Data:
+def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
-    Derived fields are those of the last stage, as in MuJoCo.
+    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo.
     """
     h = model.opt.timestep
     start = data
@@ -103,7 +118,7 @@ def rungekutta4(model: Model, data: Data) -> Data:
             qvel=start.qvel + dt * data.qacc,
             act=start.act + dt * data.act_dot,
         )
-        data = forward(model, moved)
+        data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
         rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, _rates(data))
         return (data, rates), None
 
@@ -125,9 +140,9 @@ def _rates(data: Data) -> Rates:
     return data.qvel, data.qacc, data.act_dot
 
 
+# Integrators that need one evaluation of the dynamics.
 INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
     IntegratorType.EULER: euler,
-    IntegratorType.RK4: rungekutta4,
     IntegratorType.IMPLICIT: implicit,
     IntegratorType.IMPLICITFAST: implicit,
 }

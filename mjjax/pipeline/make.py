@@ -9,13 +9,22 @@ from mjjax.collision.touch import NO_CONTACT
 from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
+from mjjax.dynamics.history import initial_history
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.structure import CollisionRules
 
 UNLIMITED = 1 << 30
 
 
-def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = None) -> Data:
+def make_data(
+    model: Model,
+    *,
+    nconmax: int | None = None,
+    njmax: int | None = None,
+    callbacks: Callbacks | None = None,
+) -> Data:
     """State of one world at `qpos0`, at rest (`mj_makeData`).
 
     Args:
@@ -25,11 +34,14 @@ def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = N
             counted in `data.warning[WarningType.CONTACTFULL]`.
         njmax: constraint row slots; by default as many as friction, limits and `nconmax` contacts
             can need.
+        callbacks: those of the simulation, if they filter contacts or detect them: there is room
+            for all contacts that they may make.
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
+    model = (callbacks or NONE).applied(model)
     check_support(model)
     s = model.structure
     slots = default_nconmax(model) if nconmax is None else nconmax
@@ -47,6 +59,7 @@ def make_data(model: Model, *, nconmax: int | None = None, njmax: int | None = N
         geom=jnp.full((slots, 2), -1, jnp.int32),
         efc_address=jnp.full(slots, -1, jnp.int32),
     )
+    s = s.with_collision(CollisionRules())
     data = Data(structure=s, contact=contact, **_zeros(Data, sizes))
     return data.replace(**_initial(model, data))
 
@@ -65,6 +78,7 @@ STATE = (
     "mocap_quat",
     "eq_active",
     "userdata",
+    "history",
 )
 
 
@@ -121,4 +135,5 @@ def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
         "eq_active": jnp.asarray(model.structure.eq_active0.astype(bool)),
+        "history": initial_history(model).astype(real),
     }

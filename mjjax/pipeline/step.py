@@ -3,24 +3,63 @@
 import jax
 import jax.numpy as jnp
 
-from mjjax.core.enums import IntegratorType
+from mjjax.core.enums import EnableBit, IntegratorType
 from mjjax.math.namespace import Array
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.health import checked, checked_forward
-from mjjax.pipeline.integrate import INTEGRATORS
+from mjjax.pipeline.forward import acceleration_stage, position_stage, velocity_stage
+from mjjax.pipeline.health import checked, checked_acceleration, checked_forward
+from mjjax.pipeline.integrate import INTEGRATORS, euler, rungekutta4
+from mjjax.pipeline.inverse import compare_fwd_inv
 
 
-def step(model: Model, data: Data) -> Data:
+def step(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Advances one world by one time step (`mj_step`).
 
     Pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and worlds, and
     differentiate it in either mode. After it, the state is that after the step and derived fields
     belong to the state before. A world whose state or acceleration is not finite (or beyond 1e10)
     restarts at `qpos0`, unless `autoreset` is disabled; the event is counted in `data.warning`.
+
+    Args:
+        model: model.
+        data: data.
+        callbacks: functions of the user's.
     """
-    data = checked_forward(model, checked(model, data))
+    data = checked_forward(model, checked(model, data), callbacks)
+    data = _compared(model, data, callbacks)
+    if model.opt.integrator == IntegratorType.RK4:
+        return rungekutta4(model, data, callbacks)
     return INTEGRATORS[IntegratorType(model.opt.integrator)](model, data)
+
+
+def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """The first half of a step (`mj_step1`): everything before controls are needed.
+
+    Checks, position and velocity stages, control callback. With new controls or forces in `data`,
+    `step2` does the rest.
+    """
+    calls = callbacks or NONE
+    data = position_stage(model, checked(model, data), calls, False)
+    data = velocity_stage(model, data, calls, False)
+    return calls.control(model, data) if calls.control else data
+
+
+def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """The second half of a step (`mj_step2`): forces, acceleration and integration.
+
+    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges restarts as in `step`;
+    its derivative is zero.
+    """
+    data = acceleration_stage(model, data, callbacks or NONE, False)
+    data = _compared(model, checked_acceleration(model, data, callbacks), callbacks)
+    return INTEGRATORS.get(IntegratorType(model.opt.integrator), euler)(model, data)
+
+
+def _compared(model: Model, data: Data, callbacks: Callbacks | None) -> Data:
+    compare = model.opt.enabled(EnableBit.FWDINV)
+    return compare_fwd_inv(model, data, callbacks) if compare else data
 
 
 def rollout(
@@ -29,6 +68,7 @@ def rollout(
     ctrl: Array | None = None,
     *,
     nstep: int | None = None,
+    callbacks: Callbacks | None = None,
     keep: tuple[str, ...] = ("qpos", "qvel"),
 ) -> tuple[Data, dict[str, Array]]:
     """Simulates one world for `nstep` steps with `jax.lax.scan`.
@@ -40,6 +80,7 @@ def rollout(
         data: initial data.
         ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`.
         nstep: number of steps; by default the length of `ctrl`.
+        callbacks: functions of the user's, called in each step.
         keep: fields of `Data` to record after each step.
 
     Returns:
@@ -57,10 +98,13 @@ def rollout(
     if ctrl is not None and not sequence:
         data = data.replace(ctrl=jnp.asarray(ctrl, data.ctrl.dtype))
 
+    def one(model: Model, data: Data) -> Data:
+        return step(model, data, callbacks)
+
     def body(data: Data, u: Array | None) -> tuple[Data, dict[str, Array]]:
         if u is not None:
             data = data.replace(ctrl=jnp.asarray(u, data.ctrl.dtype))
-        data = jax.checkpoint(step)(model, data)
+        data = jax.checkpoint(one)(model, data)
         return data, {name: getattr(data, name) for name in keep}
 
     return jax.lax.scan(body, data, ctrl if sequence else None, length=length)

@@ -88,3 +88,20 @@ def fwd_constraint(model: Model, data: Data) -> Data:
         solver_niter=jnp.where(data.nefc > 0, niter, 0).astype(jnp.int32),
         solver_gradient=size,
     )
+
+
+def inv_constraint(model: Model, data: Data) -> Data:
+    """Constraint forces of the acceleration `qacc` (`mj_invConstraint`).
+
+    Exact derivatives; at the border between active and inactive rows they are one-sided.
+    """
+    layout = layout_of(model, data)
+    if not layout.nrow:
+        return data.replace(qfrc_constraint=jnp.zeros_like(data.qfrc_constraint))
+    problem = problem_of(model, data, layout)
+    force = row_force(problem, layout, residual(problem, layout, data.qacc))
+    padding = data.efc_force.shape[0] - layout.nrow
+    return data.replace(
+        qfrc_constraint=mul_t(layout, problem.jac, force),
+        efc_force=jnp.pad(force, (0, padding)),
+    )

@@ -6,12 +6,10 @@ import mjjax
 
 SCENE = """
 <mujoco>
+  <asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
   <worldbody>
-    <body>
-      <joint name="j"/>
-      <geom size=".1"/>
-      <site name="s"/>
-    </body>
+    <body><joint/><geom name="g" size=".1"/></body>
+    <geom name="c" type="cylinder" size=".1 .1" contype="0" conaffinity="0"/>
   </worldbody>
   {}
 </mujoco>
@@ -22,8 +20,8 @@ SCENE = """
 @pytest.mark.parametrize(
     ("tag", "section"),
     [
-        ("clock", "<sensor><clock/></sensor>"),
-        ("motor", '<actuator><motor joint="j" nsample="2"/></actuator>'),
+        ("distance", '<sensor><distance geom1="g" geom2="c"/></sensor>'),
+        ("tactile", '<sensor><tactile geom="g" mesh="m"/></sensor>'),
         ("general", '<actuator><general joint="j" dyntype="user"/></actuator>'),
     ],
 )
@@ -32,4 +30,4 @@ def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:
     model = mjjax.Model.from_xml_string(SCENE.format(section))
     with pytest.raises(mjjax.UnsupportedFeature) as error:
         mjjax.make_data(model)
-    assert error.value.element == tag and error.value.line == 9
+    assert error.value.element == tag and error.value.line == 7

@@ -1,0 +1,91 @@
+"""Inverse dynamics: the forces that produce a given acceleration."""
+
+import jax.numpy as jnp
+
+from mjjax.core.enums import EnableBit, IntegratorType, Stage
+from mjjax.dynamics.inertia import mul_m, solve_m
+from mjjax.dynamics.jacobian import body_wrench
+from mjjax.math import safe
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array
+from mjjax.model.callbacks import NONE, Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.forward import position_stage, sensors, velocity_stage
+from mjjax.pipeline.integrate import damping_derivative, velocity_derivative
+from mjjax.solver.constraint import inv_constraint
+
+
+def inverse(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """Inverse dynamics (`mj_inverse`): the force in `qfrc_inverse` that produces `qacc`.
+
+    qfrc_inverse = M qacc + qfrc_bias - qfrc_passive - qfrc_constraint, with the constraint forces
+    in closed form. With the flag `invdiscrete`, `qacc` is the change of velocity in a step over
+    its duration, as the integrator makes it. Derivatives are exact; where constraints switch they
+    are one-sided.
+
+    Raises:
+        ValueError: flag `invdiscrete` with `RK4`, whose steps cannot be inverted.
+    """
+    return inverse_skip(model, data, callbacks=callbacks)
+
+
+def inverse_skip(
+    model: Model,
+    data: Data,
+    skipstage: Stage | int = Stage.NONE,
+    skipsensor: bool = False,
+    *,
+    callbacks: Callbacks | None = None,
+) -> Data:
+    """Inverse dynamics that takes earlier stages from `data`; arguments as in `forward_skip`."""
+    calls = callbacks or NONE
+    if skipstage < Stage.POS:
+        data = position_stage(model, data, calls, skipsensor)
+    if skipstage < Stage.VEL:
+        data = velocity_stage(model, data, calls, skipsensor)
+    given = data.qacc
+    if model.opt.enabled(EnableBit.INVDISCRETE):
+        data = data.replace(qacc=continuous_acceleration(model, data))
+    data = inv_constraint(calls.applied(model), data)
+    if not skipsensor:
+        data = sensors(model, data, Stage.ACC, calls)
+    force = mul_m(model, data, data.qacc) + data.qfrc_bias
+    return data.replace(
+        qfrc_inverse=force - data.qfrc_passive - data.qfrc_constraint,
+        qacc=given,
+    )
+
+
+def continuous_acceleration(model: Model, data: Data) -> Array:
+    """Acceleration (nv,) from which the integrator makes the change of velocity `qacc` h.
+
+    M^-1 (M - h D) qacc, with D the derivative that the integrator treats implicitly.
+    """
+    kind = IntegratorType(model.opt.integrator)
+    if kind == IntegratorType.RK4:
+        raise ValueError("flag 'invdiscrete' is not supported by the RK4 integrator; disable it")
+    find = damping_derivative if kind == IntegratorType.EULER else velocity_derivative
+    derivative = find(model, data)
+    if derivative is None:
+        return data.qacc
+    change = matmul(data.qM - model.opt.timestep * derivative, data.qacc)
+    return solve_m(model, data, change)
+
+
+def compare_fwd_inv(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """How far inverse dynamics is from the forward results in `data` (`mj_compareFwdInv`).
+
+    Sets `solver_fwdinv`: norms of the differences of constraint forces and of applied forces, zero
+    without constraints; and `qfrc_inverse`.
+    """
+    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+    applied = body_wrench(model, data, force, torque, data.xipos)
+    applied = applied + data.qfrc_applied + data.qfrc_actuator
+    back = inverse_skip(model, data, Stage.VEL, True, callbacks=callbacks)
+    errors = (data.qfrc_constraint - back.qfrc_constraint, applied - back.qfrc_inverse)
+    some = data.nefc > 0
+    return data.replace(
+        solver_fwdinv=jnp.where(some, jnp.stack([safe.norm(e) for e in errors]), 0),
+        qfrc_inverse=jnp.where(some, back.qfrc_inverse, data.qfrc_inverse),
+    )

@@ -1,0 +1,217 @@
+"""Inverse dynamics, skipped stages and half steps against MuJoCo."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax import Stage
+from tests.derivatives import derivative_errors, directions
+from tests.oracle_tools import differences, error, load, quick, world, worlds
+
+# Constraints of all kinds, actuators, springs and fluid drag.
+XML = """
+<mujoco>
+  <option tolerance="1e-14" ls_tolerance="1e-6" density="20" viscosity="0.1" {option}>
+    <flag {flag}/>
+  </option>
+  <worldbody>
+    <geom type="plane" size="0 0 1" friction="0.6"/>
+    <body pos="0 0 0.095"><freejoint/><geom size="0.1" pos="0.02 0 0"/></body>
+    <body name="arm" pos="1 0 0.6" gravcomp="0.5">
+      <joint name="a" axis="0 1 0" {damping} stiffness="3" frictionloss="0.2" armature="0.1"/>
+      <geom type="capsule" size="0.05" fromto="0 0 0 0 0 -0.3"/>
+      <body pos="0 0 -0.3">
+        <joint name="b" axis="0 1 0" range="-3 2"/>
+        <geom type="capsule" size="0.05" fromto="0.02 0 0 0.04 0 -0.2"/>
+      </body>
+    </body>
+  </worldbody>
+  <equality><joint joint1="a" joint2="b" polycoef="0.1 0.5 0 0 0"/></equality>
+  <actuator>
+    <motor joint="a"/>
+    <position joint="b" kp="2" kv="0.3" forcerange="-0.4 0.4"/>
+  </actuator>
+</mujoco>
+"""
+INVERSE = {"qfrc_inverse": 1e-10, "qfrc_constraint": 1e-10, "qacc": 0, "energy": 1e-10}
+
+
+def text(option: str = "", flag: str = "", damping: str = 'damping="0.6"') -> str:
+    return XML.format(option=option, flag=flag, damping=damping)
+
+
+def over_worlds(function: Callable) -> Callable:
+    return quick(jax.vmap(function, in_axes=(None, 0)))
+
+
+def invert(both, seeds=range(4), **kwargs):
+    """Inverse dynamics of random accelerations: MuJoCo's worlds and ours."""
+    theirs, data = worlds(both, seeds, **kwargs)
+    rng = np.random.default_rng(5)
+    for d in theirs:
+        mujoco.mj_forward(both.reference, d)  # fills what implicit integration needs
+    qacc = rng.normal(size=(len(theirs), both.reference.nv))
+    data = over_worlds(lambda m, d: mjjax.inverse(m, d.replace(qacc=d.qacc_smooth)))(
+        both.ours,
+        over_worlds(mjjax.forward)(both.ours, data).replace(qacc_smooth=jnp.asarray(qacc)),
+    )
+    for d, a in zip(theirs, qacc, strict=True):
+        d.qacc = a
+        mujoco.mj_inverse(both.reference, d)
+    return theirs, data
+
+
+@pytest.mark.feature("A065", "A069", "A072")
+@pytest.mark.parametrize("option", ["", 'cone="elliptic"'])
+def test_inverse(option: str) -> None:
+    """The force that produces an acceleration, the constraint forces and energies are MuJoCo's."""
+    both = load(text(option, 'energy="enable"'))
+    theirs, data = invert(both)
+    for i, d in enumerate(theirs):
+        assert not differences(world(data, i), d, INVERSE)
+    assert max(np.abs(d.qfrc_constraint).max() for d in theirs) > 1
+
+
+@pytest.mark.feature("A068", "A069")
+@pytest.mark.parametrize(
+    "option, flag",
+    [
+        ("", ""),
+        ("", 'eulerdamp="disable"'),
+        ("", 'damper="disable"'),
+        ('integrator="implicitfast"', ""),
+    ],
+)
+def test_discrete_inverse(option: str, flag: str) -> None:
+    """With `invdiscrete` the acceleration is taken as the integrator's, and given back."""
+    both = load(text(option, f'invdiscrete="enable" {flag}'))
+    theirs, data = invert(both, range(2))
+    for i, d in enumerate(theirs):
+        assert not differences(world(data, i), d, INVERSE)
+
+
+@pytest.mark.feature("A068")
+def test_discrete_inverse_of_rk4_is_refused() -> None:
+    """RK4 has no inverse step: an error, as in MuJoCo."""
+    model = load(text('integrator="RK4"', 'invdiscrete="enable"')).ours
+    with pytest.raises(ValueError, match="RK4"):
+        jax.eval_shape(mjjax.inverse, model, mjjax.make_data(model))
+
+
+@pytest.mark.feature("A070", "A071", "A066")
+@pytest.mark.parametrize("flag", ["", 'invdiscrete="enable"'])
+def test_forward_and_inverse_agree(flag: str) -> None:
+    """The flag `fwdinv` measures MuJoCo's discrepancy: zero at convergence, and as large with
+    `invdiscrete`, where forward and inverse dynamics mean different accelerations.
+    """
+    both = load(text("", f'fwdinv="enable" {flag}'))
+    theirs, data = worlds(both, range(3))
+    data = over_worlds(mjjax.step)(both.ours, data)
+    for i, d in enumerate(theirs):
+        mujoco.mj_step(both.reference, d)
+        mine = world(data, i)
+        assert not differences(mine, d, {"qfrc_inverse": 1e-6, "solver_fwdinv": 1e-6})
+        assert (d.solver_fwdinv[1] > 1e-3) == bool(flag)
+        assert not differences(mine, d, {"qfrc_constraint": 1e-6, "qacc": 1e-6})
+
+
+@pytest.mark.feature("A070")
+def test_comparison_without_constraints_is_zero() -> None:
+    """Without rows MuJoCo compares nothing."""
+    both = load(text("", 'fwdinv="enable" constraint="disable"'))
+    _, data = worlds(both, range(1))
+    data = over_worlds(mjjax.step)(both.ours, data.replace(solver_fwdinv=jnp.ones((1, 2))))
+    assert not np.any(data.solver_fwdinv)
+
+
+@pytest.mark.feature("A065")
+def test_derivatives() -> None:
+    """The inverse force has exact derivatives, in both modes."""
+    both = load(text())
+    _, data = worlds(both, range(3))
+
+    def force(x):
+        moved = world(data, 0).replace(**x)
+        return mjjax.inverse(both.ours, moved).qfrc_inverse
+
+    x = {name: getattr(data, name) for name in ("qpos", "qvel", "qacc")}
+    assert not derivative_errors(force, x, directions(x, 1))
+
+
+@pytest.mark.feature("A025", "A026")
+@pytest.mark.parametrize("stage", list(Stage)[:3])
+def test_forward_skip(stage: Stage) -> None:
+    """A skipped stage keeps its results although the state has changed, as in MuJoCo."""
+    both = load(text("", 'energy="enable"'))
+    theirs, data = worlds(both, range(2))
+    data = over_worlds(mjjax.forward)(both.ours, data)
+    data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel - 0.1, ctrl=data.ctrl + 0.1)
+    data = over_worlds(lambda m, d: mjjax.forward_skip(m, d, stage))(both.ours, data)
+    fields = dict.fromkeys(("xpos", "cvel", "qfrc_bias", "qfrc_actuator"), 1e-9)
+    fields |= {"energy": 1e-9, "qacc": 1e-6}
+    for i, d in enumerate(theirs):
+        mujoco.mj_forward(both.reference, d)
+        d.qpos += 0.01
+        d.qvel -= 0.1
+        d.ctrl += 0.1
+        mujoco.mj_forwardSkip(both.reference, d, int(stage), 0)
+        assert not differences(world(data, i), d, fields)
+
+
+@pytest.mark.feature("A067")
+@pytest.mark.parametrize("stage", list(Stage)[:3])
+def test_inverse_skip(stage: Stage) -> None:
+    """The same for inverse dynamics."""
+    both = load(text())
+    theirs, data = worlds(both, range(2))
+    data = over_worlds(mjjax.forward)(both.ours, data)
+    data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel - 0.1, qacc=data.qacc + 1)
+    data = over_worlds(lambda m, d: mjjax.inverse_skip(m, d, stage))(both.ours, data)
+    for i, d in enumerate(theirs):
+        mujoco.mj_forward(both.reference, d)
+        d.qpos += 0.01
+        d.qvel -= 0.1
+        d.qacc += 1
+        mujoco.mj_inverseSkip(both.reference, d, int(stage), 0)
+        assert not differences(world(data, i), d, {"qfrc_inverse": 1e-6})
+
+
+@pytest.mark.feature("A022", "A023")
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_half_steps(integrator: str) -> None:
+    """`step1` and `step2` are MuJoCo's: together a step, with Euler's method instead of RK4."""
+    both = load(text(f'integrator="{integrator}"', 'energy="enable"'))
+    theirs, data = worlds(both, range(2))
+    halves = over_worlds(lambda m, d: mjjax.step2(m, mjjax.step1(m, d).replace(ctrl=0.5 * d.ctrl)))
+    for _ in range(3):
+        data = halves(both.ours, data)
+        for d in theirs:
+            mujoco.mj_step1(both.reference, d)
+            d.ctrl *= 0.5
+            mujoco.mj_step2(both.reference, d)
+    for i, d in enumerate(theirs):
+        fields = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "energy": 1e-7, "qacc": 1e-6}
+        assert not differences(world(data, i), d, fields)
+
+
+@pytest.mark.feature("A029", "A030")
+@pytest.mark.parametrize("flag", ["", 'autoreset="disable"'])
+def test_half_step_of_a_diverging_world(flag: str) -> None:
+    """A bad acceleration in the second half restarts that world only, as in MuJoCo."""
+    both = load(text("", flag))
+    theirs, data = worlds(both, range(2))
+    force = np.zeros((2, both.reference.nv))
+    force[1, 0] = 1e15
+    halves = over_worlds(lambda m, d: mjjax.step2(m, mjjax.step1(m, d)))
+    data = halves(both.ours, data.replace(qfrc_applied=jnp.asarray(force)))
+    for i, d in enumerate(theirs):
+        d.qfrc_applied = force[i]
+        mujoco.mj_step1(both.reference, d)
+        mujoco.mj_step2(both.reference, d)
+        assert int(data.warning[i, mjjax.WarningType.BADQACC]) == d.warning[6].number == i
+        assert error(data.qpos[i], d.qpos) < 1e-8
