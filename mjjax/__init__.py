@@ -31,6 +31,7 @@ from mjjax.core.enums import (
     SensorType,
     SolverType,
     Stage,
+    State,
     TrnType,
     WarningType,
     WrapType,
@@ -65,6 +66,14 @@ from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
+from mjjax.pipeline.state import (
+    copy_state,
+    extract_state,
+    get_state,
+    set_keyframe,
+    set_state,
+    state_size,
+)
 from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
 
@@ -96,6 +105,7 @@ __all__ = [
     "SolverType",
     "Spec",
     "Stage",
+    "State",
     "Statistic",
     "Structure",
     "TrnType",
@@ -108,11 +118,13 @@ __all__ = [
     "com_vel",
     "compare_fwd_inv",
     "constraint_jacobian",
+    "copy_state",
     "crb",
     "differentiate_pos",
     "energy_pos",
     "energy_vel",
     "euler",
+    "extract_state",
     "factor_m",
     "forward",
     "forward_skip",
@@ -122,6 +134,7 @@ __all__ = [
     "fwd_constraint",
     "fwd_position",
     "fwd_velocity",
+    "get_state",
     "id2name",
     "implicit",
     "integrate_pos",
@@ -147,7 +160,10 @@ __all__ = [
     "rungekutta4",
     "save_state",
     "set_const",
+    "set_keyframe",
+    "set_state",
     "solve_m",
+    "state_size",
     "step",
     "step1",
     "step2",

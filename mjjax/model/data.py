@@ -38,6 +38,7 @@ class Data(PyTree, Named):
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
     qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
     act: jax.Array = array("na", doc="actuator activation")
+    history: jax.Array = array("nhistory", doc="past controls and sensor readings")
     qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver start")
     ctrl: jax.Array = array("nu", doc="control")
     qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
