@@ -6,12 +6,14 @@ data = jax.jit(mjjax.step)(model, data)
 """
 
 from mjjax.collision.driver import collision
+from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants import set_const
 from mjjax.constraint.assemble import (
     constraint_jacobian,
     make_constraint,
     reference_constraint,
 )
+from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.core.enums import (
     BiasType,
     CamLightType,
@@ -44,8 +46,10 @@ from mjjax.dynamics.energy import energy_pos, energy_vel
 from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
+from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.mjcf.spec import Spec
@@ -118,6 +122,7 @@ __all__ = [
     "com_vel",
     "compare_fwd_inv",
     "constraint_jacobian",
+    "contact_force",
     "copy_state",
     "crb",
     "differentiate_pos",
@@ -151,11 +156,16 @@ __all__ = [
     "make_constraint",
     "make_data",
     "mul_m",
+    "multi_ray",
     "name2id",
+    "object_acceleration",
+    "object_velocity",
     "passive",
+    "ray",
     "reference_constraint",
     "reset_data",
     "rne",
+    "rne_postconstraint",
     "rollout",
     "rungekutta4",
     "save_state",
@@ -167,5 +177,6 @@ __all__ = [
     "step",
     "step1",
     "step2",
+    "subtree_vel",
     "transmission",
 ]

@@ -106,8 +106,8 @@ def compile_inertia(ctx: Context) -> None:
     _explicit(ctx)
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
-    mass[1:] = np.fmax(mass[1:], compiler["boundmass"])
-    inertia[1:] = np.fmax(inertia[1:], compiler["boundinertia"])
+    for value, name in ((mass[1:], "boundmass"), (inertia[1:], "boundinertia")):
+        value[value < compiler[name]] = compiler[name]  # what is no number stays so
     nowhere = np.isnan(f["body_ipos"][:, 0])  # MuJoCo takes it for a centre that is not given
     f["body_ipos"][nowhere], f["body_iquat"][nowhere] = 0, poses.IDENTITY
     _check_inertia(ctx)

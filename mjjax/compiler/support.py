@@ -4,21 +4,15 @@ A model can be loaded, inspected and edited without being simulated, so loading 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from mjjax.collision.pairs import pair_plan
 from mjjax.core.enums import (
-    BiasType,
     DisableBit,
-    DynType,
     EnableBit,
-    GainType,
-    IntegratorType,
     JointType,
     SolverType,
-    TrnType,
 )
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
@@ -51,8 +45,6 @@ def _errors(model: Model) -> Iterator[UnsupportedFeature]:
 
 def _options(model: Model) -> Iterator[Finding]:
     opt = model.opt
-    if opt.integrator == IntegratorType.IMPLICIT:
-        yield "option", 0, "integrator 'implicit' is not simulated yet", "use implicitfast"
     if opt.solver != SolverType.NEWTON:
         name = SolverType(opt.solver).name
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
@@ -77,25 +69,6 @@ def _collisions(model: Model) -> Iterator[Finding]:
             f"{pair} collisions are not simulated yet",
             "exclude the pair by contype, conaffinity or <exclude>",
         )
-
-
-def _fluid_geoms(model: Model) -> Iterator[Finding]:
-    if model.opt.has_fluid:
-        for geom in np.flatnonzero(model.structure.nonzero["geom_fluid"].reshape(-1, 12)[:, 0]):
-            yield "geom", int(geom), "fluidshape 'ellipsoid' is not simulated yet", "use 'none'"
-
-
-def _actuators(model: Model) -> Iterator[Finding]:
-    s = model.structure
-    known: tuple[tuple[str, str, np.ndarray, tuple[Any, ...]], ...] = (
-        ("transmission", "trntype", s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT)),
-        ("gaintype", "gaintype", s.actuator_gaintype, (GainType.FIXED, GainType.AFFINE)),
-        ("biastype", "biastype", s.actuator_biastype, (BiasType.NONE, BiasType.AFFINE)),
-        ("dyntype", "dyntype", s.actuator_dyntype, tuple(DynType)[:4]),
-    )
-    for what, _, values, supported in known:
-        for i in np.flatnonzero(~np.isin(values, supported)):
-            yield "actuator", int(i), f"this {what} is not simulated yet", ""
 
 
 # Kinds without simulation: size that counts them, name of one.
@@ -123,9 +96,7 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
     _compiled_only,
-    _actuators,
     _delays,
-    _fluid_geoms,
     _collisions,
     _free_joint_limits,
 )

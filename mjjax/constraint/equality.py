@@ -45,8 +45,7 @@ def equalities(model: Model, data: Data) -> Equality:
 
 def _connect(model: Model, data: Data, ids: np.ndarray) -> Equality:
     """Position of anchor 1 minus that of anchor 2."""
-    one, two = _points(model, data, ids, (0, 3))
-    bodies = _bodies(model, ids)
+    (one, two), bodies = anchors(model, data, EqType.CONNECT, ids)
     residual = one - two
     moved = [point_jacobian(model, data, *at)[0] for at in zip((one, two), bodies, strict=True)]
     weight = _weights(model, bodies)[:, :1]
@@ -57,8 +56,7 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
     """Difference of anchors, and torquescale times the vector part of q2^-1 q1 relative pose."""
     s = model.structure
     xp = namespace(data.qpos)
-    one, two = _points(model, data, ids, (3, 0))
-    bodies = _bodies(model, ids)
+    (one, two), bodies = anchors(model, data, EqType.WELD, ids)
     scale = model.eq_data[ids, 10:]
     turn, other = (data.xquat[b] for b in bodies)
     site = s.eq_objtype[ids] == ObjType.SITE
@@ -126,6 +124,17 @@ def _polynomial(
     jacobian = jacobians[0] - slope[:, None] * jacobians[1]
     residual = y - value
     return residual, residual, weights[0] + on * weights[1], jacobian
+
+
+# Where `eq_data` holds the anchors of the two sides.
+_ANCHORS = {EqType.CONNECT: (0, 3), EqType.WELD: (3, 0)}
+
+
+def anchors(
+    model: Model, data: Data, kind: EqType, ids: np.ndarray
+) -> tuple[list[Array], tuple[np.ndarray, np.ndarray]]:
+    """World anchors (n, 3) and bodies (n,) of both sides of connects or welds."""
+    return _points(model, data, ids, _ANCHORS[kind]), _bodies(model, ids)
 
 
 def _bodies(model: Model, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,42 +1,67 @@
 """Actuators: controls to activations to forces in joint space."""
 
+import functools
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, WarningType
+from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, TrnType, WarningType
+from mjjax.dynamics.history import delayed_ctrl
+from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
 from mjjax.dynamics.user import user_rates, user_values
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.safe import is_bad
+from mjjax.math.safe import divide, is_bad
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
 
-# Rows of the tables take (parameters (n, 10), and what the kind needs) and return (n,).
-GAINS: dict[GainType, Callable[[Array, Array, Array], Array]] = {
-    GainType.FIXED: lambda prm, length, velocity: prm[:, 0],
-    GainType.AFFINE: lambda prm, length, velocity: _affine(prm, length, velocity),
+
+class ActuatorState(NamedTuple):
+    """What gains and biases depend on, (nu, ...)."""
+
+    length: Array
+    velocity: Array
+    lengthrange: Array
+    acc0: Array
+
+
+# Rows of the tables take the parameters (n, 10) and what the kind needs, and return (n,). The kind
+# `user` is what MuJoCo does where no callback is given.
+GAINS: dict[GainType, Callable[[Array, ActuatorState], Array]] = {
+    GainType.FIXED: lambda prm, state: prm[:, 0],
+    GainType.AFFINE: lambda prm, state: _affine(prm, state),
+    GainType.MUSCLE: lambda prm, state: muscle_gain(*state, prm),
+    GainType.USER: lambda prm, state: 0 * state.length + 1,
 }
-BIASES: dict[BiasType, Callable[[Array, Array, Array], Array]] = {
-    BiasType.NONE: lambda prm, length, velocity: 0 * length,
-    BiasType.AFFINE: lambda prm, length, velocity: _affine(prm, length, velocity),
+BIASES: dict[BiasType, Callable[[Array, ActuatorState], Array]] = {
+    BiasType.NONE: lambda prm, state: 0 * state.length,
+    BiasType.AFFINE: lambda prm, state: _affine(prm, state),
+    BiasType.MUSCLE: lambda prm, state: muscle_bias(
+        state.length, state.lengthrange, state.acc0, prm
+    ),
+    BiasType.USER: lambda prm, state: 0 * state.length,
 }
 DYNAMICS: dict[DynType, Callable[[Array, Array, Array], Array]] = {
     DynType.NONE: lambda prm, ctrl, act: 0 * ctrl,
     DynType.INTEGRATOR: lambda prm, ctrl, act: ctrl,
     DynType.FILTER: lambda prm, ctrl, act: (ctrl - act) / _time_constant(prm),
     DynType.FILTEREXACT: lambda prm, ctrl, act: (ctrl - act) / _time_constant(prm),
+    DynType.MUSCLE: lambda prm, ctrl, act: muscle_rate(ctrl, act, prm),
+    DynType.USER: lambda prm, ctrl, act: 0 * ctrl,
 }
 
 
 def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
-    force = gain (ctrl or act) + bias, clipped to `forcerange`; qfrc = moment' force, then the
-    joints' own force limits. Derivatives are zero where a clip is active.
+    force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
+    `forcerange`; qfrc = moment' force, plus gravity compensation, then the joints' own force
+    limits. Derivatives are zero where a clip is active. With actuation disabled, `act_dot` stays.
     """
     s, opt = model.structure, model.opt
     xp = namespace(data.qpos)
@@ -57,7 +82,7 @@ def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     """Controls within their ranges, all zero if one is not a number; and whether that was so."""
     s = model.structure
     xp = namespace(data.ctrl)
-    ctrl = data.ctrl
+    ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)
@@ -129,12 +154,12 @@ def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
 
 
 def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks = NONE) -> Array:
-    """Actuator forces (nu,) after the clip to `forcerange` [N or N m]."""
+    """Actuator forces (nu,) after the limits of tendons and actuators [N or N m]."""
     s = model.structure
     xp = namespace(ctrl)
-    length, velocity = data.actuator_length, data.actuator_velocity
-    gain = _by_kind(GAINS, s.actuator_gaintype, model.actuator_gainprm, length, velocity)
-    bias = _by_kind(BIASES, s.actuator_biastype, model.actuator_biasprm, length, velocity)
+    state = actuator_state(model, data)
+    gain = _by_kind(GAINS, s.actuator_gaintype, model.actuator_gainprm, state)
+    bias = _by_kind(BIASES, s.actuator_biastype, model.actuator_biasprm, state)
     user = s.actuator_gaintype == GainType.USER, s.actuator_biastype == BiasType.USER
     gain = user_values(callbacks.act_gain, model, data, user[0], gain)
     bias = user_values(callbacks.act_bias, model, data, user[1], bias)
@@ -142,6 +167,7 @@ def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks =
     enabled = enabled_actuators(model)
     if not enabled.all():
         force = xp.where(enabled, force, 0)
+    force = scale_tendons(model, force)
     limited = s.actuator_forcelimited.astype(bool)
     if limited.any():
         low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
@@ -149,22 +175,36 @@ def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks =
     return force
 
 
-def velocity_gain(model: Model, data: Data) -> Array:
-    """Derivative (nu,) of the actuator forces with respect to actuator velocity, as in C.
+def actuator_state(model: Model, data: Data) -> ActuatorState:
+    """Lengths and velocities of the actuators, and the constants that scale those of muscles."""
+    return ActuatorState(
+        data.actuator_length,
+        data.actuator_velocity,
+        model.actuator_lengthrange,
+        model.actuator_acc0,
+    )
 
-    From affine gain and bias; zero for a disabled group and where the force is at its range.
-    """
+
+def scale_tendons(model: Model, force: Array) -> Array:
+    """Forces (nu,), those on one tendon scaled together until their sum is in `actfrcrange`."""
     s = model.structure
-    xp = namespace(data.qvel)
-    ctrl = data.ctrl
-    slope_gain = xp.where(s.actuator_gaintype == GainType.AFFINE, model.actuator_gainprm[:, 2], 0)
-    slope_bias = xp.where(s.actuator_biastype == BiasType.AFFINE, model.actuator_biasprm[:, 2], 0)
-    slope = slope_gain * actuator_input(model, data, ctrl) + slope_bias
-    free = enabled_actuators(model)
-    limited = s.actuator_forcelimited.astype(bool)
-    low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
-    inside = (data.actuator_force > low) & (data.actuator_force < high)
-    return xp.where(free & (inside | ~limited), slope, 0)
+    owner = _limited_tendons(s)
+    pulling = owner >= 0
+    if not pulling.any():
+        return force
+    xp = namespace(force)
+    total = matmul((owner[:, None] == owner) & pulling, force)
+    bounds = model.tendon_actfrcrange[np.maximum(owner, 0)]
+    scale = divide(xp.clip(total, bounds[:, 0], bounds[:, 1]), total, 1)
+    return xp.where(pulling, force * scale, force)
+
+
+@functools.lru_cache(maxsize=64)
+def _limited_tendons(s: Structure) -> np.ndarray:
+    """(nu,) tendon with a force limit that each actuator pulls, -1 for none."""
+    owner = np.where(s.actuator_trntype == TrnType.TENDON, s.actuator_trnid[:, 0], -1)
+    limited = np.append(s.tendon_actfrclimited, False).astype(bool)
+    return np.where(limited[owner], owner, -1)
 
 
 def gravcomp_actuation(model: Model, data: Data, qfrc: Array) -> Array:
@@ -188,22 +228,24 @@ def clip_joints(model: Model, qfrc: Array) -> Array:
 
 
 def actuator_velocity(model: Model, data: Data) -> Array:
-    """Velocities (nu,) moment qvel."""
+    """Velocities (nu,) moment qvel, zero with actuation disabled."""
+    if model.opt.disabled(DisableBit.ACTUATION):
+        return namespace(data.qvel).zeros_like(data.actuator_length)
     return matmul(moment(model, data), data.qvel)
 
 
-def _by_kind(table: dict, kinds: np.ndarray, *operands: Array) -> Array:
+def _by_kind(table: dict, kinds: np.ndarray, prm: Array, *operands: Any) -> Array:
     """Evaluates each kind that occurs on all rows and keeps its own."""
-    xp = namespace(*operands)
-    result: Array = 0 * operands[1]
+    xp = namespace(prm)
+    result: Array = 0 * prm[:, 0]
     for kind in np.unique(kinds):
-        value = table[type(next(iter(table)))(kind)](*operands)
+        value = table[type(next(iter(table)))(kind)](prm, *operands)
         result = value if (kinds == kind).all() else xp.where(kinds == kind, value, result)
     return result
 
 
-def _affine(prm: Array, length: Array, velocity: Array) -> Array:
-    return prm[:, 0] + prm[:, 1] * length + prm[:, 2] * velocity
+def _affine(prm: Array, state: ActuatorState) -> Array:
+    return prm[:, 0] + prm[:, 1] * state.length + prm[:, 2] * state.velocity
 
 
 def _time_constant(prm: Array) -> Array:

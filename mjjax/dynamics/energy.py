@@ -18,7 +18,7 @@ def potential_energy(model: Model, data: Data) -> Array:
         if model.structure.nonzero["jnt_stiffness"].any():
             stiffness = model.jnt_stiffness[model.structure.dof_jntid]
             total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
-        if model.structure.ntendon:
+        if model.structure.nonzero["tendon_stiffness"].any():
             stretch = slack(model, data.ten_length)
             total = total + xp.sum(0.5 * model.tendon_stiffness * stretch**2)
     return total

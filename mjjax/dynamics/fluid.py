@@ -1,15 +1,37 @@
-"""Forces of a resting or moving medium on the bodies: the inertia-box model."""
+"""Forces of a resting or moving medium on the bodies: inertia boxes and ellipsoids."""
 
-from mjjax.core.constants import MINVAL
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.core.constants import MINVAL, NFLUID
+from mjjax.core.enums import IntegratorType
+from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
-from mjjax.math.linalg import einsum, matvec3
+from mjjax.math.linalg import einsum, matmul, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+
+class Place(NamedTuple):
+    """Points of bodies: body ids (n,), world positions (n, 3) and local axes (n, 3, 3)."""
+
+    body: np.ndarray
+    pos: Array
+    mat: Array
+
+
+@functools.lru_cache(maxsize=64)
+def fluid_geoms(s: Structure) -> np.ndarray:
+    """Geoms that may feel the medium as ellipsoids."""
+    return np.flatnonzero(s.nonzero["geom_fluid"].reshape(-1, NFLUID)[:, 0])
 
 
 def inertia_box(model: Model) -> Array:
@@ -22,14 +44,13 @@ def inertia_box(model: Model) -> Array:
     return safe.sqrt(6 * xp.maximum(MINVAL, total) / mass)
 
 
-def local_velocity(model: Model, data: Data) -> Array:
-    """Velocity (nbody, 6) of each centre of mass relative to the medium, in inertial axes."""
+def local_velocity(model: Model, data: Data, place: Place) -> Array:
+    """Velocity (n, 6) of points of bodies relative to the medium, in their local axes."""
     xp = namespace(data.cvel)
-    ang, lin = data.cvel[:, :3], data.cvel[:, 3:]
-    lever = data.xipos - data.subtree_com[model.structure.body_rootid]
+    ang, lin = data.cvel[place.body, :3], data.cvel[place.body, 3:]
+    lever = place.pos - data.subtree_com[model.structure.body_rootid[place.body]]
     lin = lin + cross(ang, lever) - model.opt.wind[None]
-    mat = mat3(data.ximat)
-    return xp.concatenate([_local(mat, ang), _local(mat, lin)], axis=-1)
+    return xp.concatenate([_local(place.mat, ang), _local(place.mat, lin)], axis=-1)
 
 
 def box_coefficients(model: Model) -> tuple[Array, Array]:
@@ -41,7 +62,7 @@ def box_coefficients(model: Model) -> tuple[Array, Array]:
     xp = namespace(model.body_mass)
     box = inertia_box(model)
     diameter = xp.mean(box, axis=-1, keepdims=True)
-    present = (model.body_mass >= MINVAL)[:, None]
+    present = ((model.body_mass >= MINVAL) & ~_has_ellipsoids(model))[:, None]
     beta = model.opt.viscosity * xp.ones_like(box)
     linear = xp.concatenate([xp.pi * diameter**3 * beta, 3 * xp.pi * diameter * beta], axis=-1)
     fourth = box**4
@@ -51,35 +72,88 @@ def box_coefficients(model: Model) -> tuple[Array, Array]:
     return xp.where(present, linear, 0), xp.where(present, quadratic, 0)
 
 
-def fluid(model: Model, data: Data) -> Array:
-    """Fluid force in joint space (nv,) [N or N m] by the inertia-box model.
+def _has_ellipsoids(model: Model) -> Array:
+    """(nbody,) whether one of the body's geoms feels the medium as an ellipsoid."""
+    s = model.structure
+    xp = namespace(model.geom_fluid, model.body_mass)
+    geoms = fluid_geoms(s)
+    mine = s.geom_bodyid[geoms] == np.arange(s.nbody)[:, None]
+    return xp.any(mine & (model.geom_fluid[geoms, 0] > 0)[None], axis=1)
 
-    The derivative of |v| v is 2 |v|, zero at rest.
+
+def _inertial(model: Model, data: Data) -> Place:
+    """Centres of mass and inertial axes of all bodies."""
+    return Place(np.arange(model.structure.nbody), data.xipos, mat3(data.ximat))
+
+
+def fluid(model: Model, data: Data) -> Array:
+    """Fluid force in joint space (nv,) [N or N m].
+
+    A body with a geom of fluid shape `ellipsoid` feels the medium through its ellipsoids, others
+    through the box of their inertia. The derivative of |v| v is 2 |v|, zero at rest.
     """
-    xp = namespace(data.cvel)
+    place = _inertial(model, data)
     linear, quadratic = box_coefficients(model)
-    v = local_velocity(model, data)
-    local = -(linear + quadratic * xp.abs(v)) * v
-    mat = mat3(data.ximat)
-    force, torque = _world(mat, local[:, 3:]), _world(mat, local[:, :3])
-    return body_wrench(model, data, force, torque, data.xipos)
+    v = local_velocity(model, data, place)
+    wrench = _world(place.mat, -(linear + quadratic * namespace(v).abs(v)) * v)
+    geoms = fluid_geoms(model.structure)
+    if len(geoms):
+        own = _ellipsoids(model, data, geoms)
+        pull = _world(own.mat, ellipsoid_wrench(*_ellipsoid_operands(model, data, geoms, own)))
+        lever = own.pos - data.xipos[own.body]
+        torque = pull[:, :3] + cross(lever, pull[:, 3:])
+        pull = namespace(v).concatenate([torque, pull[:, 3:]], axis=1)
+        wrench = wrench + matmul(own.body == np.arange(len(wrench))[:, None], pull)
+    return body_wrench(model, data, wrench[:, 3:], wrench[:, :3], data.xipos)
 
 
 def fluid_derivative(model: Model, data: Data) -> Array:
-    """Derivative (nv, nv) of the fluid force with respect to `qvel`, symmetric."""
-    s = model.structure
-    xp = namespace(data.cvel)
+    """Derivative (nv, nv) of the fluid force with respect to `qvel`.
+
+    That of the ellipsoids is not symmetric; with `implicitfast` its symmetric part is taken.
+    """
+    place = _inertial(model, data)
     linear, quadratic = box_coefficients(model)
-    gain = linear + 2 * quadratic * xp.abs(local_velocity(model, data))
-    lever = data.xipos - data.subtree_com[s.body_rootid]
-    moves = tree_plan(s).moves[:, :, None]
+    v = local_velocity(model, data, place)
+    gain = linear + 2 * quadratic * namespace(v).abs(v)
+    motion = _motion(model, data, place)
+    total = -einsum("bvi,bi,bwi->vw", motion, gain, motion)
+    geoms = fluid_geoms(model.structure)
+    if len(geoms):
+        own = _ellipsoids(model, data, geoms)
+        slope = ellipsoid_derivative(*_ellipsoid_operands(model, data, geoms, own))
+        if model.opt.integrator == IntegratorType.IMPLICITFAST:
+            slope = 0.5 * (slope + namespace(slope).swapaxes(slope, 1, 2))
+        motion = _motion(model, data, own)
+        total = total + einsum("bvi,bij,bwj->vw", motion, slope, motion)
+    return total
+
+
+def _ellipsoids(model: Model, data: Data, geoms: np.ndarray) -> Place:
+    body = model.structure.geom_bodyid[geoms]
+    return Place(body, data.geom_xpos[geoms], mat3(data.geom_xmat[geoms]))
+
+
+def _ellipsoid_operands(
+    model: Model, data: Data, geoms: np.ndarray, place: Place
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Arguments of the kernels of the ellipsoid model; massless bodies feel no medium."""
+    opt = model.opt
+    axes = semiaxes(model.structure.geom_type[geoms], model.geom_size[geoms])
+    present = (model.body_mass[place.body] >= MINVAL)[:, None]
+    prm = namespace(axes).where(present, model.geom_fluid[geoms], 0)
+    return local_velocity(model, data, place), axes, prm, opt.density, opt.viscosity
+
+
+def _motion(model: Model, data: Data, place: Place) -> Array:
+    """Velocity (n, nv, 6) that each dof gives to points of bodies, in their local axes."""
+    s = model.structure
+    xp = namespace(data.cdof)
+    lever = place.pos - data.subtree_com[s.body_rootid[place.body]]
+    moves = tree_plan(s).moves[place.body][:, :, None]
     ang = xp.where(moves, data.cdof[None, :, :3], 0)
     lin = xp.where(moves, data.cdof[None, :, 3:], 0) + cross(ang, lever[:, None])
-    mat = mat3(data.ximat)
-    motion = xp.concatenate(
-        [einsum("bji,bvj->bvi", mat, ang), einsum("bji,bvj->bvi", mat, lin)], axis=-1
-    )
-    return -einsum("bvi,bi,bwi->vw", motion, gain, motion)
+    return xp.concatenate([einsum("bji,bvj->bvi", place.mat, x) for x in (ang, lin)], axis=-1)
 
 
 def _local(mat: Array, v: Array) -> Array:
@@ -87,4 +161,5 @@ def _local(mat: Array, v: Array) -> Array:
 
 
 def _world(mat: Array, v: Array) -> Array:
-    return matvec3(mat, v)
+    """Wrenches (n, 6) in world axes."""
+    return namespace(v).concatenate([matvec3(mat, v[:, :3]), matvec3(mat, v[:, 3:])], axis=-1)

@@ -27,9 +27,11 @@ def passive(model: Model, data: Data) -> Data:
         spring = spring_force(model, data.qpos)
     if not opt.disabled(DisableBit.DAMPER) and s.nonzero["dof_damping"].any():
         damper = -model.dof_damping * data.qvel
-    if s.ntendon:
-        pull, drag = tendon_forces(model, data)
-        spring, damper = spring + matmul(pull, data.ten_J), damper + matmul(drag, data.ten_J)
+    if not opt.disabled(DisableBit.SPRING) and s.nonzero["tendon_stiffness"].any():
+        pull = model.tendon_stiffness * slack(model, data.ten_length)
+        spring = spring + matmul(pull, data.ten_J)
+    if not opt.disabled(DisableBit.DAMPER) and s.nonzero["tendon_damping"].any():
+        damper = damper - matmul(model.tendon_damping * data.ten_velocity, data.ten_J)
     if not off and not opt.disabled(DisableBit.GRAVITY) and s.nonzero["body_gravcomp"].any():
         gravcomp = gravity_compensation(model, data)
     if not off and opt.has_fluid:
@@ -82,25 +84,13 @@ def spring_force(model: Model, qpos: Array) -> Array:
 
 
 def slack(model: Model, length: Array) -> Array:
-    """How far each tendon (ntendon,) is below (positive) or above its resting range, 0 within."""
+    """How far each tendon (ntendon,) is below (positive) or above its resting range [m].
+
+    Zero in the dead band `tendon_lengthspring`; the derivative is one-sided at its ends.
+    """
     xp = namespace(length)
     low, high = model.tendon_lengthspring[:, 0], model.tendon_lengthspring[:, 1]
     return xp.where(length < low, low - length, xp.where(length > high, high - length, 0))
-
-
-def tendon_forces(model: Model, data: Data) -> tuple[Array, Array]:
-    """Spring and damper forces along the tendons (ntendon,) [N].
-
-    No spring force within the dead band `tendon_lengthspring`; the derivative is one-sided there.
-    """
-    xp = namespace(data.ten_length)
-    zero = xp.zeros_like(data.ten_length)
-    spring, damper = zero, zero
-    if not model.opt.disabled(DisableBit.SPRING):
-        spring = model.tendon_stiffness * slack(model, data.ten_length)
-    if not model.opt.disabled(DisableBit.DAMPER):
-        damper = -model.tendon_damping * data.ten_velocity
-    return spring, damper
 
 
 def gravity_compensation(model: Model, data: Data) -> Array:

@@ -9,7 +9,7 @@ from mjjax.core.enums import JointType, TrnType
 from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import matmul, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -208,8 +208,31 @@ def _body_length(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """Adhesion acts through contacts, of which there are none in the reference configuration."""
-    return namespace(data.qpos).zeros((len(ids), model.structure.nv), data.qpos.dtype)
+    """Adhesion: minus the mean over a body's contacts of the Jacobians of their normals.
+
+    Contacts in their gap count; those between bodies that cannot move do not. There are no contacts
+    yet where derived constants are computed.
+    """
+    s = model.structure
+    xp = namespace(data.qpos, data.cdof)
+    if data.contact is None or not data.contact.dist.shape[0]:
+        return xp.zeros((len(ids), s.nv), data.qpos.dtype)
+    contact, moves = data.contact, xp.asarray(tree_plan(s).moves)
+    body = xp.asarray(s.geom_bodyid)[xp.maximum(contact.geom, 0)]
+    one, two = moves[body[:, 0]], moves[body[:, 1]]
+    detected = (contact.dim > 0) & xp.any(one | two, axis=1)
+    normal = contact.frame[:, :3]
+    # motion axes about one point: how far each dof moves the contact point along the normal
+    center = data.subtree_com[:1]
+    ang, shift = data.cdof[:, :3], center - data.subtree_com[s.body_rootid[s.dof_bodyid]]
+    axes = xp.concatenate([ang, data.cdof[:, 3:] + cross(ang, shift)], axis=1)
+    wrench = xp.concatenate([cross(contact.pos - center, normal), normal], axis=1)
+    along = matmul(wrench, axes.T) * (two.astype(axes.dtype) - one.astype(axes.dtype))
+    target = s.actuator_trnid[ids, 0][:, None]
+    mine = ((body[None, :, 0] == target) | (body[None, :, 1] == target)) & detected[None]
+    mine = mine.astype(axes.dtype)
+    count = xp.maximum(xp.sum(mine, axis=1, keepdims=True), 1)
+    return -model.actuator_gear[ids, :1] * matmul(mine, along) / count
 
 
 Kernel = Callable[[Model, Data, np.ndarray], Array]

@@ -62,6 +62,13 @@ def cho_solve(factor: Array, b: Array) -> Array:
     return jax.scipy.linalg.cho_solve((factor, True), b)
 
 
+def solve(a: Array, b: Array) -> Array:
+    """Solution x of a x = b (n,) for a matrix without symmetry."""
+    if namespace(a, b) is np:
+        return np.linalg.solve(a, b)
+    return jnp.linalg.solve(a, b)
+
+
 SMALL = 96  # up to this many rows a product with a 0/1 matrix is faster than a gather (measured)
 
 

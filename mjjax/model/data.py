@@ -38,7 +38,6 @@ class Data(PyTree, Named):
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
     qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
     act: jax.Array = array("na", doc="actuator activation")
-    history: jax.Array = array("nhistory", doc="past controls and sensor readings")
     qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver start")
     ctrl: jax.Array = array("nu", doc="control")
     qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
@@ -49,6 +48,7 @@ class Data(PyTree, Named):
     mocap_quat: jax.Array = array("nmocap", 4, doc="orientations of mocap bodies")
     eq_active: jax.Array = array("neq", dtype=bool, doc="whether an equality constraint is on")
     userdata: jax.Array = array("nuserdata", doc="user data, untouched by the engine")
+    history: jax.Array = array("nhistory", doc="past controls and readings, MuJoCo's layout")
     # results
     qacc: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
     act_dot: jax.Array = array("na", doc="time derivative of the activation")
@@ -95,7 +95,16 @@ class Data(PyTree, Named):
     qfrc_gravcomp: jax.Array = array("nv", unit="N or N m", doc="gravity compensation")
     qfrc_fluid: jax.Array = array("nv", unit="N or N m", doc="fluid force")
     qfrc_passive: jax.Array = array("nv", unit="N or N m", doc="total passive force")
+    subtree_linvel: jax.Array = array("nbody", 3, unit="m/s", doc="velocity of the subtree's com")
+    subtree_angmom: jax.Array = array(
+        "nbody", 3, unit="kg m^2/s", doc="angular momentum of the subtree about its com"
+    )
     # acceleration
+    cacc: jax.Array = array(
+        "nbody", 6, doc="body acceleration about the root's com, -gravity incl."
+    )
+    cfrc_int: jax.Array = array("nbody", 6, doc="force from the parent about the root's com")
+    cfrc_ext: jax.Array = array("nbody", 6, doc="external force about the root's com")
     actuator_force: jax.Array = array("nu", unit="N or N m", doc="actuator force")
     qfrc_actuator: jax.Array = array("nv", unit="N or N m", doc="actuator force in joint space")
     qfrc_smooth: jax.Array = array("nv", unit="N or N m", doc="force without constraints")

@@ -13,6 +13,8 @@ SPARSE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "jnt_stiffness": lambda x: x != 0,
     "body_gravcomp": lambda x: x > 0,
     "tendon_frictionloss": lambda x: x > 0,
+    "tendon_stiffness": lambda x: x != 0,
+    "tendon_damping": lambda x: x != 0,
     "tendon_armature": lambda x: x != 0,
     "geom_fluid": lambda x: x > 0,
 }

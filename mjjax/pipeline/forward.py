@@ -23,6 +23,7 @@ from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel, user_sensors
 from mjjax.solver.constraint import fwd_constraint
 
 Part = Callable[..., Data]
@@ -70,7 +71,7 @@ def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -
     model = calls.applied(model)
     if s.ntendon:
         data = data.replace(ten_velocity=tendon_velocity(data))
-    if s.nu and not opt.disabled(DisableBit.ACTUATION):
+    if s.nu:
         data = data.replace(actuator_velocity=actuator_velocity(model, data))
     for part in (com_vel, passive):
         data = stage(part)(model, data)
@@ -96,11 +97,13 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
 
 
+SENSORS = {Stage.POS: sensor_pos, Stage.VEL: sensor_vel, Stage.ACC: sensor_acc}
+
+
 def sensors(model: Model, data: Data, part: Stage, callbacks: Callbacks) -> Data:
     """Sensor readings of a stage."""
-    if callbacks.sensor and not model.opt.disabled(DisableBit.SENSOR):
-        data = callbacks.sensor(model, data, part)
-    return data
+    data = stage(SENSORS[part])(model, data)
+    return user_sensors(model, data, part, callbacks.sensor) if callbacks.sensor else data
 
 
 def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:

@@ -7,16 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
-from mjjax.dynamics.actuation import enabled_actuators, next_act, velocity_gain
-from mjjax.dynamics.fluid import fluid_derivative
+from mjjax.dynamics.actuation import enabled_actuators, next_act
+from mjjax.dynamics.derivative import smooth_vel
+from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
-from mjjax.dynamics.transmission import moment
-from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.linalg import cho_solve, cholesky, solve
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip
+from mjjax.sensor.stages import remember_sensors
 
 
 def advance(
@@ -31,13 +32,12 @@ def advance(
         qacc: (nv,) acceleration that changes the velocity.
         qvel: (nv,) velocity that changes the position; the new velocity by default.
     """
-    h = model.opt.timestep
-    if model.structure.na:
-        s = model.structure
+    s, h = model.structure, model.opt.timestep
+    if s.nhistory:
+        data = remember_sensors(model, remember_ctrl(model, data))
+    if s.na and not model.opt.disabled(DisableBit.ACTUATION):
         owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
         held = ~enabled_actuators(model)[owner]
-        if model.opt.disabled(DisableBit.ACTUATION):
-            held = np.ones_like(held)
         data = data.replace(act=next_act(model, data.act, jnp.where(held, 0, act_dot)))
     velocity = data.qvel + h * qacc
     moving = velocity if qvel is None else qvel
@@ -57,7 +57,7 @@ def euler(model: Model, data: Data) -> Data:
     derivative = damping_derivative(model, data)
     if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative))
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative, True))
 
 
 def damping_derivative(model: Model, data: Data) -> Array | None:
@@ -65,41 +65,35 @@ def damping_derivative(model: Model, data: Data) -> Array | None:
     s = model.structure
     if not s.nonzero["dof_damping"].any() or model.opt.disabled(DisableBit.EULERDAMP):
         return None
-    return -jnp.eye(s.nv, dtype=data.qM.dtype) * model.dof_damping[:, None]
+    # what only pushes is integrated explicitly
+    some = jnp.any(model.dof_damping > 0)
+    return -jnp.eye(s.nv, dtype=data.qM.dtype) * jnp.where(some, model.dof_damping, 0)[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
-    """Implicit integration in velocity (`mj_implicit`) for `implicitfast`.
+    """Implicit integration in velocity (`mj_implicit`).
 
-    (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the actuator, damping
-    and fluid forces with respect to velocity, without that of the bias force.
+    (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the smooth forces with
+    respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
     """
-    derivative = velocity_derivative(model, data)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative))
+    slope, symmetric = implicit_slope(model, data)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, slope, symmetric))
 
 
-def velocity_derivative(model: Model, data: Data) -> Array:
-    """Derivative D (nv, nv) of `implicit`."""
-    s, opt = model.structure, model.opt
-    d = jnp.zeros_like(data.qM)
-    if s.nu and not opt.disabled(DisableBit.ACTUATION):
-        arm = moment(model, data)
-        d = d + matmul(arm.T * velocity_gain(model, data)[None], arm)
-    if not opt.disabled(DisableBit.DAMPER):
-        d = d - jnp.eye(s.nv, dtype=d.dtype) * model.dof_damping[:, None]
-    off = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
-    if opt.has_fluid and not off:
-        d = d + fluid_derivative(model, data)
-    return d
+def implicit_slope(model: Model, data: Data) -> tuple[Array, bool]:
+    """The derivative D (nv, nv) of `implicit`, and whether it is symmetric."""
+    full = model.opt.integrator == IntegratorType.IMPLICIT
+    return smooth_vel(model, data, bias=full), not full
 
 
-def _implicit_qacc(model: Model, data: Data, d: Array) -> Array:
-    """Solution of (M - h d) qacc = qfrc_smooth + qfrc_constraint (nv,) for symmetric `d`."""
+def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:
+    """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,)."""
     # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
     # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
     wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
-    factor = cholesky(data.qM - model.opt.timestep * d + wait[:, None])
-    return cho_solve(factor, data.qfrc_smooth + data.qfrc_constraint)
+    matrix = data.qM - model.opt.timestep * slope + wait[:, None]
+    force = data.qfrc_smooth + data.qfrc_constraint
+    return cho_solve(cholesky(matrix), force) if symmetric else solve(matrix, force)
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -145,5 +139,6 @@ def _rates(data: Data) -> Rates:
 # Integrators that need one evaluation of the dynamics.
 INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
     IntegratorType.EULER: euler,
+    IntegratorType.IMPLICIT: implicit,
     IntegratorType.IMPLICITFAST: implicit,
 }

@@ -9,6 +9,7 @@ from mjjax.collision.touch import NO_CONTACT
 from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
+from mjjax.dynamics.history import initial_history
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
@@ -79,6 +80,7 @@ STATE = (
     "mocap_quat",
     "eq_active",
     "userdata",
+    "history",
 )
 
 
@@ -150,4 +152,5 @@ def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
         "eq_active": jnp.asarray(model.structure.eq_active0.astype(bool)),
+        "history": initial_history(model).astype(real),
     }

@@ -23,8 +23,6 @@ SCENE = """
     ("tag", "section"),
     [
         ("clock", "<sensor><clock/></sensor>"),
-        ("joint", '<equality><joint joint1="j"/></equality>'),
-        ("fixed", '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>'),
         ("motor", '<actuator><motor site="s"/></actuator>'),
         ("motor", '<actuator><motor joint="j" nsample="2"/></actuator>'),
         ("muscle", '<actuator><muscle joint="j" lengthrange="0 1"/></actuator>'),

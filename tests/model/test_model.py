@@ -54,7 +54,7 @@ def test_views_of_the_data() -> None:
     np.testing.assert_allclose(data.joint("root").qvel, np.arange(5, 11))
     np.testing.assert_allclose(data.body("pole").xpos, np.zeros(3))
     assert data.actuator("m").ctrl.shape == ()
-    batch = jax.tree.map(lambda x: jnp.stack([x, x + 1]), data)
+    batch = jax.tree.map(lambda x: jnp.stack([x, x + jnp.ones_like(x)]), data)
     np.testing.assert_allclose(batch.joint("b").qpos, [[2, 3, 4, 5], [3, 4, 5, 6]])
     assert batch.site("tip").xpos.shape == (2, 3)
 

@@ -261,16 +261,55 @@ def test_same_functions_compile_once() -> None:
     assert one == two and hash(one) == hash(two) and one != Callbacks()
 
 
+GAUGES = """
+<mujoco>
+  <option><flag constraint="disable"/></option>
+  <worldbody><body name="b"><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body></worldbody>
+  <sensor>
+    <user dim="2" needstage="pos" cutoff="0.5"/>
+    <framepos objtype="xbody" objname="b"/>
+    <user dim="1" needstage="vel"/>
+    <user dim="1" needstage="acc"/>
+  </sensor>
+</mujoco>
+"""
+
+
 @pytest.mark.feature("A142")
-def test_sensor_stages() -> None:
-    """The sensor callback is called once per stage, after its stage has been computed."""
-    model = load(ARM.format(integrator="Euler", flag='constraint="disable"')).ours
-    asked: list[Stage] = []
+def test_sensors() -> None:
+    """User sensors are read once per stage, from zero, and their cutoffs apply after."""
+    both = load(GAUGES)
+    d = random_state(both.reference, 0)
+    data = to_ours(both.ours, d)
+    asked = []
+
+    def their_sensor(model: mujoco.MjModel, d: mujoco.MjData, stage: int) -> None:
+        asked.append(Stage(stage))
+        if stage == Stage.POS:
+            d.sensordata[:2] += (2, 0.1)
+        if stage == Stage.VEL:
+            d.sensordata[5] = d.subtree_linvel[1, 2]
+        if stage == Stage.ACC:
+            d.sensordata[6] = d.cacc[1, 5]
 
     def sensor(model: mjjax.Model, data: mjjax.Data, stage: Stage) -> mjjax.Data:
         asked.append(stage)
-        return data
+        read = data.sensordata
+        if stage == Stage.POS:
+            read = read.at[:2].add(jnp.array([2, 0.1]))
+        if stage == Stage.VEL:
+            read = read.at[5].set(data.subtree_linvel[1, 2])
+        if stage == Stage.ACC:
+            read = read.at[6].set(data.cacc[1, 5])
+        return data.replace(sensordata=read)
 
-    calls = Callbacks(sensor=sensor)
-    jax.eval_shape(lambda m, d: mjjax.forward(m, d, calls), model, mjjax.make_data(model))
+    with theirs(sensor=their_sensor):
+        mujoco.mj_forward(both.reference, d)
+        mujoco.mj_forward(both.reference, d)
+    assert asked == 2 * [Stage.POS, Stage.VEL, Stage.ACC]
+    asked.clear()
+    forward = quick(lambda m, d: mjjax.forward(m, d, Callbacks(sensor=sensor)))
+    data = forward(both.ours, forward(both.ours, data))
+    assert not differences(data, d, {"sensordata": 1e-10})
     assert asked == [Stage.POS, Stage.VEL, Stage.ACC]
+    assert np.abs(d.sensordata[[0, 1, 5, 6]]).min() > 1e-3

@@ -1,0 +1,309 @@
+"""Rays: the nearest surface that a half line meets.
+
+Geoms of a type are tried together, and all triangles of all meshes and height fields; which one is
+nearest has no derivative, its distance, point and normal do.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit, triangle
+from mjjax.core.enums import GeomType
+from mjjax.math import safe
+from mjjax.math.linalg import matvec3
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+MISS = 1e20  # distance that stands for none
+MOST = 1 << 21  # pairs of ray and triangle that are tried at once
+
+
+class Hit(NamedTuple):
+    """What rays meet.
+
+    Attributes:
+        dist: (...,) distance in units of the ray's direction, -1 if nothing is met.
+        geomid: (...,) geom, -1 if there is none.
+        normal: (..., 3) outward unit normal of the surface, world; zero if there is none.
+    """
+
+    dist: Array
+    geomid: Array
+    normal: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class RayPlan:
+    """What a ray may meet, in the order in which distances are joined.
+
+    Attributes:
+        solids: geom ids by type.
+        bases: height-field geoms, whose lower parts are boxes.
+        corners: (T, 3) rows of the joined table of vertices.
+        owner: (T,) geom of each triangle.
+        geom: geom of every entry.
+    """
+
+    solids: tuple[tuple[GeomType, np.ndarray], ...]
+    bases: np.ndarray
+    corners: np.ndarray
+    owner: np.ndarray
+    geom: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> RayPlan:
+    """What a ray may meet under the filters that do not depend on the ray."""
+    kept = np.ones(s.ngeom, bool)
+    if groups is not None:
+        kept &= np.array(groups, bool)[np.clip(s.geom_group, 0, 5)]
+    if not static:
+        kept &= s.body_weldid[s.geom_bodyid] > 0
+    solids = []
+    for kind in NORMALS:
+        ids = np.flatnonzero(kept & (s.geom_type == kind))
+        if len(ids):
+            solids.append((kind, ids))
+    bases = np.flatnonzero(kept & (s.geom_type == GeomType.HFIELD))
+    parts = [
+        (g, _mesh_corners(s, g)) for g in np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
+    ]
+    offset = s.nmeshvert
+    for g in bases:
+        corners, count = _hfield_corners(s, s.geom_dataid[g])
+        parts.append((g, offset + corners))
+        offset += count
+    corners = np.concatenate([np.zeros((0, 3), int), *(c for _, c in parts)]).astype(int)
+    owner = np.repeat([g for g, _ in parts], [len(c) for _, c in parts]).astype(int)
+    geom = np.concatenate([*(ids for _, ids in solids), bases, owner]).astype(int)
+    return RayPlan(tuple(solids), bases, corners, owner, geom)
+
+
+def _mesh_corners(s: Structure, geom: int) -> np.ndarray:
+    mesh = s.geom_dataid[geom]
+    first, count = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
+    return s.mesh_face[first : first + count] + s.mesh_vertadr[mesh]
+
+
+def _hfield_corners(s: Structure, hfield: int) -> tuple[np.ndarray, int]:
+    """Triangles (T, 3) of a height field over its vertices, and their number.
+
+    The vertices are the grid at its height, then the grid at height zero; triangles are those of
+    the surface and of the walls below its four edges.
+    """
+    nrow, ncol = s.hfield_nrow[hfield], s.hfield_ncol[hfield]
+    top = np.arange(nrow * ncol).reshape(nrow, ncol)
+    a, b, c, d = top[:-1, :-1], top[:-1, 1:], top[1:, :-1], top[1:, 1:]
+    surface = [np.stack(x, -1).reshape(-1, 3) for x in ((a, d, c), (a, b, d))]
+    walls = []
+    for edge in (top[0], top[:, -1], top[-1, ::-1], top[::-1, 0]):
+        i, j, low = edge[:-1], edge[1:], nrow * ncol
+        walls += [np.stack([i + low, j + low, j], -1), np.stack([i + low, j, i], -1)]
+    return np.concatenate([*surface, *walls]), 2 * nrow * ncol
+
+
+def _vertices(model: Model, plan: RayPlan) -> Array:
+    """Vertices of all meshes and of the height fields of the plan, in their geoms' frames."""
+    s = model.structure
+    tables = [model.mesh_vert]
+    for geom in plan.bases:
+        hfield = s.geom_dataid[geom]
+        nrow, ncol = int(s.hfield_nrow[hfield]), int(s.hfield_ncol[hfield])
+        first = int(s.hfield_adr[hfield])
+        size = model.hfield_size[hfield]
+        height = size[2] * model.hfield_data[first : first + nrow * ncol]
+        y, x = np.meshgrid(np.linspace(-1, 1, nrow), np.linspace(-1, 1, ncol), indexing="ij")
+        flat = jnp.asarray(np.stack([x.ravel(), y.ravel()], -1), height.dtype) * size[None, :2]
+        tables += [jnp.concatenate([flat, z[:, None]], axis=1) for z in (height, 0 * height)]
+    return jnp.concatenate(tables)
+
+
+def cast(
+    model: Model,
+    data: Data,
+    plan: RayPlan,
+    point: Array,
+    direction: Array,
+    exclude: Array,
+    seen: Array,
+) -> Hit:
+    """First hits of rays.
+
+    Args:
+        model: model.
+        data: data with `geom_xpos` and `geom_xmat`.
+        plan: what may be met.
+        point: (n, 3) where the rays start.
+        direction: (n, 3) where they go; distances are in units of its length.
+        exclude: (n,) bodies whose geoms are passed through, -1 for none.
+        seen: (ngeom,) geoms that can be met.
+    """
+    if not len(plan.geom):
+        nothing = jnp.full(point.shape[0], -1, point.dtype)
+        return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
+    batch = max(1, MOST // max(1, len(plan.owner)))
+    if point.shape[0] > batch:
+        return jax.lax.map(
+            lambda ray: Hit(
+                *(x[0] for x in _cast(model, data, plan, *(x[None] for x in ray), seen))
+            ),
+            (point, direction, exclude),
+            batch_size=batch,
+        )
+    return _cast(model, data, plan, point, direction, exclude, seen)
+
+
+def _cast(
+    model: Model,
+    data: Data,
+    plan: RayPlan,
+    point: Array,
+    direction: Array,
+    exclude: Array,
+    seen: Array,
+) -> Hit:
+    s = model.structure
+    corners = _vertices(model, plan)[plan.corners] if len(plan.owner) else None
+    found = []
+    for kind, ids in plan.solids:
+        local = _local(data, ids, point, direction)
+        found.append(shape_hit(kind, *local, model.geom_size[ids][None]))
+    if len(plan.bases):
+        local, size = _base(model, data, plan.bases, point, direction)
+        found.append(shape_hit(GeomType.BOX, *local, size[None]))
+    if corners is not None:
+        owners, index = np.unique(plan.owner, return_inverse=True)
+        start, along = (x[:, index] for x in _local(data, owners, point, direction))
+        found.append(triangle(start, along, tuple(corners[None, :, k] for k in range(3))))
+    dist = jnp.concatenate(found, axis=1)
+    body = s.geom_bodyid[plan.geom].astype(np.int32)
+    ahead = seen[plan.geom][None] & (body[None] != exclude[:, None]) & (dist >= 0)
+    dist = jnp.where(ahead, dist, MISS)
+    entry = jnp.argmin(dist, axis=1)
+    dist = jnp.take_along_axis(dist, entry[:, None], axis=1)[:, 0]
+    met = dist < MISS
+    geom = jnp.asarray(plan.geom, jnp.int32)[entry]
+    at = jnp.where(met[:, None], point + dist[:, None] * direction, 0)
+    normal = _normals(model, data, plan, corners, entry, at)
+    return Hit(
+        jnp.where(met, dist, -1),
+        jnp.where(met, geom, -1),
+        jnp.where(met[:, None], normal, 0),
+    )
+
+
+def _local(data: Data, geom: np.ndarray, point: Array, direction: Array) -> tuple[Array, Array]:
+    """Points and directions (n, m, 3) in the frames of m geoms."""
+    turn = jnp.swapaxes(mat3(data.geom_xmat[geom]), 1, 2)[None]
+    offset = point[:, None] - data.geom_xpos[geom][None]
+    return matvec3(turn, offset), matvec3(turn, direction[:, None])
+
+
+def _base(
+    model: Model, data: Data, geom: np.ndarray, point: Array, direction: Array
+) -> tuple[tuple[Array, Array], Array]:
+    """Rays in the frames of the boxes below height fields, and the half sizes of these."""
+    size = model.hfield_size[model.structure.geom_dataid[geom]]
+    half = jnp.concatenate([size[:, :2], 0.5 * size[:, 3:]], axis=1)
+    start, along = _local(data, geom, point, direction)
+    return (start + along_z(half[:, 2:])[None], along), half
+
+
+def visible(model: Model) -> Array:
+    """Whether each geom has a colour that is not fully transparent: its material's or its own."""
+    s = model.structure
+    alpha = model.geom_rgba[:, 3]
+    if s.nmat:
+        material = model.mat_rgba[np.maximum(s.geom_matid, 0), 3]
+        alpha = jnp.where(s.geom_matid >= 0, material, alpha)
+    return alpha != 0
+
+
+def _normals(
+    model: Model,
+    data: Data,
+    plan: RayPlan,
+    corners: Array | None,
+    entry: Array,
+    at: Array,
+) -> Array:
+    """Outward unit normals (n, 3), world, at the points where entries of the plan are met."""
+    s = model.structure
+    geom = jnp.asarray(plan.geom, jnp.int32)[entry]
+    turn = mat3(data.geom_xmat[geom])
+    local = matvec3(jnp.swapaxes(turn, 1, 2), at - data.geom_xpos[geom])
+    kind = jnp.asarray(s.geom_type, jnp.int32)[geom][:, None]
+    normal = jnp.zeros_like(local)
+    for one, _ in plan.solids:
+        normal = jnp.where(kind == int(one), NORMALS[one](local, model.geom_size[geom]), normal)
+    first = sum(len(ids) for _, ids in plan.solids)
+    if len(plan.bases):
+        dataid = jnp.asarray(np.maximum(s.geom_dataid, 0), jnp.int32)[geom]
+        size = model.hfield_size[jnp.minimum(dataid, s.nhfield - 1)]
+        half = jnp.concatenate([size[:, :2], 0.5 * size[:, 3:]], axis=1)
+        base = NORMALS[GeomType.BOX](local + along_z(half[:, 2:]), half)
+        normal = jnp.where((entry >= first)[:, None], base, normal)
+        first += len(plan.bases)
+    if corners is not None:
+        a, b, c = (corners[jnp.maximum(entry - first, 0), k] for k in range(3))
+        normal = jnp.where((entry >= first)[:, None], cross(b - a, c - a), normal)
+    return matvec3(turn, safe.normalize(normal)[0])
+
+
+def ray(
+    model: Model,
+    data: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[bool] | None = None,
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
+) -> Hit:
+    """The nearest visible surface on a half line (`mj_ray`).
+
+    The derivative of the distance is exact for the geom (and triangle) that is met.
+
+    Args:
+        model: model.
+        data: data with `geom_xpos` and `geom_xmat`.
+        pnt: (3,) where the ray starts, world [m].
+        vec: (3,) where it goes; the distance is in units of its length.
+        geomgroup: six flags, the geom groups that are seen; None for all.
+        flg_static: whether geoms of static bodies are seen.
+        bodyexclude: body whose geoms are not seen, -1 for none.
+    """
+    hits = multi_ray(model, data, pnt, vec[None], geomgroup, flg_static, bodyexclude)
+    return Hit(*(x[0] for x in hits))
+
+
+def multi_ray(
+    model: Model,
+    data: Data,
+    pnt: Array,
+    vec: Array,
+    geomgroup: Sequence[bool] | None = None,
+    flg_static: bool = True,
+    bodyexclude: Array | int = -1,
+    cutoff: Array | float = MISS,
+) -> Hit:
+    """The nearest visible surfaces on half lines (n, 3) from one point (`mj_multiRay`).
+
+    Arguments as for `ray`; geoms whose bounding spheres are further than `cutoff` [m] are not
+    seen (of a plane, which has none, the centre counts).
+    """
+    groups = None if geomgroup is None else tuple(bool(x) for x in geomgroup)
+    plan = ray_plan(model.structure, groups, bool(flg_static))
+    start = jnp.broadcast_to(pnt[None], vec.shape)
+    exclude = jnp.broadcast_to(jnp.asarray(bodyexclude, jnp.int32), vec.shape[:1])
+    gap = safe.norm(data.geom_xpos - pnt[None]) - model.geom_rbound
+    return cast(model, data, plan, start, vec, exclude, visible(model) & (gap <= cutoff))

@@ -1,0 +1,123 @@
+"""Forces of the constraints on bodies, and what they leave for the joints to carry."""
+
+from collections.abc import Iterator
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.equality import anchors
+from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout
+from mjjax.constraint.rows import layout_of
+from mjjax.core.enums import ConstraintType, DisableBit, EqType
+from mjjax.dynamics.tree import body_sum, subtree_sum
+from mjjax.math.linalg import matmul, matvec3, rows
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.math.spatial import force_cross, inertia_mul, mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+def contact_forces(model: Model, data: Data) -> Array:
+    """Force and torque (nconmax, 6) of every contact in its frame: normal, tangents [N, N m].
+
+    That of the first geom on the second; zero for contacts without rows.
+    """
+    layout = layout_of(model, data)
+    slots = data.contact.dist.shape[0]
+    n, per = layout.ncontact, layout.per_contact
+    force = data.efc_force[layout.nscalar : layout.nrow].reshape(n, per)
+    if layout.pyramidal and layout.width > 1:
+        force = _decoded(data, layout, force)
+    return jnp.pad(force, ((0, slots - n), (0, 6 - layout.width)))
+
+
+def _decoded(data: Data, layout: RowLayout, edges: Array) -> Array:
+    """Contact-frame forces (n, width) from those of the pyramid's edges (n, 2 (width - 1))."""
+    n, width = layout.ncontact, layout.width
+    pairs = edges.reshape(n, width - 1, 2)
+    friction = data.contact.friction[:n, : width - 1] * (pairs[:, :, 0] - pairs[:, :, 1])
+    smooth = data.contact.dim[:n, None] == 1
+    return jnp.concatenate(
+        [jnp.sum(edges, axis=1, keepdims=True), jnp.where(smooth, 0, friction)], axis=1
+    )
+
+
+def contact_force(model: Model, data: Data, contact: int) -> Array:
+    """Force and torque (6,) of one contact slot in its frame [N, N m] (`mj_contactForce`)."""
+    return contact_forces(model, data)[contact]
+
+
+def rne_postconstraint(model: Model, data: Data) -> Data:
+    """Body accelerations and forces with all constraints known (`mj_rnePostConstraint`).
+
+    Fills `cacc`, `cfrc_ext` (applied forces, contacts, connects and welds) and `cfrc_int` (what
+    the parent exerts on each body), all about the centre of mass of the kinematic root. Forces of
+    tendons and limits count as internal. Exact derivatives.
+    """
+    s = model.structure
+    acc = data.cdof_dot * data.qvel[:, None] + data.cdof * data.qacc[:, None]
+    cacc = body_sum(s, acc)
+    if not model.opt.disabled(DisableBit.GRAVITY):
+        gravity = model.opt.gravity
+        cacc = cacc - jnp.concatenate([jnp.zeros_like(gravity), gravity])[None]
+    external = external_forces(model, data)
+    momentum = inertia_mul(data.cinert, data.cvel)
+    force = inertia_mul(data.cinert, cacc) + force_cross(data.cvel, momentum) - external
+    # the world has neither acceleration of its own nor a joint to carry it: only its children's
+    force = force * (np.arange(s.nbody) > 0).astype(force.dtype)[:, None]
+    return data.replace(cacc=cacc, cfrc_ext=external, cfrc_int=subtree_sum(s, force))
+
+
+def external_forces(model: Model, data: Data) -> Array:
+    """Torque and force (nbody, 6) on every body from outside its tree, about the root's com."""
+    s = model.structure
+    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+    total = _wrench(data.xipos, force, torque)
+    for wrench, body in (*_contacts(model, data), *_equalities(model, data)):
+        total = total + _per_body(wrench, body, s.nbody)
+    com = rows(data.subtree_com, s.body_rootid)
+    total = jnp.concatenate([total[:, :3] - cross(com, total[:, 3:]), total[:, 3:]], axis=1)
+    return total * (np.arange(s.nbody) > 0).astype(total.dtype)[:, None]
+
+
+Wrenches = Iterator[tuple[Array, Array]]  # wrenches (n, 6) and the bodies (n,) they act on
+
+
+def _contacts(model: Model, data: Data) -> Wrenches:
+    if not layout_of(model, data).ncontact:
+        return
+    contact, force = data.contact, contact_forces(model, data)
+    turn = jnp.swapaxes(mat3(contact.frame), 1, 2)
+    wrench = _wrench(contact.pos, matvec3(turn, force[:, :3]), matvec3(turn, force[:, 3:]))
+    body = jnp.asarray(model.structure.geom_bodyid, jnp.int32)[jnp.maximum(contact.geom, 0)]
+    body = jnp.where(contact.geom >= 0, body, -1)
+    yield -wrench, body[:, 0]
+    yield wrench, body[:, 1]
+
+
+def _equalities(model: Model, data: Data) -> Wrenches:
+    """Connects pull their anchors together; welds also turn."""
+    s, layout = model.structure, layout_of(model, data)
+    if not (layout.kind == ConstraintType.EQUALITY).any():
+        return
+    first = np.cumsum([0, *(EQUALITY_ROWS[kind] for kind in s.eq_type)])
+    for kind in (EqType.CONNECT, EqType.WELD):
+        ids = np.flatnonzero(s.eq_type == kind)
+        if len(ids):
+            row = first[ids][:, None] + np.arange(EQUALITY_ROWS[kind])
+            force = jnp.pad(data.efc_force[row], ((0, 0), (0, 6 - row.shape[1])))
+            (one, two), bodies = anchors(model, data, kind, ids)
+            yield _wrench(one, force[:, :3], force[:, 3:]), bodies[0]
+            yield -_wrench(two, force[:, :3], force[:, 3:]), bodies[1]
+
+
+def _wrench(point: Array, force: Array, torque: Array) -> Array:
+    """Torque about the origin and force (n, 6) of forces and torques at points."""
+    return jnp.concatenate([torque + cross(point, force), force], axis=1)
+
+
+def _per_body(wrench: Array, body: Array, nbody: int) -> Array:
+    """Sum (nbody, 6) of the wrenches on each body."""
+    hits = body[None] == np.arange(nbody, dtype=np.int32)[:, None]
+    return matmul(hits.astype(wrench.dtype), wrench)

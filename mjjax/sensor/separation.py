@@ -1,0 +1,123 @@
+"""Sensors of the distance between two geoms or bodies."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.table import COLLIDERS
+from mjjax.collision.touch import NO_CONTACT
+from mjjax.core.constants import MINVAL
+from mjjax.core.enums import GeomType, ObjType, SensorType
+from mjjax.math.linalg import rows
+from mjjax.math.namespace import Array
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+SEPARATIONS = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
+Types = tuple[GeomType, GeomType]
+
+
+@dataclasses.dataclass(frozen=True)
+class Separations:
+    """Pairs of geoms whose distances sensors need.
+
+    Attributes:
+        kinds: types, the lower first, with geoms (n, 2), whether they are in the other order than
+            the sensor's (n,), and the sensor's place among the ids (n,).
+        nearest: (sensors, k) candidates of each sensor, `total` where there are fewer.
+        total: number of candidates.
+    """
+
+    kinds: tuple[tuple[Types, np.ndarray, np.ndarray, np.ndarray], ...]
+    nearest: np.ndarray
+    total: int
+
+
+def separated_geoms(s: Structure, sensor: int) -> list[tuple[int, int]]:
+    """Pairs of geoms of the two objects of a sensor."""
+    sides = []
+    for kind, index in (
+        (s.sensor_objtype[sensor], s.sensor_objid[sensor]),
+        (s.sensor_reftype[sensor], s.sensor_refid[sensor]),
+    ):
+        body = kind != ObjType.GEOM
+        sides.append(np.flatnonzero(s.geom_bodyid == index) if body else [index])
+    return [(int(a), int(b)) for a in sides[0] for b in sides[1]]
+
+
+def types_of(s: Structure, pair: tuple[int, int]) -> tuple[Types, bool]:
+    """Types of two geoms, the lower first, and whether that swaps them."""
+    a, b = (GeomType(s.geom_type[g]) for g in pair)
+    return ((b, a), True) if b < a else ((a, b), False)
+
+
+@functools.lru_cache(maxsize=64)
+def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
+    groups: dict[Types, list[tuple[int, int, bool, int, int]]] = {}
+    for place, sensor in enumerate(ids):
+        for order, pair in enumerate(separated_geoms(s, sensor)):
+            types, swap = types_of(s, pair)
+            pair = pair[::-1] if swap else pair
+            groups.setdefault(types, []).append((*pair, swap, place, order))
+    kinds, places, orders = [], [], []
+    for types, members in groups.items():
+        table = np.array(members, int)
+        kinds.append((types, table[:, :2], table[:, 2].astype(bool), table[:, 3]))
+        ncon = COLLIDERS[types].ncon
+        places.append(np.repeat(table[:, 3], ncon))
+        orders.append(np.repeat(table[:, 4], ncon))
+    place, order = (np.concatenate([np.zeros(0, int), *x]) for x in (places, orders))
+    mine = [np.flatnonzero(place == k) for k in range(len(ids))]
+    mine = [found[np.argsort(order[found], kind="stable")] for found in mine]
+    nearest = np.full((len(ids), max(map(len, mine), default=1) or 1), len(place))
+    for row, found in zip(nearest, mine, strict=True):
+        row[: len(found)] = found
+    return Separations(tuple(kinds), nearest, len(place))
+
+
+def _nearest(model: Model, data: Data, ids: np.ndarray) -> tuple[Array, Array, Array]:
+    """Smallest distances (n,) up to the cutoff, and the nearest points (n, 3) of both sides."""
+    plan = _separations(model.structure, tuple(int(i) for i in ids))
+    cutoff = model.sensor_cutoff[ids]
+    columns = []
+    for types, geoms, swap, place in plan.kinds:
+        mat = mat3(data.geom_xmat)
+        sides = [(rows(data.geom_xpos, g), rows(mat, g), rows(model.geom_size, g)) for g in geoms.T]
+        touch = jax.vmap(COLLIDERS[types].function)(*sides[0], *sides[1], cutoff[place])
+        half = 0.5 * touch.dist[..., None] * touch.normal
+        ends = [touch.pos - half, touch.pos + half]
+        other = swap[:, None, None]
+        ends = [jnp.where(other, ends[1 - k], ends[k]) for k in range(2)]
+        table = jnp.concatenate([touch.dist[..., None], *ends], axis=-1)
+        columns.append(table.reshape(-1, 7))
+    none = jnp.full((1, 7), NO_CONTACT, cutoff.dtype)
+    candidates = jnp.concatenate([*columns, none])[plan.nearest]
+    first = jnp.argmin(candidates[:, :, 0], axis=1)
+    best = jnp.take_along_axis(candidates, first[:, None, None], axis=1)[:, 0]
+    met = (best[:, 0] < NO_CONTACT) & (best[:, 0] <= cutoff)
+    points = jnp.where(met[:, None], best[:, 1:], 0)
+    return jnp.where(met, best[:, 0], cutoff), points[:, :3], points[:, 3:]
+
+
+def distance(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Distances, negative in penetration; the cutoff if further."""
+    return _nearest(model, data, ids)[0]
+
+
+def normal(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Directions from the nearest point of the first object to that of the second."""
+    _, start, end = _nearest(model, data, ids)
+    offset = end - start
+    square = jnp.sum(offset * offset, axis=1, keepdims=True)
+    apart = square > MINVAL**2
+    return jnp.where(apart, offset / jnp.sqrt(jnp.where(apart, square, 1)), 0).ravel()
+
+
+def fromto(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Nearest points of both objects."""
+    return jnp.concatenate(_nearest(model, data, ids)[1:], axis=1).ravel()

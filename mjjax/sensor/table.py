@@ -1,0 +1,80 @@
+"""Which kernel reads which type of sensor.
+
+A kernel takes model, data and the ids of the sensors of its type, and returns their readings one
+after the other. To add a type: a kernel, and a line here.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mjjax.core.enums import ConstraintType, SensorType
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.sensor import acceleration, contact, limit, position, rangefinder, separation, velocity
+from mjjax.sensor.velocity import ANGULAR, LINEAR
+
+Kernel = Callable[[Model, Data, np.ndarray], Array]
+
+_JOINT, _TENDON = ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON
+KERNELS: dict[SensorType, Kernel] = {
+    SensorType.TOUCH: acceleration.touch,
+    SensorType.ACCELEROMETER: velocity.local_motion(LINEAR, acceleration=True),
+    SensorType.VELOCIMETER: velocity.local_motion(LINEAR),
+    SensorType.GYRO: velocity.local_motion(ANGULAR),
+    SensorType.FORCE: acceleration.interaction(LINEAR),
+    SensorType.TORQUE: acceleration.interaction(ANGULAR),
+    SensorType.MAGNETOMETER: position.magnetometer,
+    SensorType.RANGEFINDER: rangefinder.rangefinder,
+    SensorType.CAMPROJECTION: position.camprojection,
+    SensorType.JOINTPOS: position.jointpos,
+    SensorType.JOINTVEL: velocity.jointvel,
+    SensorType.TENDONPOS: position.tendonpos,
+    SensorType.TENDONVEL: velocity.tendonvel,
+    SensorType.ACTUATORPOS: position.actuatorpos,
+    SensorType.ACTUATORVEL: velocity.actuatorvel,
+    SensorType.ACTUATORFRC: acceleration.actuatorfrc,
+    SensorType.JOINTACTFRC: acceleration.jointactuatorfrc,
+    SensorType.TENDONACTFRC: acceleration.tendonactuatorfrc,
+    SensorType.BALLQUAT: position.ballquat,
+    SensorType.BALLANGVEL: velocity.ballangvel,
+    SensorType.JOINTLIMITPOS: limit.limit(_JOINT, limit.distance),
+    SensorType.JOINTLIMITVEL: limit.limit(_JOINT, limit.velocity),
+    SensorType.JOINTLIMITFRC: limit.limit(_JOINT, limit.force),
+    SensorType.TENDONLIMITPOS: limit.limit(_TENDON, limit.distance),
+    SensorType.TENDONLIMITVEL: limit.limit(_TENDON, limit.velocity),
+    SensorType.TENDONLIMITFRC: limit.limit(_TENDON, limit.force),
+    SensorType.FRAMEPOS: position.framepos,
+    SensorType.FRAMEQUAT: position.framequat,
+    SensorType.FRAMEXAXIS: position.frameaxis(0),
+    SensorType.FRAMEYAXIS: position.frameaxis(1),
+    SensorType.FRAMEZAXIS: position.frameaxis(2),
+    SensorType.FRAMELINVEL: velocity.frame_velocity(LINEAR),
+    SensorType.FRAMEANGVEL: velocity.frame_velocity(ANGULAR),
+    SensorType.FRAMELINACC: acceleration.frame_acceleration(LINEAR),
+    SensorType.FRAMEANGACC: acceleration.frame_acceleration(ANGULAR),
+    SensorType.SUBTREECOM: position.subtreecom,
+    SensorType.SUBTREELINVEL: velocity.subtreelinvel,
+    SensorType.SUBTREEANGMOM: velocity.subtreeangmom,
+    SensorType.INSIDESITE: position.insidesite,
+    SensorType.GEOMDIST: separation.distance,
+    SensorType.GEOMNORMAL: separation.normal,
+    SensorType.GEOMFROMTO: separation.fromto,
+    SensorType.CONTACT: contact.contact,
+    SensorType.E_POTENTIAL: position.e_potential,
+    SensorType.E_KINETIC: position.e_kinetic,
+    SensorType.CLOCK: position.clock,
+}
+
+# What has to be known before sensors of some types are read.
+MOMENTA = (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)
+REACTIONS = (
+    SensorType.ACCELEROMETER,
+    SensorType.FORCE,
+    SensorType.TORQUE,
+    SensorType.FRAMELINACC,
+    SensorType.FRAMEANGACC,
+)
+# Real-valued readings that the cutoff does not limit.
+UNLIMITED = (SensorType.CONTACT, SensorType.GEOMFROMTO)

@@ -1,0 +1,77 @@
+"""Sensors of velocities."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.dynamics.objects import object_frames, object_motion
+from mjjax.math.linalg import matvec3, rows
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.sensor.position import measured, reference, transposed
+
+LINEAR, ANGULAR = slice(3, 6), slice(0, 3)
+
+
+def local_motion(part: slice, acceleration: bool = False):
+    """Kernel of the velocity or acceleration of sites in their own frames."""
+
+    def motion(model: Model, data: Data, ids: np.ndarray) -> Array:
+        of = measured(model, ids)
+        _, mat = object_frames(model.structure, data, *of)
+        moved = object_motion(model, data, *of, acceleration)
+        return matvec3(transposed(mat), moved[:, part]).ravel()
+
+    return motion
+
+
+def frame_velocity(part: slice):
+    """Kernel of the velocity of frames, relative to and along the axes of another frame."""
+
+    def velocity(model: Model, data: Data, ids: np.ndarray) -> Array:
+        s, of, base = model.structure, measured(model, ids), reference(model, ids)
+        moved = object_motion(model, data, *of)
+        if base is None:
+            return moved[:, part].ravel()
+        pos, _ = object_frames(s, data, *of)
+        origin, mat = object_frames(s, data, *base)
+        frame = object_motion(model, data, *base)
+        relative = moved - frame
+        # the reference turns: what is at rest in the world moves in it
+        turning = cross(pos - origin, frame[:, ANGULAR])
+        relative = jnp.concatenate([relative[:, :3], relative[:, 3:] + turning], axis=1)
+        return matvec3(transposed(mat), relative[:, part]).ravel()
+
+    return velocity
+
+
+def jointvel(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Velocities of slides and hinges."""
+    return rows(data.qvel, model.structure.jnt_dofadr[measured(model, ids)[1]])
+
+
+def ballangvel(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Angular velocities of ball joints."""
+    dof = model.structure.jnt_dofadr[measured(model, ids)[1]]
+    return rows(data.qvel, dof[:, None] + np.arange(3)).ravel()
+
+
+def tendonvel(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Velocities of tendons."""
+    return rows(data.ten_velocity, measured(model, ids)[1])
+
+
+def actuatorvel(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Velocities of actuators."""
+    return rows(data.actuator_velocity, measured(model, ids)[1])
+
+
+def subtreelinvel(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Velocities of the centres of mass of subtrees."""
+    return rows(data.subtree_linvel, measured(model, ids)[1]).ravel()
+
+
+def subtreeangmom(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Angular momenta of subtrees about their centres of mass."""
+    return rows(data.subtree_angmom, measured(model, ids)[1]).ravel()
