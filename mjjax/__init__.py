@@ -43,6 +43,12 @@ from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
+from mjjax.dynamics.history import (
+    init_ctrl_history,
+    init_sensor_history,
+    read_ctrl,
+    read_sensor,
+)
 from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
 from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
 from mjjax.dynamics.kinematics import kinematics
@@ -79,6 +85,7 @@ from mjjax.pipeline.state import (
     state_size,
 )
 from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
 
 __version__ = VERSION
@@ -142,6 +149,8 @@ __all__ = [
     "get_state",
     "id2name",
     "implicit",
+    "init_ctrl_history",
+    "init_sensor_history",
     "integrate_pos",
     "inv_constraint",
     "inverse",
@@ -162,6 +171,8 @@ __all__ = [
     "object_velocity",
     "passive",
     "ray",
+    "read_ctrl",
+    "read_sensor",
     "reference_constraint",
     "reset_data",
     "rne",
@@ -169,6 +180,9 @@ __all__ = [
     "rollout",
     "rungekutta4",
     "save_state",
+    "sensor_acc",
+    "sensor_pos",
+    "sensor_vel",
     "set_const",
     "set_keyframe",
     "set_state",

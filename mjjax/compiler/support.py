@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mjjax.collision.pairs import pair_plan
+from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
     DisableBit,
     EnableBit,
     JointType,
+    SensorType,
     SolverType,
 )
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.model import Model
+from mjjax.sensor.separation import SEPARATIONS, separated_geoms, types_of
+from mjjax.sensor.table import KERNELS
 
 Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
 
@@ -71,19 +75,18 @@ def _collisions(model: Model) -> Iterator[Finding]:
         )
 
 
-# Kinds without simulation: size that counts them, name of one.
-_COMPILED_ONLY = {"nsensor": "sensor"}
-
-
-def _compiled_only(model: Model) -> Iterator[Finding]:
-    for size, kind in _COMPILED_ONLY.items():
-        if getattr(model, size):
-            yield kind, 0, "this is not simulated yet", "remove it"
-
-
-def _delays(model: Model) -> Iterator[Finding]:
-    for i in np.flatnonzero(model.structure.actuator_history[:, 0] > 0):
-        yield "actuator", int(i), "samples and delays are not simulated yet", "remove nsample"
+def _sensors(model: Model) -> Iterator[Finding]:
+    s = model.structure
+    for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
+        yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
+    for i in np.flatnonzero((s.sensor_type == SensorType.USER) & (s.sensor_history[:, 0] > 0)):
+        yield "sensor", int(i), "user sensors have no samples yet", "remove nsample"
+    for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
+        for pair in separated_geoms(s, int(i)):
+            (a, b), _ = types_of(s, pair)
+            if (a, b) not in COLLIDERS:
+                what = f"distances of {a.name.lower()} and {b.name.lower()} are not simulated yet"
+                yield "sensor", int(i), what, "remove the sensor"
 
 
 def _free_joint_limits(model: Model) -> Iterator[Finding]:
@@ -95,8 +98,7 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
-    _compiled_only,
-    _delays,
+    _sensors,
     _collisions,
     _free_joint_limits,
 )

@@ -23,7 +23,7 @@ from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel, user_sensors
+from mjjax.sensor.stages import sensor_stage
 from mjjax.solver.constraint import fwd_constraint
 
 Part = Callable[..., Data]
@@ -97,13 +97,9 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
 
 
-SENSORS = {Stage.POS: sensor_pos, Stage.VEL: sensor_vel, Stage.ACC: sensor_acc}
-
-
 def sensors(model: Model, data: Data, part: Stage, callbacks: Callbacks) -> Data:
     """Sensor readings of a stage."""
-    data = stage(SENSORS[part])(model, data)
-    return user_sensors(model, data, part, callbacks.sensor) if callbacks.sensor else data
+    return stage(sensor_stage)(model, data, part, callbacks) if model.structure.nsensor else data
 
 
 def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:

@@ -67,7 +67,8 @@ def damping_derivative(model: Model, data: Data) -> Array | None:
         return None
     # what only pushes is integrated explicitly
     some = jnp.any(model.dof_damping > 0)
-    return -jnp.eye(s.nv, dtype=data.qM.dtype) * jnp.where(some, model.dof_damping, 0)[:, None]
+    damping = jnp.where(some, model.dof_damping, 0)
+    return -jnp.eye(s.nv, dtype=data.qM.dtype) * damping[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -76,14 +77,14 @@ def implicit(model: Model, data: Data) -> Data:
     (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the smooth forces with
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
     """
-    slope, symmetric = implicit_slope(model, data)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, slope, symmetric))
-
-
-def implicit_slope(model: Model, data: Data) -> tuple[Array, bool]:
-    """The derivative D (nv, nv) of `implicit`, and whether it is symmetric."""
     full = model.opt.integrator == IntegratorType.IMPLICIT
-    return smooth_vel(model, data, bias=full), not full
+    slope = velocity_derivative(model, data)
+    return advance(model, data, data.act_dot, _implicit_qacc(model, data, slope, not full))
+
+
+def velocity_derivative(model: Model, data: Data) -> Array:
+    """Derivative D (nv, nv) of `implicit`."""
+    return smooth_vel(model, data, bias=model.opt.integrator == IntegratorType.IMPLICIT)
 
 
 def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:

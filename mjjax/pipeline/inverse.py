@@ -12,7 +12,7 @@ from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import position_stage, sensors, velocity_stage
-from mjjax.pipeline.integrate import damping_derivative, implicit_slope
+from mjjax.pipeline.integrate import damping_derivative, velocity_derivative
 from mjjax.solver.constraint import inv_constraint
 
 
@@ -65,11 +65,11 @@ def continuous_acceleration(model: Model, data: Data) -> Array:
     kind = IntegratorType(model.opt.integrator)
     if kind == IntegratorType.RK4:
         raise ValueError("flag 'invdiscrete' is not supported by the RK4 integrator; disable it")
-    euler = kind == IntegratorType.EULER
-    slope = damping_derivative(model, data) if euler else implicit_slope(model, data)[0]
-    if slope is None:
+    find = damping_derivative if kind == IntegratorType.EULER else velocity_derivative
+    derivative = find(model, data)
+    if derivative is None:
         return data.qacc
-    change = matmul(data.qM - model.opt.timestep * slope, data.qacc)
+    change = matmul(data.qM - model.opt.timestep * derivative, data.qacc)
     return solve_m(model, data, change)
 
 

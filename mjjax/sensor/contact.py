@@ -64,8 +64,8 @@ def _matched(s: Structure, kind: int, index: int) -> np.ndarray:
 @functools.lru_cache(maxsize=64)
 def _matching(s: Structure, ids: tuple[int, ...]) -> Matching:
     index = list(ids)
-    one = [_matched(s, *x) for x in zip(s.sensor_objtype[index], s.sensor_objid[index])]
-    two = [_matched(s, *x) for x in zip(s.sensor_reftype[index], s.sensor_refid[index])]
+    one = [_matched(s, s.sensor_objtype[i], s.sensor_objid[i]) for i in index]
+    two = [_matched(s, s.sensor_reftype[i], s.sensor_refid[i]) for i in index]
     zone = np.flatnonzero(s.sensor_objtype[index] == ObjType.SITE)
     bits, reduce, num = s.sensor_intprm[index].T
     most = int(num.max())

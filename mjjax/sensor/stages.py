@@ -11,60 +11,73 @@ from mjjax.dynamics.history import buffers, chosen, inserted, read, samples, sto
 from mjjax.dynamics.subtree import subtree_vel
 from mjjax.math.linalg import rows
 from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.sensor.table import KERNELS, MOMENTA, REACTIONS, UNLIMITED
 
-Ask = Callable[[Model, Data, Stage], Data]
 
-
-def sensor_pos(model: Model, data: Data) -> Data:
+def sensor_pos(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of positions (`mj_sensorPos`)."""
-    return _stage(model, data, Stage.POS)
+    return sensor_stage(model, data, Stage.POS, callbacks)
 
 
-def sensor_vel(model: Model, data: Data) -> Data:
+def sensor_vel(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of velocities (`mj_sensorVel`)."""
-    return _stage(model, data, Stage.VEL)
+    return sensor_stage(model, data, Stage.VEL, callbacks)
 
 
-def sensor_acc(model: Model, data: Data) -> Data:
+def sensor_acc(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of accelerations and forces (`mj_sensorAcc`)."""
-    return _stage(model, data, Stage.ACC)
+    return sensor_stage(model, data, Stage.ACC, callbacks)
 
 
-def _stage(model: Model, data: Data, stage: Stage) -> Data:
+def sensor_stage(
+    model: Model, data: Data, stage: Stage, callbacks: Callbacks | None = None
+) -> Data:
     """Reads the sensors of a stage; the flag `sensor` keeps the old readings.
 
     Derivatives are exact; where a cutoff is active they are zero.
     """
     s = model.structure
-    ids = np.flatnonzero((s.sensor_needstage == stage) & _known(s))
-    if not len(ids) or model.opt.disabled(DisableBit.SENSOR):
+    if model.opt.disabled(DisableBit.SENSOR):
         return data
-    data, values = readings(model, data, ids)
-    values = _delayed(model, data, ids, values)
+    mine = s.sensor_needstage == stage
+    ids = np.flatnonzero(mine & _known(s))
+    if len(ids):
+        data, values = readings(model, data, ids)
+        data = _written(s, data, ids, _delayed(model, data, ids, values))
+    if callbacks is not None and callbacks.sensor:
+        data = _user(model, data, stage, np.flatnonzero(mine & ~_known(s)), callbacks.sensor)
+    return data
+
+
+def _user(
+    model: Model, data: Data, stage: Stage, ids: np.ndarray, function: Callable[..., Data]
+) -> Data:
+    """Readings of user sensors, from the function of the user's."""
+    s = model.structure
+    if len(ids):
+        entries = _entries(s, ids)
+        data = _written(s, data, ids, jnp.zeros(len(entries), data.sensordata.dtype))
+        if stage >= Stage.VEL:
+            data = subtree_vel(model, data)
+        if stage == Stage.ACC:
+            data = rne_postconstraint(model, data)
+    data = function(model, data, stage)
+    if not len(ids):
+        return data
+    values = _limited(model, ids, rows(data.sensordata, _entries(s, ids)))
+    return _written(s, data, ids, values)
+
+
+def _written(s: Structure, data: Data, ids: np.ndarray, values: Array) -> Data:
+    """`data` with new readings of some sensors."""
     entries = _entries(s, ids)
     order = np.arange(s.nsensordata)
     order[entries] = s.nsensordata + np.arange(len(entries))
     return data.replace(sensordata=rows(jnp.concatenate([data.sensordata, values]), order))
-
-
-def user_sensors(model: Model, data: Data, stage: Stage, ask: Ask) -> Data:
-    """Readings of the sensors of type `user` of a stage from a callback, within their cutoffs."""
-    s = model.structure
-    ids = np.flatnonzero((s.sensor_needstage == stage) & (s.sensor_type == SensorType.USER))
-    if not len(ids) or model.opt.disabled(DisableBit.SENSOR):
-        return data
-    if stage == Stage.VEL:
-        data = subtree_vel(model, data)
-    if stage == Stage.ACC:
-        data = rne_postconstraint(model, data)
-    entries = _entries(s, ids)
-    data = ask(model, data.replace(sensordata=data.sensordata.at[entries].set(0)), stage)
-    values = _limited(model, ids, data.sensordata[entries])
-    return data.replace(sensordata=data.sensordata.at[entries].set(values))
 
 
 def _known(s: Structure) -> np.ndarray:
@@ -110,7 +123,7 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
 
 
 def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
-    """Readings of sensors with a delay or an interval from their buffers, unless now is the time."""
+    """Readings with those of delayed and periodic sensors from their buffers, unless due now."""
     s = model.structure
     start = _starts(s, ids)
     for b in buffers(s, "sensor"):
