@@ -80,7 +80,6 @@ STATE = (
     "mocap_quat",
     "eq_active",
     "userdata",
-    "history",
 )
 
 
