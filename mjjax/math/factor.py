@@ -102,7 +102,7 @@ def band_diag(i: int, band: Band) -> int:
 def chol_factor_band(
     mat: Array, band: Band, diagadd: Array | float = 0.0, diagmul: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """Factor in the same storage, and its least diagonal entry (`mju_cholFactorBand`).
+    """Factor in the same storage, and the least square of its diagonal (`mju_cholFactorBand`).
 
     The diagonal first grows by `diagadd` and `diagmul` times itself. The second result is 0, and
     the factor not a number, if the matrix is not positive definite.
@@ -110,8 +110,8 @@ def chol_factor_band(
     dense = band_to_dense(mat, band)
     diagonal = jnp.diagonal(dense)
     factor = cholesky(dense + jnp.diag(diagadd + diagmul * diagonal))
-    least = jnp.min(jnp.diagonal(factor))
-    return dense_to_band(factor, band), jnp.where(least * least >= MINVAL, least, 0)
+    least = jnp.min(jnp.diagonal(factor)) ** 2
+    return dense_to_band(factor, band), jnp.where(least >= MINVAL, least, 0)
 
 
 def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:

@@ -125,7 +125,8 @@ def from_z(v: Array) -> Array:
     axis = join((xp.where(aligned, 1, -y * scale), xp.where(aligned, 0, x * scale), 0 * z))
     turn = from_axis_angle(axis, safe.arctan2(sine, z))
     nothing = safe.norm(v, keepdims=True) < MINVAL
-    return xp.where(nothing, np.array([1, 0, 0, 0], turn.dtype) + 0 * turn, turn)
+    same = xp.broadcast_to(np.array([1, 0, 0, 0], turn.dtype), turn.shape)
+    return xp.where(nothing, same, turn)
 
 
 def from_mat(mat: Array) -> Array:
@@ -158,17 +159,15 @@ def from_euler(angles: Array, sequence: str) -> Array:
     """
     if len(sequence) != 3 or not set(sequence) <= set("xyzXYZ"):
         raise ValueError(f"Euler sequence {sequence!r} must have three letters of xyzXYZ")
-    turn = None
+    turns = []
     for k, letter in enumerate(sequence):
         axis = np.eye(3)["xyz".index(letter.lower())].astype(angles.dtype)
         angle = angles[..., k]
-        one = from_axis_angle(axis + 0 * angle[..., None], angle)
-        if turn is None:
-            turn = one
-        else:
-            turn = mul(turn, one) if letter.islower() else mul(one, turn)
-    assert turn is not None
-    return turn
+        turns.append(from_axis_angle(namespace(angle).broadcast_to(axis, angles.shape), angle))
+    total = turns[0]
+    for letter, turn in zip(sequence[1:], turns[1:], strict=True):
+        total = mul(total, turn) if letter.islower() else mul(turn, total)
+    return total
 
 
 def to_vel(q: Array, dt: Array | float) -> Array:
@@ -180,12 +179,12 @@ def to_vel(q: Array, dt: Array | float) -> Array:
 
 
 def rate(q: Array, v: Array) -> Array:
-    """Time derivative of `q` that turns with `v` (..., 3) [rad/s] in its own frame.
+    """Time derivative of `q` that turns with `v` (..., 3) [rad/s] in the outer frame.
 
-    As in MuJoCo (`mju_derivQuat`), q (0, v) / 2.
+    As in MuJoCo (`mju_derivQuat`), (0, v) q / 2.
     """
     xp = namespace(q, v)
-    return 0.5 * mul(q, xp.concatenate([xp.zeros_like(v[..., :1]), v], axis=-1))
+    return 0.5 * mul(xp.concatenate([xp.zeros_like(v[..., :1]), v], axis=-1), q)
 
 
 def closest(q: Array, mat: Array, iterations: int = 500, tolerance: float = 1e-9) -> Array:
