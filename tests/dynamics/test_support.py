@@ -23,7 +23,8 @@ XML = """
           <joint name="s" type="slide" axis="0 1 0" armature="0.2"/>
           <geom size="0.05" pos="0 0 0.1"/></body></body></body>
     <body pos="1 0 1" gravcomp="1"><joint axis="0 1 0" frictionloss="0.1"/>
-      <geom type="capsule" size="0.05" fromto="0 0 0 0.3 0 0.2"/><site name="x" pos="0.1 0 0"/></body>
+      <geom type="capsule" size="0.05" fromto="0 0 0 0.3 0 0.2"/>
+      <site name="x" pos="0.1 0 0"/></body>
   </worldbody>
   <equality><joint joint1="h" joint2="s" polycoef="0.1 0.5 0.2 0 0"/></equality>
   <actuator><muscle name="m" joint="h" lengthrange="0.1 0.2"/></actuator>
@@ -49,9 +50,11 @@ def moving() -> tuple[Both, mujoco.MjData, mjjax.Data]:
     d = random_state(both.reference, 0)
     mujoco.mj_forward(both.reference, d)
     fields = "cdof cdof_dot cvel xipos ximat xpos xquat subtree_com".split()
-    known = {name: jnp.asarray(getattr(d, name)) for name in fields}
-    inertia = jnp.asarray(full_inertia(both.reference, d))
-    return both, d, to_ours(both.ours, d).replace(qM=inertia, **known)
+    known = {name: np.array(getattr(d, name)) for name in fields}
+    data = to_ours(both.ours, d).replace(qM=full_inertia(both.reference, d), **known)
+    # the kernels run on numpy, too: nothing is compiled
+    ours = jax.tree.map(np.asarray, both.ours)
+    return Both(both.reference, ours), d, jax.tree.map(np.asarray, data)
 
 
 def theirs(function, shapes, *args) -> list[np.ndarray]:
@@ -69,19 +72,16 @@ def test_jacobians_of_bodies() -> None:
     model, nv = both.ours, both.ours.nv
     point, axis, force = np.random.default_rng(0).normal(size=(3, 3))
 
-    def everything(data: mjjax.Data, point, axis, force):
-        return [
-            (
-                mjjax.jac_subtree_com(model, data, b),
-                *mjjax.jac_point_axis(model, data, point, axis, b),
-                *mjjax.jac_dot(model, data, point, b),
-                mjjax.angmom_mat(model, data, b),
-                mjjax.apply_ft(model, data, force, axis, point, b),
-            )
-            for b in BODIES
-        ]
+    def everything(model, data, point, axis, force, b):
+        return (
+            mjjax.jac_subtree_com(model, data, b),
+            *mjjax.jac_point_axis(model, data, point, axis, b),
+            *mjjax.jac_dot(model, data, point, b),
+            mjjax.angmom_mat(model, data, b),
+            mjjax.apply_ft(model, data, force, axis, point, b),
+        )
 
-    mine = quick(everything)(data, *map(jnp.asarray, (point, axis, force)))
+    mine = [everything(model, data, point, axis, force, b) for b in BODIES]
     matrix = (3, nv)
     for b in BODIES:
         expected = [
@@ -93,13 +93,16 @@ def test_jacobians_of_bodies() -> None:
         mujoco.mj_applyFT(both.reference, moving()[1], force, axis, point, b, qfrc := np.zeros(nv))
         for k, (a, e) in enumerate(zip(mine[b], [*expected, qfrc], strict=True)):
             np.testing.assert_allclose(a, e, err_msg=f"body {b}, result {k}", **CLOSE)
+    traced = quick(functools.partial(everything, b=2))(model, data, point, axis, force)
+    for a, e in zip(traced, mine[2], strict=True):
+        np.testing.assert_allclose(a, e, **CLOSE)
 
 
 @pytest.mark.feature("A167")
 def test_applied_forces_of_all_bodies() -> None:
     """`xfrc_applied` in joint space is the sum over bodies of force and torque at their centres."""
     both, d, data = moving()
-    mine = quick(lambda data: mjjax.xfrc_accumulate(both.ours, data))(data)
+    mine = mjjax.xfrc_accumulate(both.ours, data)
     total = np.zeros(both.ours.nv)
     for b in BODIES:
         force = d.xfrc_applied[b]
@@ -116,10 +119,12 @@ def test_inertia() -> None:
 
     def everything(data: mjjax.Data, v: jax.Array) -> tuple[list[jax.Array], jax.Array]:
         functions = (mjjax.mul_m, mjjax.mul_m2, mjjax.solve_m, mjjax.solve_m2)
-        total = mjjax.add_m(model, data, jnp.ones((nv, nv)))
+        total = mjjax.add_m(model, data, np.ones((nv, nv)))
         return [f(model, data, v) for f in functions], total
 
-    mine = quick(everything)(data, jnp.asarray(v))
+    mine, traced = everything(data, v), quick(everything)(data, v)
+    for a, e in zip(jax.tree.leaves(traced), jax.tree.leaves(mine), strict=True):
+        np.testing.assert_allclose(a, e, **CLOSE)
     root = np.sqrt(d.qLDiagInv)
     expected = [
         *theirs(mujoco.mj_mulM, [nv], v),
@@ -171,15 +176,15 @@ def test_frames_and_positions() -> None:
     pos, q = np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.5, -0.5, 0.5])
     for body in (0, 2):
         mujoco.mj_local2Global(d, xpos := np.zeros(3), xmat := np.zeros(9), pos, q, body, 0)
-        mine = mjjax.local_to_global(data, jnp.asarray(pos), jnp.asarray(q), body)
+        mine = mjjax.local_to_global(data, pos, q, body)
         np.testing.assert_allclose(mine[0], xpos, **CLOSE)
         np.testing.assert_allclose(mine[1], xmat, **CLOSE)
     qpos = d.qpos.copy()
     mujoco.mj_normalizeQuat(both.reference, qpos)
-    np.testing.assert_allclose(mjjax.normalize_quat(both.ours, jnp.asarray(d.qpos)), qpos, **CLOSE)
+    np.testing.assert_allclose(mjjax.normalize_quat(both.ours, d.qpos), qpos, **CLOSE)
     v = np.zeros(both.ours.nv)
     mujoco.mj_differentiatePos(both.reference, v, 0.1, both.reference.qpos0, qpos)
-    mine = mjjax.differentiate_pos(both.ours, 0.1, both.ours.qpos0, jnp.asarray(qpos))
+    mine = mjjax.differentiate_pos(both.ours, 0.1, both.ours.qpos0, qpos)
     np.testing.assert_allclose(mine, v, **CLOSE)
 
 
