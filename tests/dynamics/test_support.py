@@ -169,7 +169,7 @@ def test_constraint_jacobian_products() -> None:
         assert mjjax.is_dual(other) == mujoco.mj_isDual(reference)
 
 
-@pytest.mark.feature("A162", "A166")
+@pytest.mark.feature("A100", "A162", "A166")
 def test_frames_and_positions() -> None:
     """Poses in bodies to the world; quaternions of positions to unit length."""
     both, d, data = moving()

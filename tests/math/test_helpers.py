@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from mjjax.math import quat
+from mjjax.math import linalg, quat
 from mjjax.math.box_qp import box_qp
 from mjjax.math.factor import (
     Band,
@@ -293,3 +293,27 @@ def test_halton() -> None:
     for base in (2, 3, 7):
         expected = [mujoco.mju_Halton(i, base) for i in range(30)]
         np.testing.assert_allclose(halton(np.arange(30), base), expected, **CLOSE)
+
+
+@pytest.mark.feature("A184")
+def test_matrix_products() -> None:
+    """Products of matrices and vectors, alone and in batches of small ones."""
+    a, b, v = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5)), RNG.normal(size=3)
+    expected = filled((4, 5), mujoco.mju_mulMatMat, a, b)
+    for mine in both_ways(linalg.matmul, a, b):
+        np.testing.assert_allclose(mine, expected, **CLOSE)
+    for mine in both_ways(linalg.matmul, a, v):
+        np.testing.assert_allclose(mine, filled(4, mujoco.mju_mulMatVec, a, v), **CLOSE)
+    weight = RNG.uniform(1, 2, 4)
+    square = filled((3, 3), mujoco.mju_sqrMatTD, a, weight)
+    for mine in both_ways(lambda a, w: linalg.einsum("ki,k,kj->ij", a, w, a), a, weight):
+        np.testing.assert_allclose(mine, square, **CLOSE)
+    for mine in both_ways(linalg.matvec3, a[None, :3], v[None]):
+        np.testing.assert_allclose(mine[0], a[:3] @ v, **CLOSE)
+    for mine in both_ways(linalg.matmul3, a[None, :3], b[None, :, :3]):
+        np.testing.assert_allclose(mine[0], a[:3] @ b[:, :3], **CLOSE)
+    factor = np.linalg.cholesky(positive(3))
+    for mine in both_ways(linalg.cho_solve, factor, v):
+        np.testing.assert_allclose(
+            mine, filled(3, mujoco.mju_cholSolve, factor, v), rtol=1e-9, atol=1e-12
+        )

@@ -161,7 +161,7 @@ def inner_sphere(pos1, mat1, size1, pos2, mat2, size2, margin):
     return dist[None], point[None], normal[None], jnp.zeros((1, 3), dist.dtype)
 
 
-@pytest.mark.feature("A136", "A138")
+@pytest.mark.feature("A121", "A136", "A138")
 def test_collision_table() -> None:
     """A function in the table makes the contacts of its pairs; None lets them pass through."""
     model = mjjax.Model.from_xml_string("""
@@ -172,7 +172,10 @@ def test_collision_table() -> None:
     pairs = {(GeomType.BOX, GeomType.BOX): inner_sphere, (GeomType.PLANE, GeomType.BOX): None}
     calls = Callbacks(collision=pairs)
     data = mjjax.make_data(model, callbacks=calls)
-    data = quick(lambda m, d: mjjax.fwd_position(m, d, calls))(model, data)
+    program = quick(lambda m, d: mjjax.fwd_position(m, d, calls))
+    data = program(model, data)
+    apart = program(model, data.replace(qpos=data.qpos.at[7].add(1.0)))
+    assert (int(apart.ncon), int(apart.maxuse_con), int(apart.maxuse_efc)) == (0, 1, 4)
     assert touching(data) == [(1, 2)]
     assert np.isclose(float(data.contact.dist[0]), -0.05)
     np.testing.assert_allclose(data.contact.pos[0], [0.075, 0, 0.09], atol=1e-12)

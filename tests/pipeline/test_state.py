@@ -20,7 +20,7 @@ XML = """
     <body><joint name="a"/><geom size="0.1" pos="0.2 0 0"/></body>
   </worldbody>
   <equality><joint joint1="a"/><connect body1="b" anchor="0 0 0" active="false"/></equality>
-  <actuator><general joint="a" dyntype="integrator"/></actuator>
+  <actuator><general joint="a" dyntype="integrator" nsample="3" delay="0.004"/></actuator>
   <keyframe>
     <key time="2" qpos="1 0 0 1 0 0 0 0.5" qvel="1 2 3 4 5 6 7" act="0.3" ctrl="0.4"
       mpos="3 2 1" mquat="0 1 0 0"/>
@@ -32,7 +32,7 @@ SIGNATURES = [*(State(1 << k) for k in range(14)), State.PHYSICS, State.FULLPHYS
 SIGNATURES += [State.INTEGRATION, State(0), State.QVEL | State.CTRL | State.TIME]
 FIELDS = (
     "time qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat "
-    "eq_active userdata"
+    "eq_active userdata history"
 ).split()
 
 
@@ -41,8 +41,11 @@ def state(seed: int) -> tuple[Both, mujoco.MjData, mjjax.Data]:
     both = load(XML)
     d = random_state(both.reference, seed)
     d.time, d.userdata[:], d.eq_active[:] = 0.7, (3, 4), (0, 1)
+    d.history[:] += 0.1
     data = to_ours(both.ours, d).replace(
-        userdata=jnp.array([3.0, 4.0]), eq_active=jnp.array([False, True])
+        userdata=jnp.array([3.0, 4.0]),
+        eq_active=jnp.array([False, True]),
+        history=jnp.asarray(d.history),
     )
     return both, d, data
 
@@ -54,7 +57,9 @@ def vector(both: Both, d: mujoco.MjData, sig: int) -> np.ndarray:
     return out
 
 
-@pytest.mark.feature("A035", "A036", "A037", "A039", "A040", "A041", "A042", "A043", "A045", "A046")
+@pytest.mark.feature(
+    "A035", "A036", "A037", "A039", "A040", "A041", "A042", "A043", "A044", "A045", "A046"
+)
 @pytest.mark.parametrize("sig", SIGNATURES, ids=lambda sig: str(int(sig)))
 def test_components(sig: State) -> None:
     """Every component has MuJoCo's bit, size and place, read and written."""
