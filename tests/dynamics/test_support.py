@@ -1,6 +1,7 @@
 """Support functions on the state against MuJoCo's."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,7 @@ ROWS = """
 </worldbody></mujoco>
 """
 BODIES = range(5)
-CLOSE = {"rtol": 1e-10, "atol": 1e-11}
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-11}
 
 
 @functools.cache

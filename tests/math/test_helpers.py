@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ from mjjax.math.pose import mul_pose, neg_pose, transform_spatial, trn_vec_pose
 from tests.oracle_tools import quick
 
 RNG = np.random.default_rng(0)
-CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
 
 
 def unit(n: int = 1) -> np.ndarray:
