@@ -11,7 +11,8 @@ from mjjax.math.namespace import Array
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:
     """Position after `dt` [s] of x'' = -kp x - kv x', exactly (`mju_springDamper`).
 
-    Over-, under- and critically damped; the last where kv^2 = 4 kp.
+    Over-, under- and critically damped; the last where kv^2 = 4 kp. The derivative is exact, except
+    with respect to kp and kv at critical damping, where it is that of the decay alone.
     """
     half, square = 0.5 * kv, 0.25 * kv * kv - kp
     decay = jnp.exp(-half * dt)
