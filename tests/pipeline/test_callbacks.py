@@ -158,6 +158,7 @@ def inner_sphere(pos1, mat1, size1, pos2, mat2, size2, margin):
     normal = offset / length
     dist = length - size1[0] - size2[0]
     point = pos1 + normal * (size1[0] + 0.5 * dist)
+    dist = jnp.where(dist < margin, dist, 1e10)
     return dist[None], point[None], normal[None], jnp.zeros((1, 3), dist.dtype)
 
 
