@@ -8,9 +8,15 @@ data = jax.jit(mjjax.step)(model, data)
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants import set_const
+from mjjax.compiler.lengthrange import set_length_range
+from mjjax.compiler.mass import get_total_mass, set_total_mass
 from mjjax.constraint.assemble import (
     constraint_jacobian,
+    is_dual,
+    is_pyramidal,
     make_constraint,
+    mul_jac_t_vec,
+    mul_jac_vec,
     reference_constraint,
 )
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
@@ -33,6 +39,7 @@ from mjjax.core.enums import (
     SensorType,
     SolverType,
     Stage,
+    State,
     TrnType,
     WarningType,
     WrapType,
@@ -48,12 +55,35 @@ from mjjax.dynamics.history import (
     read_ctrl,
     read_sensor,
 )
-from mjjax.dynamics.inertia import com_pos, crb, factor_m, full_m, mul_m, solve_m
-from mjjax.dynamics.jacobian import jac, jac_body, jac_body_com, jac_geom, jac_site
+from mjjax.dynamics.inertia import (
+    add_m,
+    com_pos,
+    crb,
+    factor_m,
+    full_m,
+    mul_m,
+    mul_m2,
+    solve_m,
+    solve_m2,
+)
+from mjjax.dynamics.jacobian import (
+    angmom_mat,
+    apply_ft,
+    jac,
+    jac_body,
+    jac_body_com,
+    jac_dot,
+    jac_geom,
+    jac_point_axis,
+    jac_site,
+    jac_subtree_com,
+    local_to_global,
+    xfrc_accumulate,
+)
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
-from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.dynamics.position import differentiate_pos, integrate_pos, normalize_quat
 from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import transmission
@@ -65,6 +95,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
+from mjjax.pipeline.describe import print_data, print_model
 from mjjax.pipeline.forward import (
     forward,
     forward_skip,
@@ -76,6 +107,14 @@ from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.make import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
+from mjjax.pipeline.state import (
+    copy_state,
+    extract_state,
+    get_state,
+    set_keyframe,
+    set_state,
+    state_size,
+)
 from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
@@ -108,12 +147,16 @@ __all__ = [
     "SolverType",
     "Spec",
     "Stage",
+    "State",
     "Statistic",
     "Structure",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
     "WrapType",
+    "add_m",
+    "angmom_mat",
+    "apply_ft",
     "camlight",
     "collision",
     "com_pos",
@@ -121,11 +164,13 @@ __all__ = [
     "compare_fwd_inv",
     "constraint_jacobian",
     "contact_force",
+    "copy_state",
     "crb",
     "differentiate_pos",
     "energy_pos",
     "energy_vel",
     "euler",
+    "extract_state",
     "factor_m",
     "forward",
     "forward_skip",
@@ -135,6 +180,8 @@ __all__ = [
     "fwd_constraint",
     "fwd_position",
     "fwd_velocity",
+    "get_state",
+    "get_total_mass",
     "id2name",
     "implicit",
     "init_ctrl_history",
@@ -143,21 +190,33 @@ __all__ = [
     "inv_constraint",
     "inverse",
     "inverse_skip",
+    "is_dual",
+    "is_pyramidal",
     "jac",
     "jac_body",
     "jac_body_com",
+    "jac_dot",
     "jac_geom",
+    "jac_point_axis",
     "jac_site",
+    "jac_subtree_com",
     "kinematics",
     "load_state",
+    "local_to_global",
     "make_constraint",
     "make_data",
+    "mul_jac_t_vec",
+    "mul_jac_vec",
     "mul_m",
+    "mul_m2",
     "multi_ray",
     "name2id",
+    "normalize_quat",
     "object_acceleration",
     "object_velocity",
     "passive",
+    "print_data",
+    "print_model",
     "ray",
     "read_ctrl",
     "read_sensor",
@@ -172,11 +231,18 @@ __all__ = [
     "sensor_pos",
     "sensor_vel",
     "set_const",
+    "set_keyframe",
+    "set_length_range",
+    "set_state",
+    "set_total_mass",
     "solve_m",
+    "solve_m2",
+    "state_size",
     "step",
     "step1",
     "step2",
     "subtree_vel",
     "tendon",
     "transmission",
+    "xfrc_accumulate",
 ]

@@ -7,6 +7,8 @@ speed away. The extreme lengths near the end are the range.
 
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from mjjax.compiler.constants import positions
@@ -25,6 +27,7 @@ from mjjax.math.linalg import rows
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS
+from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
 
 _MODE = KEYWORDS["lrmode"]
@@ -34,12 +37,41 @@ _DOFS = 256  # of all the worlds that run side by side
 _POLYNOMIALS = (EqType.JOINT, EqType.TENDON)
 
 
-def length_ranges(model: Model, settings: dict[str, Any]) -> Model:
+def set_length_range(model: Model, index: int, **settings: Any) -> Model:
+    """The model with the length range of one actuator found anew (`mj_setLengthRange`).
+
+    Simulates on the host, with concrete numbers; not differentiable.
+
+    Args:
+        model: model.
+        index: actuator id.
+        **settings: attributes of `<lengthrange>` other than their defaults. An actuator that
+            `mode` does not ask for, or that has a range while `useexisting` is true, keeps it.
+
+    Raises:
+        MjcfError: the range was not found.
+        UnsupportedFeature: the model has constraints that are not simulated here.
+        ValueError: a setting is unknown, or there is no such actuator.
+    """
+    chosen = Spec().lengthrange.copy()
+    unknown = sorted(set(settings) - set(chosen))
+    if unknown or not 0 <= index < model.structure.nu:
+        what = f"setting {unknown[0]!r}" if unknown else f"actuator {index}"
+        raise ValueError(f"there is no {what}")
+    chosen.update(settings)
+    host = jax.tree.map(lambda x: np.asarray(x, float), model)
+    found = length_ranges(host, chosen, np.arange(model.structure.nu) == index)
+    dtype = model.actuator_lengthrange.dtype
+    return model.replace(actuator_lengthrange=jnp.asarray(found.actuator_lengthrange, dtype))
+
+
+def length_ranges(model: Model, settings: dict[str, Any], only: np.ndarray | bool = True) -> Model:
     """The model with the length ranges that `<lengthrange>` asks for.
 
     Args:
         model: numpy model with its derived constants.
         settings: attributes of `<lengthrange>`.
+        only: (nu,) actuators to consider.
 
     Raises:
         MjcfError: a range was not found.
@@ -47,7 +79,7 @@ def length_ranges(model: Model, settings: dict[str, Any]) -> Model:
     """
     ranges = model.actuator_lengthrange.copy()
     open_ = []
-    for i in np.flatnonzero(_wanted(model, settings)):
+    for i in np.flatnonzero(_wanted(model, settings) & only):
         if settings["useexisting"] and ranges[i, 0] < ranges[i, 1]:
             continue
         limits = _limits(model, int(i)) if settings["uselimit"] else None

@@ -10,11 +10,8 @@ import numpy as np
 from mjjax.collision.pairs import pair_plan
 from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
-    BiasType,
     DisableBit,
-    DynType,
     EnableBit,
-    GainType,
     JointType,
     SensorType,
     SolverType,
@@ -78,18 +75,6 @@ def _collisions(model: Model) -> Iterator[Finding]:
         )
 
 
-def _actuators(model: Model) -> Iterator[Finding]:
-    s = model.structure
-    kinds = {
-        "dyntype": s.actuator_dyntype == DynType.USER,
-        "gaintype": s.actuator_gaintype == GainType.USER,
-        "biastype": s.actuator_biastype == BiasType.USER,
-    }
-    for what, is_user in kinds.items():
-        for i in np.flatnonzero(is_user):
-            yield "actuator", int(i), f"{what} 'user' is not simulated yet", ""
-
-
 def _sensors(model: Model) -> Iterator[Finding]:
     s = model.structure
     for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
@@ -112,7 +97,6 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
     _sensors,
-    _actuators,
     _collisions,
     _free_joint_limits,
 )

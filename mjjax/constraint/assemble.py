@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.jacobian import dense, mul
+from mjjax.constraint.jacobian import dense, mul, mul_t
 from mjjax.constraint.rows import all_rows, layout_of, row_jacobian
 from mjjax.constraint.scalars import scalars
-from mjjax.core.enums import WarningType
+from mjjax.core.enums import ConeType, SolverType, WarningType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -73,6 +73,30 @@ def constraint_jacobian(model: Model, data: Data) -> Array:
     matrix = dense(layout, row_jacobian(model, data, layout))
     matrix = jnp.where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
     return _fit(matrix, jnp.zeros((data.efc_D.shape[0], model.structure.nv), matrix.dtype))
+
+
+def mul_jac_vec(model: Model, data: Data, v: Array) -> Array:
+    """Constraint-space velocity or acceleration (njmax,) of a vector (nv,) (`mj_mulJacVec`)."""
+    layout = layout_of(model, data)
+    product = _fit(mul(layout, row_jacobian(model, data, layout), v), data.efc_D)
+    return jnp.where(data.efc_D > 0, product, 0)
+
+
+def mul_jac_t_vec(model: Model, data: Data, force: Array) -> Array:
+    """Joint-space force (nv,) of constraint-space forces (njmax,) (`mj_mulJacTVec`)."""
+    layout = layout_of(model, data)
+    active = jnp.where(data.efc_D > 0, force, 0)[: layout.nrow]
+    return mul_t(layout, row_jacobian(model, data, layout), active)
+
+
+def is_pyramidal(model: Model) -> bool:
+    """Whether friction cones are pyramids (`mj_isPyramidal`)."""
+    return model.opt.cone == ConeType.PYRAMIDAL
+
+
+def is_dual(model: Model) -> bool:
+    """Whether the solver works on forces, not accelerations (`mj_isDual`)."""
+    return model.opt.solver == SolverType.PGS or model.opt.noslip_iterations > 0
 
 
 def _fit(values: Array, like: Array, fill: float = 0) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import subtree_sum, tree_plan
-from mjjax.math.linalg import cho_solve, cholesky, matmul, rows
+from mjjax.math.linalg import cho_solve, cholesky, matmul, rows, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
@@ -125,3 +125,26 @@ def factor_m(model: Model, data: Data) -> Array:
 def solve_m(model: Model, data: Data, v: Array) -> Array:
     """Solution x of M x = v (nv,) (`mj_solveM`)."""
     return cho_solve(cholesky(data.qM), v)
+
+
+def add_m(model: Model, data: Data, matrix: Array) -> Array:
+    """A matrix (nv, nv) plus the joint-space inertia (`mj_addM`)."""
+    return matrix + data.qM
+
+
+def mul_m2(model: Model, data: Data, v: Array) -> Array:
+    """Product of a square root of the joint-space inertia with a vector (`mj_mulM2`).
+
+    As in MuJoCo the root is U' where U U' = M is the factorization that starts from the leaves of
+    the kinematic tree; the length of the result is sqrt(v' M v).
+    """
+    return matmul(_upper_factor(data.qM).T, v)
+
+
+def solve_m2(model: Model, data: Data, v: Array) -> Array:
+    """Half of a solution with the joint-space inertia: U^-1 v, see `mul_m2` (`mj_solveM2`)."""
+    return triangular_solve(_upper_factor(data.qM), v)
+
+
+def _upper_factor(inertia: Array) -> Array:
+    return cholesky(inertia[::-1, ::-1])[::-1, ::-1]

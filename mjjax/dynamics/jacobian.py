@@ -7,10 +7,14 @@ bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
 
 import numpy as np
 
-from mjjax.dynamics.tree import dof_sum, tree_plan
-from mjjax.math.linalg import dot, matmul, rows
+from mjjax.core.constants import MINVAL
+from mjjax.core.enums import JointType
+from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
+from mjjax.math import quat
+from mjjax.math.linalg import dot, einsum, matmul, matmul3, rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
+from mjjax.math.spatial import flat9, mat3, motion_cross
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -57,6 +61,97 @@ def jac_geom(model: Model, data: Data, geom: int) -> tuple[Array, Array]:
 def jac_site(model: Model, data: Data, site: int) -> tuple[Array, Array]:
     """Jacobians (3, nv) of a site (`mj_jacSite`)."""
     return jac(model, data, data.site_xpos[site], int(model.structure.site_bodyid[site]))
+
+
+def jac_subtree_com(model: Model, data: Data, body: int) -> Array:
+    """Jacobian (3, nv) of the centre of mass of a body's subtree (`mj_jacSubtreeCom`)."""
+    ids = _subtree(model, body)
+    jacp, _ = point_jacobian(model, data, data.xipos[ids], ids)
+    mass = model.body_mass[ids]
+    return einsum("b,biv->iv", mass, jacp) / namespace(mass).maximum(MINVAL, mass.sum())
+
+
+def jac_point_axis(
+    model: Model, data: Data, point: Array, axis: Array, body: int
+) -> tuple[Array, Array]:
+    """Jacobians (3, nv) of a world point and of a world axis on a body (`mj_jacPointAxis`)."""
+    jacp, jacr = jac(model, data, point, body)
+    columns = namespace(jacr).broadcast_to(axis, (jacr.shape[1], 3))
+    return jacp, cross(jacr.T, columns).T
+
+
+def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:
+    """Time derivatives (3, nv) of the Jacobians of a point that moves with a body (`mj_jacDot`).
+
+    Args:
+        model: model.
+        data: data with `cdof`, `cdof_dot` and `cvel`.
+        point: (3,) world coordinates [m].
+        body: body id; static.
+    """
+    s = model.structure
+    xp = namespace(data.cdof)
+    moves = tree_plan(s).moves[body]
+    # the axes of balls turn with the body, by its own joint too, which `cdof_dot` leaves out
+    kind = s.jnt_type[s.dof_jntid]
+    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
+    turning = (kind == JointType.BALL) | ((kind == JointType.FREE) & (within >= 3))
+    change = data.cdof_dot
+    if turning.any():
+        same = (s.dof_jntid[:, None] == s.dof_jntid) & turning[:, None] & turning
+        own = matmul(same.astype(data.qvel.dtype), data.cdof * data.qvel[:, None])
+        change = change + motion_cross(own, data.cdof)
+    lever = point - data.subtree_com[s.body_rootid[body]]
+    velocity = data.cvel[body, 3:] + cross(data.cvel[body, :3], lever)
+    ang, lin = change[:, :3], change[:, 3:]
+
+    def spread(v: Array) -> Array:
+        return xp.broadcast_to(v, ang.shape)
+
+    jacp = lin + cross(ang, spread(lever)) + cross(data.cdof[:, :3], spread(velocity))
+    mask = moves[:, None]
+    return xp.where(mask, jacp, 0).T, xp.where(mask, ang, 0).T
+
+
+def angmom_mat(model: Model, data: Data, body: int) -> Array:
+    """Matrix (3, nv) from `qvel` to the angular momentum of a subtree (`mj_angmomMat`).
+
+    About the centre of mass of the subtree, in world axes.
+    """
+    ids = _subtree(model, body)
+    xp = namespace(data.xipos)
+    jacp, jacr = (xp.swapaxes(j, 1, 2) for j in point_jacobian(model, data, data.xipos[ids], ids))
+    turn = mat3(data.ximat[ids])
+    inertia = matmul3(turn * model.body_inertia[ids][:, None], xp.swapaxes(turn, 1, 2))
+    spin = matmul(jacr, xp.swapaxes(inertia, 1, 2))
+    lever = (data.xipos[ids] - data.subtree_com[body][None])[:, None]
+    momentum = model.body_mass[ids][:, None, None] * jacp
+    orbit = cross(xp.broadcast_to(lever, momentum.shape), momentum)
+    return (spin + orbit).sum(axis=0).T
+
+
+def _subtree(model: Model, body: int) -> np.ndarray:
+    """Bodies of a subtree."""
+    return np.flatnonzero(ancestors(model.structure.body_parentid)[:, body])
+
+
+def apply_ft(
+    model: Model, data: Data, force: Array, torque: Array, point: Array, body: int
+) -> Array:
+    """Joint-space force (nv,) of a world force and torque at a point of a body (`mj_applyFT`)."""
+    return point_rows(model, data, point[None], force[None], torque[None], np.array([body]))[0]
+
+
+def xfrc_accumulate(model: Model, data: Data) -> Array:
+    """Joint-space force (nv,) of `xfrc_applied` (`mj_xfrcAccumulate`)."""
+    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+    return body_wrench(model, data, force, torque, data.xipos)
+
+
+def local_to_global(data: Data, pos: Array, q: Array, body: int) -> tuple[Array, Array]:
+    """World position (3,) and orientation (9,) of a pose in a body (`mj_local2Global`)."""
+    xpos = data.xpos[body] + quat.rotate(data.xquat[body], pos)
+    return xpos, flat9(quat.to_mat(quat.mul(data.xquat[body], q)))
 
 
 def point_rows(

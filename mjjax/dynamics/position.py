@@ -50,3 +50,8 @@ def differentiate_pos(model: Model, dt: Array | float, qpos1: Array, qpos2: Arra
         parts.append(turn.ravel())
         where.append(((v[turning] + shift)[:, None] + np.arange(3)).ravel())
     return xp.concatenate(parts)[np.argsort(np.concatenate(where))] / dt
+
+
+def normalize_quat(model: Model, qpos: Array) -> Array:
+    """Positions (nq,) with all quaternions of unit length (`mj_normalizeQuat`)."""
+    return integrate_pos(model, qpos, namespace(qpos).zeros(model.structure.nv, qpos.dtype), 0)

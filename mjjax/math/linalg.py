@@ -69,6 +69,13 @@ def solve(a: Array, b: Array) -> Array:
     return jnp.linalg.solve(a, b)
 
 
+def triangular_solve(upper: Array, b: Array) -> Array:
+    """Solution x of U x = b for an upper triangular matrix."""
+    if namespace(upper, b) is np:
+        return np.linalg.solve(upper, b)
+    return jax.scipy.linalg.solve_triangular(upper, b, lower=False)
+
+
 SMALL = 96  # up to this many rows a product with a 0/1 matrix is faster than a gather (measured)
 
 

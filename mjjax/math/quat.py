@@ -5,8 +5,11 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.math.namespace import Array, materialize, namespace
@@ -105,3 +108,104 @@ def to_mat(q: Array) -> Array:
     scalar = w * w - x[0] * x[0] - x[1] * x[1] - x[2] * x[2]
     turn = x[0] * skew[0] + x[1] * skew[1] + x[2] * skew[2]
     return scalar * unit + 2 * u * namespace(q).swapaxes(u, -1, -2) + 2 * w * turn
+
+
+def from_z(v: Array) -> Array:
+    """Smallest rotation that takes the z axis to the direction of `v` (`mju_quatZ2Vec`).
+
+    The identity for the zero vector; half a turn about x for the opposite direction. At either the
+    derivative is zero.
+    """
+    xp = namespace(v)
+    unit = safe.normalize(v)[0]
+    x, y, z = split(unit)
+    sine = safe.sqrt(x * x + y * y)
+    aligned = sine < MINVAL
+    scale = 1 / xp.where(aligned, 1, sine)
+    axis = join((xp.where(aligned, 1, -y * scale), xp.where(aligned, 0, x * scale), 0 * z))
+    turn = from_axis_angle(axis, safe.arctan2(sine, z))
+    nothing = safe.norm(v, keepdims=True) < MINVAL
+    same = xp.broadcast_to(np.array([1, 0, 0, 0], turn.dtype), turn.shape)
+    return xp.where(nothing, same, turn)
+
+
+def from_mat(mat: Array) -> Array:
+    """Unit quaternion of a rotation matrix (..., 3, 3) (`mju_mat2Quat`).
+
+    Of the two that are its rotation, the one whose largest component (the first, where the trace is
+    positive) is positive.
+    """
+    xp = namespace(mat)
+    m = [[mat[..., i, j] for j in range(3)] for i in range(3)]
+    xx, yy, zz = m[0][0], m[1][1], m[2][2]
+    wx, wy, wz = m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]
+    xy, xz, yz = m[0][1] + m[1][0], m[0][2] + m[2][0], m[1][2] + m[2][1]
+    # four times one component times the quaternion, from the component that is safely not zero
+    w = join((1 + xx + yy + zz, wx, wy, wz))
+    x = join((wx, 1 + xx - yy - zz, xy, xz))
+    y = join((wy, xy, 1 - xx + yy - zz, yz))
+    z = join((wz, xz, yz, 1 - xx - yy + zz))
+    first, second = (xx > yy) & (xx > zz), yy > zz
+    rest = xp.where(first[..., None], x, xp.where(second[..., None], y, z))
+    return normalize(xp.where((xx + yy + zz > 0)[..., None], w, rest))
+
+
+def from_euler(angles: Array, sequence: str) -> Array:
+    """Rotation of three Euler angles [rad] (`mju_euler2Quat`).
+
+    Args:
+        angles: (..., 3) in the order of `sequence`.
+        sequence: three axes, each of `xyz` (about the turned axes) or `XYZ` (about the fixed ones).
+    """
+    if len(sequence) != 3 or not set(sequence) <= set("xyzXYZ"):
+        raise ValueError(f"Euler sequence {sequence!r} must have three letters of xyzXYZ")
+    turns = []
+    for k, letter in enumerate(sequence):
+        axis = np.eye(3)["xyz".index(letter.lower())].astype(angles.dtype)
+        angle = angles[..., k]
+        turns.append(from_axis_angle(namespace(angle).broadcast_to(axis, angles.shape), angle))
+    total = turns[0]
+    for letter, turn in zip(sequence[1:], turns[1:], strict=True):
+        total = mul(total, turn) if letter.islower() else mul(turn, total)
+    return total
+
+
+def to_vel(q: Array, dt: Array | float) -> Array:
+    """Angular velocity (..., 3) in its own frame that makes the rotation in `dt` [s].
+
+    At most half a turn (`mju_quat2Vel`).
+    """
+    return log(q) / dt
+
+
+def rate(q: Array, v: Array) -> Array:
+    """Time derivative of `q` that turns with `v` (..., 3) [rad/s] in the outer frame.
+
+    As in MuJoCo (`mju_derivQuat`), (0, v) q / 2.
+    """
+    xp = namespace(q, v)
+    return 0.5 * mul(xp.concatenate([xp.zeros_like(v[..., :1]), v], axis=-1), q)
+
+
+def closest(q: Array, mat: Array, iterations: int = 500, tolerance: float = 1e-9) -> Array:
+    """Rotation nearest to a matrix (3, 3), refined from `q` (`mju_mat2Rot`).
+
+    Each step turns towards the matrix; the derivative is that of the iterations, forward mode only.
+    """
+
+    def torque(q: Array) -> Array:
+        r = to_mat(q)
+        columns = jnp.stack([cross(r[:, k], mat[:, k]) for k in range(3)])
+        scale = jnp.abs(jnp.sum(r * mat)) + tolerance
+        return jnp.sum(columns, axis=0) / scale
+
+    def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        q, turn, count = carry
+        q = normalize(mul(exp(turn), q))
+        return q, torque(q), count + 1
+
+    def going(carry: tuple[Array, Array, Array]) -> Array:
+        _, turn, count = carry
+        return (safe.norm(turn) > tolerance) & (count < iterations)
+
+    return lax.while_loop(going, body, (q, torque(q), jnp.int32(0)))[0]

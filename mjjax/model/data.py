@@ -59,6 +59,8 @@ class Data(PyTree, Named):
     solver_gradient: jax.Array = array(doc="scaled gradient norm at the end of the solver")
     ncon: jax.Array = array(dtype=int, doc="number of detected contacts")
     nefc: jax.Array = array(dtype=int, doc="number of constraint rows")
+    maxuse_con: jax.Array = array(dtype=int, doc="largest number of contacts since the reset")
+    maxuse_efc: jax.Array = array(dtype=int, doc="largest number of rows since the reset")
     # position
     xpos: jax.Array = array("nbody", 3, unit="m", doc="position of the body frame, world")
     xquat: jax.Array = array("nbody", 4, doc="orientation of the body frame, world")

@@ -14,7 +14,7 @@ from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
 from mjjax.dynamics.inertia import com_pos, crb, solve_m
-from mjjax.dynamics.jacobian import body_wrench
+from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
@@ -61,7 +61,10 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
     for part in POSITION:
         extra = (calls.contact_filter,) if part is collision else ()
         data = stage(part)(model, data, *extra)
-    return data
+    return data.replace(
+        maxuse_con=jnp.maximum(data.maxuse_con, data.ncon),
+        maxuse_efc=jnp.maximum(data.maxuse_efc, data.nefc),
+    )
 
 
 @stage
@@ -91,8 +94,7 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
 
     qfrc_smooth = passive - bias + applied + actuator + J' xfrc, qacc_smooth = M^-1 qfrc_smooth.
     """
-    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
-    applied = data.qfrc_applied + body_wrench(model, data, force, torque, data.xipos)
+    applied = data.qfrc_applied + xfrc_accumulate(model, data)
     smooth = data.qfrc_passive - data.qfrc_bias + applied + data.qfrc_actuator
     return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from mjjax.core.enums import EnableBit, IntegratorType, Stage
 from mjjax.dynamics.inertia import mul_m, solve_m
-from mjjax.dynamics.jacobian import body_wrench
+from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
@@ -79,9 +79,7 @@ def compare_fwd_inv(model: Model, data: Data, callbacks: Callbacks | None = None
     Sets `solver_fwdinv`: norms of the differences of constraint forces and of applied forces, zero
     without constraints; and `qfrc_inverse`.
     """
-    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
-    applied = body_wrench(model, data, force, torque, data.xipos)
-    applied = applied + data.qfrc_applied + data.qfrc_actuator
+    applied = data.qfrc_applied + data.qfrc_actuator + xfrc_accumulate(model, data)
     back = inverse_skip(model, data, Stage.VEL, True, callbacks=callbacks)
     errors = (data.qfrc_constraint - back.qfrc_constraint, applied - back.qfrc_inverse)
     some = data.nefc > 0

@@ -10,6 +10,7 @@ from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
+from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
@@ -70,6 +71,7 @@ STATE = (
     "qpos",
     "qvel",
     "act",
+    "history",
     "qacc_warmstart",
     "ctrl",
     "qfrc_applied",
@@ -78,7 +80,6 @@ STATE = (
     "mocap_quat",
     "eq_active",
     "userdata",
-    "history",
 )
 
 
@@ -88,29 +89,44 @@ def reset_state(model: Model, data: Data) -> dict[str, jax.Array]:
     return zero | _initial(model, data)
 
 
-def reset_data(model: Model, data: Data, keyframe: int | None = None) -> Data:
+def reset_data(
+    model: Model,
+    data: Data,
+    keyframe: Array | int | None = None,
+    *,
+    where: Array | bool = True,
+) -> Data:
     """`data` with the state of a fresh `make_data`, or of a keyframe (`mj_resetDataKeyframe`).
 
-    Works under `vmap`; capacities stay as they are. Derived fields are zero until `forward`.
+    Works under `vmap`, with a keyframe or a mask per world; capacities stay as they are. Derived
+    fields are zero until `forward`.
 
     Args:
         model: model.
-        data: data to reset; only its capacities matter.
-        keyframe: static keyframe id; an invalid id is a plain reset, as in MuJoCo.
+        data: data to reset; only its capacities matter where it is.
+        keyframe: keyframe id, may be traced; an invalid id is a plain reset, as in MuJoCo.
+        where: whether to reset at all, may be traced; otherwise the result is `data`.
     """
     fresh = make_data(model, nconmax=data.contact.dist.shape[0], njmax=data.efc_D.shape[0])
-    if keyframe is None or not 0 <= keyframe < model.structure.nkey:
+    nkey = model.structure.nkey
+    if keyframe is not None and nkey:
+        k = jnp.clip(jnp.asarray(keyframe, jnp.int32), 0, nkey - 1)
+        stored = {
+            "time": model.key_time[k],
+            "qpos": model.key_qpos[k],
+            "qvel": model.key_qvel[k],
+            "act": model.key_act[k],
+            "ctrl": model.key_ctrl[k],
+            "mocap_pos": model.key_mpos[k].reshape(-1, 3),
+            "mocap_quat": model.key_mquat[k].reshape(-1, 4),
+        }
+        valid = k == keyframe
+        fresh = fresh.replace(
+            **{name: jnp.where(valid, x, getattr(fresh, name)) for name, x in stored.items()}
+        )
+    if where is True:
         return fresh
-    k = keyframe
-    return fresh.replace(
-        time=model.key_time[k],
-        qpos=model.key_qpos[k],
-        qvel=model.key_qvel[k],
-        act=model.key_act[k],
-        ctrl=model.key_ctrl[k],
-        mocap_pos=model.key_mpos[k].reshape(-1, 3),
-        mocap_quat=model.key_mquat[k].reshape(-1, 4),
-    )
+    return jax.tree.map(lambda new, old: jnp.where(where, new, old), fresh, data)
 
 
 def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:

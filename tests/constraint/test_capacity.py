@@ -1,6 +1,7 @@
 """Capacities of contacts and rows: chosen, given, and too small."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +98,7 @@ def test_capacity_chosen_for_the_user() -> None:
 
 
 @pytest.mark.parametrize("size", [{"nconmax": -1}, {"njmax": 1}])
-def test_impossible_capacities_are_refused(size: dict[str, int]) -> None:
+def test_impossible_capacities_are_refused(size: dict[str, Any]) -> None:
     """A capacity that cannot hold the model's own rows is an error when the data is made."""
     with pytest.raises(ValueError, match=next(iter(size))):
         mjjax.make_data(pile(), **size)

@@ -1,0 +1,133 @@
+"""Factorizations: Cholesky with updates, band-dense matrices, symmetric 3 x 3 matrices.
+
+A band-dense matrix of size n is symmetric: each of its first n - ndense rows reaches `nband`
+entries to the left, the diagonal included; the last `ndense` rows are full. It is stored as a
+vector: the band row by row (n - ndense, nband), then the dense rows (ndense, n).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.core.constants import MINVAL
+from mjjax.math import quat, safe
+from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.namespace import Array
+
+
+def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
+    """Lower factor of L L' + x x', or of L L' - x x' (`mju_cholUpdate`).
+
+    Args:
+        factor: (n, n) lower factor L.
+        x: (n,) vector.
+        plus: whether to add.
+    """
+    n = factor.shape[0]
+    sign = 1.0 if plus else -1.0
+
+    def column(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        lower, x = carry
+        old = lower[k, k]
+        square = old * old + sign * x[k] * x[k]
+        new = safe.sqrt(jnp.maximum(square, MINVAL))
+        c, s = new / old, x[k] / old
+        below = jnp.arange(n) > k
+        updated = (lower[:, k] + sign * s * x) / c
+        entries = jnp.where(below, updated, jnp.where(jnp.arange(n) == k, new, 0))
+        return lower.at[:, k].set(entries), jnp.where(below, c * x - s * entries, x)
+
+    return lax.fori_loop(0, n, column, (jnp.tril(factor), x))[0]
+
+
+class Band(NamedTuple):
+    """Shape of a band-dense matrix.
+
+    Attributes:
+        ntotal: size of the matrix.
+        nband: entries of a band row, up to the diagonal.
+        ndense: number of dense rows at the end.
+    """
+
+    ntotal: int
+    nband: int
+    ndense: int
+
+    def index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Place in storage, row and column of every entry within the lower triangle."""
+        n, top = self.ntotal, self.ntotal - self.ndense
+        row, k = np.indices((top, self.nband)).reshape(2, -1)
+        column = row - self.nband + 1 + k
+        place = np.arange(row.size)
+        drow, dcolumn = np.indices((self.ndense, n)).reshape(2, -1)
+        row, column = np.append(row, drow + top), np.append(column, dcolumn)
+        place = np.append(place, np.arange(drow.size) + place.size)
+        inside = (column >= 0) & (column <= row)
+        return place[inside], row[inside], column[inside]
+
+    @property
+    def size(self) -> int:
+        """Length of the storage."""
+        return (self.ntotal - self.ndense) * self.nband + self.ndense * self.ntotal
+
+
+def band_to_dense(mat: Array, band: Band, symmetric: bool = True) -> Array:
+    """The full matrix, with its upper triangle if `symmetric` (`mju_band2Dense`)."""
+    place, row, column = band.index()
+    dense = jnp.zeros((band.ntotal, band.ntotal), mat.dtype).at[row, column].set(mat[place])
+    return dense + jnp.tril(dense, -1).T if symmetric else dense
+
+
+def dense_to_band(mat: Array, band: Band) -> Array:
+    """Storage of the lower triangle of a full matrix, within the shape (`mju_dense2Band`)."""
+    place, row, column = band.index()
+    return jnp.zeros(band.size, mat.dtype).at[place].set(mat[row, column])
+
+
+def band_mul_mat_vec(mat: Array, v: Array, band: Band, symmetric: bool = True) -> Array:
+    """Product with vectors (nvec, n), or one (n,) (`mju_bandMulMatVec`)."""
+    return matmul(v, band_to_dense(mat, band, symmetric).T)
+
+
+def band_diag(i: int, band: Band) -> int:
+    """Place of a diagonal entry in storage (`mju_bandDiag`)."""
+    top = band.ntotal - band.ndense
+    if i < top:
+        return i * band.nband + band.nband - 1
+    return top * band.nband + (i - top) * band.ntotal + i
+
+
+def chol_factor_band(
+    mat: Array, band: Band, diagadd: Array | float = 0.0, diagmul: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Factor in the same storage, and the least square of its diagonal (`mju_cholFactorBand`).
+
+    The diagonal first grows by `diagadd` and `diagmul` times itself. The second result is 0, and
+    the factor not a number, if the matrix is not positive definite.
+    """
+    dense = band_to_dense(mat, band)
+    diagonal = jnp.diagonal(dense)
+    factor = cholesky(dense + jnp.diag(diagadd + diagmul * diagonal))
+    least = jnp.min(jnp.diagonal(factor)) ** 2
+    return dense_to_band(factor, band), jnp.where(least >= MINVAL, least, 0)
+
+
+def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:
+    """Solution of L L' x = v for a factor in band-dense storage (`mju_cholSolveBand`)."""
+    return cho_solve(band_to_dense(factor, band, symmetric=False), v)
+
+
+def eig3(mat: Array) -> tuple[Array, Array, Array]:
+    """Eigenvalues in decreasing order, eigenvectors in columns, their quaternion (`mju_eig3`).
+
+    The eigenvectors are a right-handed frame. Derivatives need distinct eigenvalues.
+
+    Args:
+        mat: (3, 3) symmetric matrix.
+    """
+    values, vectors = jnp.linalg.eigh(mat, symmetrize_input=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    vectors = vectors * jnp.where(jnp.linalg.det(vectors) < 0, -1, 1).astype(mat.dtype)
+    return values, vectors, quat.from_mat(vectors)

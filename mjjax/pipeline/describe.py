@@ -1,0 +1,85 @@
+"""Models and data as text."""
+
+import os
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import numpy as np
+
+from mjjax.core.struct import PyTree, specs
+from mjjax.model.data import Contact, Data
+from mjjax.model.model import Model
+
+Target = TextIO | str | os.PathLike[str] | None
+
+
+def print_model(model: Model, file: Target = None, digits: int = 4) -> None:
+    """Writes sizes, options and every field of a model as text (`mj_printFormattedModel`).
+
+    Args:
+        model: model with concrete numbers.
+        file: open file or path; standard output by default.
+        digits: significant digits of real numbers.
+    """
+    s = model.structure
+    integers = {name: s.arrays[name] for name in sorted(s.arrays)}
+    sections = {
+        "MODEL": {"name": s.model_name},
+        "SIZES": s.sizes,
+        "OPTION": _leaves(model.opt) | _statics(model.opt),
+        "STATISTIC": _leaves(model.stat),
+        "FIELDS": _leaves(model) | integers,
+    }
+    _write(sections, file, digits)
+
+
+def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -> None:
+    """Writes every field of the data of one world as text (`mj_printFormattedData`).
+
+    Contact and row slots that are empty are left out. Arguments as in `print_model`.
+    """
+    fields = _leaves(data)
+    used = np.asarray(data.efc_D) > 0
+    for name in (n for n in fields if n.startswith("efc_") and n != "efc_Jgeneral"):
+        fields[name] = np.asarray(fields[name])[used]
+    touching = np.asarray(data.contact.geom)[:, 0] >= 0
+    contact = {name: np.asarray(x)[touching] for name, x in _leaves(data.contact).items()}
+    _write({"DATA": fields, "CONTACT": contact}, file, digits)
+
+
+def _leaves(tree: PyTree) -> dict[str, Any]:
+    values = {name: getattr(tree, name) for name in specs(tree)}
+    return {name: x for name, x in values.items() if not isinstance(x, PyTree | Contact)}
+
+
+def _statics(tree: PyTree) -> dict[str, Any]:
+    return {name: x for name, x in vars(tree).items() if name not in specs(tree)}
+
+
+def _write(sections: dict[str, dict[str, Any]], file: Target, digits: int) -> None:
+    text = "".join(_lines(sections, digits))
+    if isinstance(file, str | os.PathLike):
+        with open(file, "w", encoding="utf-8") as opened:
+            opened.write(text)
+    else:
+        print(text, file=file, end="")
+
+
+def _lines(sections: dict[str, dict[str, Any]], digits: int) -> Iterator[str]:
+    for title, fields in sections.items():
+        yield f"{title}\n"
+        width = max((len(name) for name in fields), default=0)
+        for name, value in fields.items():
+            array = np.asarray(value)
+            if array.ndim == 0:
+                yield f"  {name:{width}}  {_number(array[()], digits)}\n"
+            elif array.size:
+                yield f"  {name}  {' x '.join(map(str, array.shape))}\n"
+                rows = array.reshape(array.shape[0], -1) if array.ndim > 1 else array[None]
+                for row in rows:
+                    yield "    " + " ".join(_number(x, digits) for x in row) + "\n"
+        yield "\n"
+
+
+def _number(x: Any, digits: int) -> str:
+    return f"{x:.{digits}g}" if isinstance(x, float | np.floating) else str(x)

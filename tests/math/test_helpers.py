@@ -1,0 +1,320 @@
+"""Math helpers against MuJoCo's functions."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+from mjjax.math import linalg, quat
+from mjjax.math.box_qp import box_qp
+from mjjax.math.factor import (
+    Band,
+    band_diag,
+    band_mul_mat_vec,
+    band_to_dense,
+    chol_factor_band,
+    chol_solve_band,
+    chol_update,
+    dense_to_band,
+    eig3,
+)
+from mjjax.math.misc import decode_pyramid, encode_pyramid, halton, spring_damper
+from mjjax.math.pose import mul_pose, neg_pose, transform_spatial, trn_vec_pose
+from tests.oracle_tools import quick
+
+RNG = np.random.default_rng(0)
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
+
+
+def unit(n: int = 1) -> np.ndarray:
+    q = np.random.default_rng(n).normal(size=(n, 4))
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def filled(shape: int | tuple[int, ...], function: Callable, *args) -> np.ndarray:
+    """Result of one of MuJoCo's functions that writes into its first argument."""
+    function(out := np.zeros(shape), *args)
+    return out
+
+
+def both_ways(function: Callable, *args) -> list[np.ndarray]:
+    """A kernel's results on numpy and on JAX arrays."""
+    return [np.asarray(function(*args)), np.asarray(quick(function)(*map(jnp.asarray, args)))]
+
+
+@pytest.mark.feature("A185")
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [(quat.from_mat, mujoco.mju_mat2Quat), (quat.from_z, mujoco.mju_quatZ2Vec)],
+)
+def test_conversions_to_quaternions(ours, theirs) -> None:
+    """From matrices in all four branches, and from directions, opposite and zero ones included."""
+    if ours is quat.from_mat:
+        q = np.concatenate([unit(20), np.eye(4), unit(4)[:, ::-1]])
+        inputs = np.array([filled(9, mujoco.mju_quat2Mat, x).reshape(3, 3) for x in q])
+    else:
+        inputs = np.array([[0.1, 2, 3], [0, 0, 2], [0, 0, -2], [1, 0, 0], [0, 0, 0], [1, -1, -5.0]])
+    expected = [filled(4, theirs, x.ravel()) for x in inputs]
+    for mine in both_ways(ours, inputs):
+        np.testing.assert_allclose(mine, expected, **CLOSE)
+
+
+@pytest.mark.feature("A185")
+def test_euler_angles() -> None:
+    """Every kind of sequence, turned axes and fixed ones."""
+    angles = RNG.uniform(-2, 2, (3,))
+    for sequence in ("xyz", "XYZ", "zxz", "zYx", "XyX"):
+        expected = filled(4, mujoco.mju_euler2Quat, angles, sequence)
+        np.testing.assert_allclose(quat.from_euler(angles, sequence), expected, **CLOSE)
+    with pytest.raises(ValueError, match="sequence"):
+        quat.from_euler(angles, "xyw")
+
+
+@pytest.mark.feature("A185")
+def test_velocities_of_quaternions() -> None:
+    """Velocity from a rotation, rate from a velocity, rotation by axis and angle."""
+    for q in [*unit(5), np.array([-0.6, 0.8, 0, 0]), np.array([1.0, 0, 0, 0])]:
+        v = RNG.normal(size=3)
+        np.testing.assert_allclose(
+            quat.to_vel(q, 0.1), filled(3, mujoco.mju_quat2Vel, q, 0.1), **CLOSE
+        )
+        np.testing.assert_allclose(quat.rate(q, v), filled(4, mujoco.mju_derivQuat, q, v), **CLOSE)
+        axis = v / np.linalg.norm(v)
+        np.testing.assert_allclose(
+            quat.from_axis_angle(axis, np.float64(0.7)),
+            filled(4, mujoco.mju_axisAngle2Quat, axis, 0.7),
+            **CLOSE,
+        )
+        mujoco.mju_quatIntegrate(turned := q.copy(), v, 0.3)
+        np.testing.assert_allclose(quat.integrate(q, 0.3 * v), turned, **CLOSE)
+        np.testing.assert_allclose(quat.conj(q), filled(4, mujoco.mju_negQuat, q), **CLOSE)
+        np.testing.assert_allclose(
+            quat.rotate(q, v), filled(3, mujoco.mju_rotVecQuat, v, q), **CLOSE
+        )
+
+
+@pytest.mark.feature("A185")
+def test_closest_rotation() -> None:
+    """The rotation nearest to an arbitrary matrix."""
+    closest = quick(quat.closest)
+    for k in range(4):
+        mat = np.random.default_rng(k).normal(size=(3, 3)) + 2 * np.eye(3)
+        start = unit(1)[0]
+        mujoco.mju_mat2Rot(expected := start.copy(), mat.ravel())
+        mine = closest(jnp.asarray(start), jnp.asarray(mat))
+        assert abs(abs(np.dot(mine, expected)) - 1) < 1e-9
+
+
+@pytest.mark.feature("A197", "A198")
+def test_derivatives_of_rotations() -> None:
+    """Derivatives of difference and integration are those that MuJoCo writes out."""
+    qa, qb = unit(2)
+    v = RNG.normal(size=3)
+    mujoco.mjd_subQuat(qa, qb, da := np.zeros((3, 3)), db := np.zeros((3, 3)))
+    mujoco.mjd_quatIntegrate(v, 0.4, dq := np.zeros(9), dv := np.zeros(9), dh := np.zeros(3))
+
+    def difference(a, b):
+        return quat.sub(quat.integrate(jnp.asarray(qa), a), quat.integrate(jnp.asarray(qb), b))
+
+    def integral(x, w, h):
+        end = quat.integrate(quat.integrate(jnp.asarray(qa), x), h * w)
+        return quat.sub(end, quat.integrate(jnp.asarray(qa), jnp.asarray(0.4 * v)))
+
+    # MuJoCo's derivative by the velocity is that by the angle
+    zero = jnp.zeros(3)
+    mine = quick(jax.jacobian(difference, (0, 1)))(zero, zero)
+    np.testing.assert_allclose(mine[0], da, atol=1e-9)
+    np.testing.assert_allclose(mine[1], db, atol=1e-9)
+    parts = quick(jax.jacobian(integral, (0, 1, 2)))(zero, jnp.asarray(v), jnp.asarray(0.4))
+    for mine, theirs in zip(parts, (dq, 0.4 * dv, dh), strict=True):
+        np.testing.assert_allclose(np.ravel(mine), theirs, atol=1e-9)
+
+
+@pytest.mark.feature("A186", "A165")
+def test_poses() -> None:
+    """Products, inverses and points of poses; spatial vectors about other points and axes."""
+    (q1, q2), (p1, p2, x) = unit(2), RNG.normal(size=(3, 3))
+    pos, turn = np.zeros(3), np.zeros(4)
+    mujoco.mju_mulPose(pos, turn, p1, q1, p2, q2)
+    mine = mul_pose(p1, q1, p2, q2)
+    np.testing.assert_allclose(np.concatenate(mine), np.concatenate([pos, turn]), **CLOSE)
+    mujoco.mju_negPose(pos, turn, p1, q1)
+    np.testing.assert_allclose(
+        np.concatenate(neg_pose(p1, q1)), np.concatenate([pos, turn]), **CLOSE
+    )
+    np.testing.assert_allclose(
+        trn_vec_pose(p1, q1, x), filled(3, mujoco.mju_trnVecPose, p1, q1, x), **CLOSE
+    )
+    v, mat = RNG.normal(size=6), filled(9, mujoco.mju_quat2Mat, q1)
+    for force in (False, True):
+        expected = filled(6, mujoco.mju_transformSpatial, v, force, p1, p2, mat)
+        mine = transform_spatial(v, force, p1, p2, mat.reshape(3, 3))
+        np.testing.assert_allclose(mine, expected, **CLOSE)
+
+
+def positive(n: int, seed: int = 0) -> np.ndarray:
+    a = np.random.default_rng(seed).normal(size=(n, n))
+    return a @ a.T + n * np.eye(n)
+
+
+@pytest.mark.feature("A187")
+@pytest.mark.parametrize("plus", [True, False])
+def test_cholesky_update(plus: bool) -> None:
+    """A factor updated by one vector is the factor of the updated matrix."""
+    x = RNG.normal(size=5)
+    factor = np.linalg.cholesky(positive(5))
+    mine = quick(lambda f, x: chol_update(f, x, plus))(jnp.asarray(factor), jnp.asarray(x))
+    mujoco.mju_cholUpdate(theirs := factor.copy(), x, plus)
+    np.testing.assert_allclose(np.tril(mine), np.tril(theirs), **CLOSE)
+
+
+@pytest.mark.feature("A188")
+@pytest.mark.parametrize("shape", [(7, 3, 2), (5, 2, 0), (4, 1, 3), (4, 4, 4)])
+def test_band_matrices(shape: tuple[int, int, int]) -> None:
+    """Storage, products, factors and solutions of band-dense matrices."""
+    band = Band(*shape)
+    n = band.ntotal
+    full = positive(n)
+    stored = filled(band.size, mujoco.mju_dense2Band, full, *shape)
+    inside = filled((n, n), mujoco.mju_band2Dense, stored, *shape, 1)
+
+    def everything(full, v):
+        mat = dense_to_band(full, band)
+        factor, least = chol_factor_band(mat, band, 0.1, 0.2)
+        dense = [band_to_dense(mat, band, s) for s in (True, False)]
+        products = [band_mul_mat_vec(mat, v, band, s) for s in (True, False)]
+        return mat, dense, products, factor, least, chol_solve_band(factor, v[0], band)
+
+    v = RNG.normal(size=(2, n))
+    mat, dense, products, factor, least, solution = quick(everything)(*map(jnp.asarray, (full, v)))
+    used, _, _ = band.index()
+    np.testing.assert_allclose(mat[used], stored[used], **CLOSE)
+    for symmetric in (True, False):
+        k = 0 if symmetric else 1
+        expected = filled((n, n), mujoco.mju_band2Dense, stored, *shape, symmetric)
+        np.testing.assert_allclose(dense[k], expected, **CLOSE)
+        np.testing.assert_allclose(products[k], v @ expected.T, **CLOSE)
+    assert [band_diag(i, band) for i in range(n)] == [
+        mujoco.mju_bandDiag(i, *shape) for i in range(n)
+    ]
+    theirs = mujoco.mju_cholFactorBand(stored, *shape, 0.1, 0.2)
+    np.testing.assert_allclose(least, theirs, **CLOSE)
+    np.testing.assert_allclose(factor[used], stored[used], **CLOSE)
+    expected = np.linalg.solve(inside + np.diag(0.1 + 0.2 * np.diag(inside)), v[0])
+    np.testing.assert_allclose(solution, expected, **CLOSE)
+
+
+@pytest.mark.feature("A188")
+def test_band_matrix_that_has_no_factor() -> None:
+    """An indefinite matrix gives 0, as in MuJoCo."""
+    band = Band(2, 2, 0)
+    assert chol_factor_band(jnp.array([0.0, 1, 2, 1]), band)[1] == 0
+    assert mujoco.mju_cholFactorBand(np.array([0.0, 1, 2, 1]), 2, 2, 0, 0, 0) == 0
+
+
+@pytest.mark.feature("A189")
+def test_eigenvalues() -> None:
+    """Decreasing eigenvalues, with their frame as matrix and as quaternion."""
+    solve = quick(eig3)
+    for k in range(4):
+        mat = positive(3, k)
+        values, vectors, q = solve(jnp.asarray(mat))
+        mujoco.mju_eig3(theirs := np.zeros(3), np.zeros(9), np.zeros(4), mat.ravel())
+        np.testing.assert_allclose(values, theirs, **CLOSE)
+        np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, mat, atol=1e-10)
+        np.testing.assert_allclose(quat.to_mat(q), vectors, atol=1e-10)
+        assert np.linalg.det(vectors) > 0
+
+
+@pytest.mark.feature("A190")
+def test_box_qp() -> None:
+    """Minimisers between bounds, which coordinates are free, and the factor over those."""
+    solve = quick(box_qp)
+    ranks = set()
+    for k in range(8):
+        rng = np.random.default_rng(k)
+        n = 6
+        H, g = positive(n, k), 20 * rng.normal(size=n)
+        lower, upper = -rng.uniform(0, 1, n), rng.uniform(0, 1, n)
+        start = rng.normal(size=n)
+        mine = solve(*map(jnp.asarray, (H, g, lower, upper, start)))
+        theirs, factor, index = start.copy(), np.zeros((n, n + 7)), np.zeros(n, np.int32)
+        rank = mujoco.mju_boxQP(theirs, factor, index, H, g, lower, upper)
+        np.testing.assert_allclose(mine.x, theirs, atol=1e-9)
+        assert int(mine.rank) == rank
+        np.testing.assert_array_equal(np.flatnonzero(mine.free), index[:rank])
+        own = factor.ravel()[: rank * rank].reshape(rank, rank)
+        free = np.flatnonzero(mine.free)
+        np.testing.assert_allclose(
+            np.asarray(mine.factor)[np.ix_(free, free)], np.tril(own), atol=1e-9
+        )
+        ranks.add(rank)
+    assert len(ranks) > 2
+    without = box_qp(jnp.asarray(positive(3)), jnp.ones(3))
+    np.testing.assert_allclose(without.x, -np.linalg.solve(positive(3), np.ones(3)), atol=1e-9)
+    assert int(box_qp(-jnp.eye(2), jnp.ones(2)).rank) == -1
+
+
+@pytest.mark.feature("A191")
+@pytest.mark.parametrize("dim", [3, 4, 6])
+def test_pyramids(dim: int) -> None:
+    """Contact forces to the pyramid's edges and back."""
+    force, mu = np.append(3.0, RNG.normal(size=dim - 1)), RNG.uniform(0.2, 1, dim - 1)
+    # the binding takes the number of coefficients for the dimension: it gets one more
+    more = np.append(mu, 1.0)
+    edges = filled(2 * dim, mujoco.mju_encodePyramid, np.append(force, 0.0), more)[:-2]
+    mine = encode_pyramid(jnp.asarray(force), jnp.asarray(mu))
+    np.testing.assert_allclose(mine, edges, **CLOSE)
+    back = filled(dim + 1, mujoco.mju_decodePyramid, np.append(edges, (0, 0)), more)[:-1]
+    np.testing.assert_allclose(decode_pyramid(mine, jnp.asarray(mu)), back, **CLOSE)
+    np.testing.assert_allclose(encode_pyramid(jnp.ones(1), jnp.ones(0)), 1)
+    np.testing.assert_allclose(decode_pyramid(jnp.ones(1), jnp.ones(0)), 1)
+
+
+@pytest.mark.feature("A192")
+def test_spring_damper() -> None:
+    """The exact motion of a damped spring, on either side of critical damping and at it."""
+    solve = quick(spring_damper)
+    for kp, kv, dt in itertools.product((0.5, 4.0, 100.0), (0.0, 4.0, 30.0), (0.0, 0.3, 2.0)):
+        expected = mujoco.mju_springDamper(0.3, -0.7, kp, kv, dt)
+        mine = solve(*(jnp.asarray(x) for x in (0.3, -0.7, kp, kv, dt)))
+        np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
+    slope = jax.grad(spring_damper, (2, 3))(*(jnp.asarray(x) for x in (0.3, -0.7, 4.0, 4.0, 0.3)))
+    assert np.isfinite(slope).all()
+
+
+@pytest.mark.feature("A192")
+def test_halton() -> None:
+    """The low-discrepancy sequence, one element or many."""
+    for base in (2, 3, 7):
+        expected = [mujoco.mju_Halton(i, base) for i in range(30)]
+        np.testing.assert_allclose(halton(np.arange(30), base), expected, **CLOSE)
+
+
+@pytest.mark.feature("A184")
+def test_matrix_products() -> None:
+    """Products of matrices and vectors, alone and in batches of small ones."""
+    a, b, v = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5)), RNG.normal(size=3)
+    expected = filled((4, 5), mujoco.mju_mulMatMat, a, b)
+    for mine in both_ways(linalg.matmul, a, b):
+        np.testing.assert_allclose(mine, expected, **CLOSE)
+    for mine in both_ways(linalg.matmul, a, v):
+        np.testing.assert_allclose(mine, filled(4, mujoco.mju_mulMatVec, a, v), **CLOSE)
+    weight = RNG.uniform(1, 2, 4)
+    square = filled((3, 3), mujoco.mju_sqrMatTD, a, weight)
+    for mine in both_ways(lambda a, w: linalg.einsum("ki,k,kj->ij", a, w, a), a, weight):
+        np.testing.assert_allclose(mine, square, **CLOSE)
+    for mine in both_ways(linalg.matvec3, a[None, :3], v[None]):
+        np.testing.assert_allclose(mine[0], a[:3] @ v, **CLOSE)
+    for mine in both_ways(linalg.matmul3, a[None, :3], b[None, :, :3]):
+        np.testing.assert_allclose(mine[0], a[:3] @ b[:, :3], **CLOSE)
+    factor = np.linalg.cholesky(positive(3))
+    for mine in both_ways(linalg.cho_solve, factor, v):
+        np.testing.assert_allclose(
+            mine, filled(3, mujoco.mju_cholSolve, factor, v), rtol=1e-9, atol=1e-12
+        )

@@ -1,0 +1,29 @@
+"""Models and data as text."""
+
+import io
+
+import jax.numpy as jnp
+import pytest
+
+import mjjax
+
+XML = """
+<mujoco model="thing"><worldbody>
+  <body name="b"><joint name="j" damping="0.25"/><geom size="0.1"/></body>
+</worldbody><keyframe><key qpos="0.75"/></keyframe></mujoco>
+"""
+
+
+@pytest.mark.feature("A174")
+def test_model_and_data_as_text(tmp_path, capsys) -> None:
+    """Every field is there, with its numbers; empty slots are not; to a file or the screen."""
+    model = mjjax.Model.from_xml_string(XML)
+    data = mjjax.make_data(model, nconmax=3).replace(qpos=jnp.array([0.123456]))
+    mjjax.print_model(model, tmp_path / "model.txt")
+    text = (tmp_path / "model.txt").read_text()
+    for part in ("thing", "nbody", "timestep", "integrator", "dof_damping", "0.25", "jnt_type"):
+        assert part in text
+    mjjax.print_data(model, data, stream := io.StringIO(), digits=3)
+    assert "qpos  1\n    0.123\n" in stream.getvalue() and "1e+10" not in stream.getvalue()
+    mjjax.print_data(model, data)
+    assert "0.1235" in capsys.readouterr().out
