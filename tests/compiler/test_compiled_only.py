@@ -22,7 +22,6 @@ SCENE = """
     [
         ("distance", '<sensor><distance geom1="g" geom2="c"/></sensor>'),
         ("tactile", '<sensor><tactile geom="g" mesh="m"/></sensor>'),
-        ("general", '<actuator><general joint="j" dyntype="user"/></actuator>'),
     ],
 )
 def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:

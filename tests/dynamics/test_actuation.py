@@ -103,12 +103,9 @@ USER = """
 
 
 @pytest.mark.feature("C14", "C15")
-def test_user_types_without_callback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_types_without_callback() -> None:
     """The last of several activations drives; no rate, gain one, no bias, as in MuJoCo."""
     both = load(PENDULUM.format("", "", STATEFUL + USER))
-    with pytest.raises(mjjax.UnsupportedFeature, match="'user'"):
-        mjjax.make_data(both.ours)
-    monkeypatch.setattr("mjjax.pipeline.make.check_support", lambda model: None)
     d = random_state(both.reference, 0)
     data = quick(mjjax.step)(both.ours, to_ours(both.ours, d))
     mujoco.mj_step(both.reference, d)

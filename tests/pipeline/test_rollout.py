@@ -114,7 +114,7 @@ def test_reset(key: int | None) -> None:
 @pytest.mark.feature("A051", "D10")
 def test_reset_of_some_worlds() -> None:
     """Under vmap each world may reset to its own keyframe by a mask."""
-    batch = jax.tree.map(lambda x: jnp.stack([x + 1, x + 1]), mjjax.make_data(model()))
+    batch = jax.tree.map(lambda x: jnp.stack([x + jnp.ones_like(x)] * 2), mjjax.make_data(model()))
     fresh = jax.vmap(lambda d: mjjax.reset_data(model(), d, 0))(batch)
     np.testing.assert_allclose(fresh.qpos, np.tile([1, 2, 0.5], (2, 1)))
 
