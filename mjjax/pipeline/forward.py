@@ -126,6 +126,17 @@ def velocity_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
     return stage(energy_vel)(model, data) if model.opt.enabled(EnableBit.ENERGY) else data
 
 
+def motion_stages(
+    model: Model, data: Data, callbacks: Callbacks, skipstage: Stage | int, skipsensor: bool
+) -> Data:
+    """The stages of positions and velocities, from the first that is not skipped."""
+    if skipstage < Stage.POS:
+        data = position_stage(model, data, callbacks, skipsensor)
+    if skipstage < Stage.VEL:
+        data = velocity_stage(model, data, callbacks, skipsensor)
+    return data
+
+
 def acceleration_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
     """Forces and accelerations from the inputs, with sensors."""
     data = stage(fwd_actuation)(model, data, callbacks)
@@ -162,10 +173,7 @@ def forward_skip(
         callbacks: functions of the user's.
     """
     calls = callbacks or NONE
-    if skipstage < Stage.POS:
-        data = position_stage(model, data, calls, skipsensor)
-    if skipstage < Stage.VEL:
-        data = velocity_stage(model, data, calls, skipsensor)
+    data = motion_stages(model, data, calls, skipstage, skipsensor)
     if calls.control and not model.opt.disabled(DisableBit.ACTUATION):
         data = calls.control(model, data)
     return acceleration_stage(model, data, calls, skipsensor)

@@ -11,7 +11,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import position_stage, sensors, velocity_stage
+from mjjax.pipeline.forward import motion_stages, sensors
 from mjjax.pipeline.integrate import damping_derivative, velocity_derivative
 from mjjax.solver.constraint import inv_constraint
 
@@ -40,10 +40,7 @@ def inverse_skip(
 ) -> Data:
     """Inverse dynamics that takes earlier stages from `data`; arguments as in `forward_skip`."""
     calls = callbacks or NONE
-    if skipstage < Stage.POS:
-        data = position_stage(model, data, calls, skipsensor)
-    if skipstage < Stage.VEL:
-        data = velocity_stage(model, data, calls, skipsensor)
+    data = motion_stages(model, data, calls, skipstage, skipsensor)
     given = data.qacc
     if model.opt.enabled(EnableBit.INVDISCRETE):
         data = data.replace(qacc=continuous_acceleration(model, data))

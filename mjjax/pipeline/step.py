@@ -3,12 +3,12 @@
 import jax
 import jax.numpy as jnp
 
-from mjjax.core.enums import EnableBit, IntegratorType
+from mjjax.core.enums import EnableBit, IntegratorType, Stage
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import acceleration_stage, position_stage, velocity_stage
+from mjjax.pipeline.forward import acceleration_stage, motion_stages
 from mjjax.pipeline.health import checked, checked_acceleration, checked_forward
 from mjjax.pipeline.integrate import INTEGRATORS, euler, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv
@@ -41,8 +41,7 @@ def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     `step2` does the rest.
     """
     calls = callbacks or NONE
-    data = position_stage(model, checked(model, data), calls, False)
-    data = velocity_stage(model, data, calls, False)
+    data = motion_stages(model, checked(model, data), calls, Stage.NONE, skipsensor=False)
     return calls.control(model, data) if calls.control else data
 
 
