@@ -21,6 +21,7 @@ from mjjax.mjcf.spec import Origin
 from mjjax.model.model import Model
 from mjjax.sensor.separation import SEPARATIONS, separated_geoms, types_of
 from mjjax.sensor.table import KERNELS
+from mjjax.sensor.tactile import unfelt_types
 
 Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
 
@@ -85,6 +86,11 @@ def _sensors(model: Model) -> Iterator[Finding]:
             if (a, b) not in COLLIDERS:
                 what = f"distances of {a.name.lower()} and {b.name.lower()} are not simulated yet"
                 yield "sensor", int(i), what, "remove the sensor"
+    filterparent = not model.opt.disabled(DisableBit.FILTERPARENT)
+    for i in np.flatnonzero(s.sensor_type == SensorType.TACTILE):
+        for kind in unfelt_types(s, filterparent, int(i)):
+            what = f"tactile sensors do not feel a geom of type '{kind.name.lower()}' yet"
+            yield "sensor", int(i), what, "remove the sensor, or exclude the pair"
 
 
 def _free_joint_limits(model: Model) -> Iterator[Finding]:

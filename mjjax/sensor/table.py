@@ -15,7 +15,16 @@ from mjjax.dynamics.subtree import subtree_vel
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.sensor import acceleration, contact, limit, position, rangefinder, separation, velocity
+from mjjax.sensor import (
+    acceleration,
+    contact,
+    limit,
+    position,
+    rangefinder,
+    separation,
+    tactile,
+    velocity,
+)
 from mjjax.sensor.velocity import ANGULAR, LINEAR
 
 Kernel = Callable[[Model, Data, np.ndarray], Array]
@@ -68,6 +77,7 @@ KERNELS: dict[SensorType, Kernel] = {
     SensorType.E_POTENTIAL: position.e_potential,
     SensorType.E_KINETIC: position.e_kinetic,
     SensorType.CLOCK: position.clock,
+    SensorType.TACTILE: tactile.tactile,
 }
 
 # What has to be computed before sensors of some types are read.

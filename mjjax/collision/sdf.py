@@ -1,0 +1,66 @@
+"""Signed distances of points from the surfaces of shapes, negative inside, as MuJoCo has them.
+
+A function takes points (..., 3) in the frame of the shape and sizes (..., 3) as in MuJoCo. Outside
+it is exact but for the ellipsoid; inside a box it is a smooth field that is zero on the faces.
+Derivatives are exact, zero where a point is on the axis or in the centre of a round shape.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from mjjax.core.enums import GeomType
+from mjjax.math import safe
+from mjjax.math.linalg import dot
+from mjjax.math.namespace import Array
+
+
+def sphere(p: Array, size: Array) -> Array:
+    """Of a sphere."""
+    return safe.norm(p) - size[..., 0]
+
+
+def capsule(p: Array, size: Array) -> Array:
+    """Of a capsule along z."""
+    height = p[..., 2:] - jnp.clip(p[..., 2:], -size[..., 1:2], size[..., 1:2])
+    return safe.norm(jnp.concatenate([p[..., :2], height], axis=-1)) - size[..., 0]
+
+
+def ellipsoid(p: Array, size: Array) -> Array:
+    """Of an ellipsoid to first order; zero in the centre."""
+    scaled = p / size
+    reach = safe.norm(scaled)
+    return safe.divide(reach * (reach - 1), safe.norm(scaled / size))
+
+
+def cylinder(p: Array, size: Array) -> Array:
+    """Of a cylinder along z."""
+    side = safe.norm(p[..., :2], keepdims=True) - size[..., :1]
+    return _outside(jnp.concatenate([side, jnp.abs(p[..., 2:]) - size[..., 1:2]], axis=-1))
+
+
+def box(p: Array, size: Array) -> Array:
+    """Of a box; inside, the way to the faces along a field that points away from the centre."""
+    gap = jnp.abs(p) - size
+    inside = jnp.all(gap < 0, axis=-1)
+    depth = jnp.where(inside[..., None], -gap, size)
+    part = depth / size
+    least = jnp.min(part, axis=-1, keepdims=True)
+    bend = least / part
+    within = jnp.min(part * depth, axis=-1) / least[..., 0] * jnp.sqrt(dot(bend, bend))
+    return jnp.where(inside, -within, _outside(gap))
+
+
+def _outside(gap: Array) -> Array:
+    """Of a product of intervals, from how far the point is beyond the end of each."""
+    return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(jnp.max(gap, axis=-1), 0)
+
+
+DISTANCE: dict[GeomType, Callable[[Array, Array], Array]] = {
+    GeomType.PLANE: lambda p, size: p[..., 2],
+    GeomType.SPHERE: sphere,
+    GeomType.CAPSULE: capsule,
+    GeomType.ELLIPSOID: ellipsoid,
+    GeomType.CYLINDER: cylinder,
+    GeomType.BOX: box,
+}

@@ -1,0 +1,180 @@
+"""Tactile sensors: how deep the vertices of a mesh are in geoms, and how fast they slide there."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.pairs import pair_plan
+from mjjax.collision.sdf import DISTANCE
+from mjjax.core.enums import GeomType
+from mjjax.dynamics.objects import moved_to
+from mjjax.math import quat
+from mjjax.math.linalg import dot, matvec3, rows
+from mjjax.math.namespace import Array
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+from mjjax.sensor.position import transposed
+
+SOFTNESS = 0.05  # depth scale of the pressure [m]
+
+
+@dataclasses.dataclass(frozen=True)
+class Taxels:
+    """Static half of n tactile sensors with up to V taxels.
+
+    Attributes:
+        vertex: (n, V) rows of `mesh_vert`; shorter sensors repeat their last one.
+        tangent: (n, V, 2) rows of `mesh_normal` that hold the tangents.
+        framed: (n,) whether the mesh has tangents.
+        felt: type -> ids (n, K) of the geoms that each sensor may feel.
+        reading: entries of the flattened (n, 3, V) table, in the order of the readings.
+    """
+
+    vertex: np.ndarray
+    tangent: np.ndarray
+    framed: np.ndarray
+    felt: dict[GeomType, np.ndarray]
+    reading: np.ndarray
+
+
+class Skin(NamedTuple):
+    """Taxels of n sensors, world frame.
+
+    Attributes:
+        point: (n, V, 3) positions [m].
+        velocity: (n, V, 3) velocities [m/s].
+        tangent: (n, V, 2, 3) directions along which sliding is felt, zero where there are none.
+        contact: (n, ngeom) first slot in which the body of the sensor touches a geom, or -1.
+    """
+
+    point: Array
+    velocity: Array
+    tangent: Array
+    contact: Array
+
+
+def unfelt_types(s: Structure, filterparent: bool, sensor: int) -> set[GeomType]:
+    """Types of geoms that a sensor may meet and that have no distance function here.
+
+    A mesh has one only if some geom of type sdf has the same mesh; others are not felt, as in
+    MuJoCo.
+    """
+    weld, pairs = s.body_weldid[s.geom_bodyid], pair_plan(s, filterparent).geom
+    own = weld[pairs] == weld[s.sensor_refid[sensor]]
+    geoms = pairs[own[:, ::-1]]
+    found = set(map(GeomType, s.geom_type[geoms])) - set(DISTANCE)
+    fields = s.geom_dataid[s.geom_type == GeomType.SDF]
+    meshes = geoms[s.geom_type[geoms] == GeomType.MESH]
+    if not np.isin(s.geom_dataid[meshes], fields).any():
+        found.discard(GeomType.MESH)
+    return found
+
+
+def _felt_geoms(s: Structure, sensor: int) -> np.ndarray:
+    """Geoms of other bodies that can have contacts, also those of the user's callbacks."""
+    weld = s.body_weldid[s.geom_bodyid]
+    collides = (s.geom_contype | s.geom_conaffinity) != 0
+    body = np.bincount(s.geom_bodyid, collides, s.nbody) > 0
+    listed = np.isin(np.arange(s.ngeom), [s.pair_geom1, s.pair_geom2])
+    return np.flatnonzero((weld != weld[s.sensor_refid[sensor]]) & (body[s.geom_bodyid] | listed))
+
+
+@functools.lru_cache(maxsize=64)
+def _taxels(s: Structure, ids: tuple[int, ...]) -> Taxels:
+    mesh = s.sensor_objid[list(ids)]
+    count = s.mesh_vertnum[mesh]
+    number = np.minimum(np.arange(count.max()), count[:, None] - 1)
+    framed = s.mesh_normalnum[mesh] == 3 * count
+    tangent = s.mesh_normaladr[mesh][:, None, None] + 3 * number[..., None] + [1, 2]
+    table = np.arange(3 * number.size).reshape(len(ids), 3, -1)
+    felt = [_felt_geoms(s, i) for i in ids]
+    return Taxels(
+        s.mesh_vertadr[mesh][:, None] + number,
+        np.where(framed[:, None, None], tangent, 0),
+        framed,
+        {kind: _padded([g[s.geom_type[g] == kind] for g in felt]) for kind in DISTANCE},
+        np.concatenate([t[:, :n].ravel() for t, n in zip(table, count, strict=True)]),
+    )
+
+
+def _padded(lists: list[np.ndarray]) -> np.ndarray:
+    """Lists of ids as rows of a table, with -1 at the end of the shorter ones."""
+    table = np.full((len(lists), max(map(len, lists))), -1)
+    for row, ids in zip(table, lists, strict=True):
+        row[: len(ids)] = ids
+    return table
+
+
+def tactile(model: Model, data: Data, ids: np.ndarray) -> Array:
+    """Pressures at all taxels, then speeds of sliding along both tangents.
+
+    Felt are the geoms in contact with the body of the sensor; where a taxel is in several, that
+    whose contact is the last in the list. Derivatives are exact for a fixed choice of geoms.
+    """
+    plan = _taxels(model.structure, tuple(int(i) for i in ids))
+    if not data.contact.dist.shape[0] or not any(other.size for other in plan.felt.values()):
+        return jnp.zeros(len(plan.reading), data.qpos.dtype)
+    skin = _skin(model, data, plan, ids)
+    parts = [_felt(model, data, skin, *item) for item in plan.felt.items() if item[1].size]
+    ranks, readings = (jnp.concatenate(x, axis=2) for x in zip(*parts, strict=True))
+    last = jnp.argmax(ranks, axis=2)[..., None]
+    felt = jnp.take_along_axis(ranks, last, axis=2) >= 0
+    reading = jnp.take_along_axis(readings, last[..., None], axis=2)[:, :, 0]
+    return jnp.swapaxes(jnp.where(felt, reading, 0), 1, 2).ravel()[plan.reading]
+
+
+def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
+    s = model.structure
+    geom, mesh = s.sensor_refid[ids], s.sensor_objid[ids]
+    turn = mat3(rows(data.geom_xmat, geom))[:, None]
+    point = rows(data.geom_xpos, geom)[:, None] + matvec3(turn, model.mesh_vert[plan.vertex])
+    body = np.repeat(s.geom_bodyid[geom], point.shape[1])
+    motion = moved_to(data, s, data.cvel, body, point.reshape(-1, 3))
+    # as MuJoCo, which turns the tangents with the mesh but not with the geom
+    axes = rows(model.mesh_quat, mesh)[:, None, None]
+    tangent = quat.rotate(axes, model.mesh_normal[plan.tangent])
+    return Skin(
+        point,
+        motion[:, 3:].reshape(point.shape),
+        jnp.where(plan.framed[:, None, None, None], tangent, 0),
+        _first_contacts(s, data, geom),
+    )
+
+
+def _first_contacts(s: Structure, data: Data, geom: np.ndarray) -> Array:
+    """First slot (n, ngeom) in which the body of each geom (n,) touches each other geom, or -1.
+
+    What is welded to the body counts as part of it.
+    """
+    pair = data.contact.geom
+    weld = s.body_weldid[s.geom_bodyid].astype(np.int32)
+    body = jnp.where(pair >= 0, jnp.asarray(weld)[pair], -1)
+    own = (body[None] == weld[geom][:, None, None])[..., None]
+    hit = pair[None, :, :, None] == np.arange(s.ngeom, dtype=np.int32)[None, None, None]
+    touches = jnp.any(own & hit[:, :, ::-1], axis=2)
+    first = jnp.argmax(touches, axis=1).astype(jnp.int32)
+    return jnp.where(jnp.any(touches, axis=1), first, -1)
+
+
+def _felt(
+    model: Model, data: Data, skin: Skin, kind: GeomType, other: np.ndarray
+) -> tuple[Array, Array]:
+    """Ranks (n, V, K) and readings (n, V, K, 3) of geoms `other` (n, K) of one type.
+
+    The rank of what is not felt is -1. The velocity of a geom is that of its centre, as in MuJoCo.
+    """
+    s = model.structure
+    away = transposed(mat3(rows(data.geom_xmat, other)))[:, None]
+    at = matvec3(away, skin.point[:, :, None] - rows(data.geom_xpos, other)[:, None])
+    depth = jnp.minimum(DISTANCE[kind](at, rows(model.geom_size, other)[:, None]), 0)
+    motion = moved_to(data, s, data.cvel, s.geom_bodyid, data.geom_xpos)[:, 3:]
+    relative = skin.velocity[:, :, None] - rows(motion, other)[:, None]
+    speed = jnp.abs(dot(skin.tangent[:, :, None], relative[:, :, :, None]))
+    reading = jnp.concatenate([(depth / (SOFTNESS - depth))[..., None], speed], axis=-1)
+    rank = jnp.where(other >= 0, skin.contact[np.arange(len(other))[:, None], other], -1)
+    return jnp.where(depth < 0, rank[:, None], -1), reading
