@@ -21,7 +21,6 @@ SCENE = """
     ("tag", "section"),
     [
         ("distance", '<sensor><distance geom1="g" geom2="c"/></sensor>'),
-        ("tactile", '<sensor><tactile geom="g" mesh="m"/></sensor>'),
     ],
 )
 def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:

@@ -85,3 +85,60 @@ def test_agrees_with_mujoco() -> None:
         framed = m.mesh_normalnum[m.sensor_objid[sensor]] > m.mesh_vertnum[m.sensor_objid[sensor]]
         assert (channels[1:] > 5).all() if framed else not channels[1:].any()
         assert channels[0] > 5
+
+
+def readings(x: dict[str, jax.Array]) -> jax.Array:
+    """Readings from positions and velocities, for fixed contacts."""
+    both, _, data = contacts()
+    data = data.replace(**x)
+    for stage in (mjjax.kinematics, mjjax.com_pos, mjjax.com_vel, mjjax.sensor_acc):
+        data = stage(both.ours, data)
+    return data.sensordata
+
+
+@functools.cache
+def contacts() -> tuple[Both, list[mujoco.MjData], mjjax.Data]:
+    """One world after the forward pass."""
+    both, theirs, data = states(6)
+    return both, theirs, jax.tree.map(lambda x: x[0], forward_worlds(both.ours, data))
+
+
+@pytest.mark.feature("C108", "D05")
+def test_derivatives() -> None:
+    """Exact in both modes in motion, finite at rest, where sliding has a kink."""
+    _, theirs, _ = contacts()
+    x = {"qpos": np.stack([theirs[0].qpos] * 3), "qvel": np.stack([theirs[0].qvel] * 3)}
+    x["qpos"][1] += 1e-3
+    x["qvel"][2] = 0
+    point = jax.tree.map(jnp.asarray, x)
+    bad = derivative_errors(readings, point, directions(point, 1), np.array([1e-6, 1e-6, np.inf]))
+    assert not bad, bad
+
+
+@pytest.mark.feature("C108")
+def test_without_contact_nothing_is_felt() -> None:
+    """Geoms count once they touch: a taxel within another geom reads zero without a contact."""
+    xml = SCENE.replace("<mujoco>", '<mujoco><option><flag contact="disable"/></option>')
+    both = load(xml)
+    data = quick(mjjax.forward)(both.ours, mjjax.make_data(both.ours))
+    d = mujoco.MjData(both.reference)
+    mujoco.mj_forward(both.reference, d)
+    np.testing.assert_array_equal(data.sensordata, d.sensordata)
+
+
+FIELD = """
+<mujoco><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/>
+  <mesh name="m" builtin="plate" params="2 2"/></asset>
+<worldbody><geom type="hfield" hfield="h"/>
+  <body><freejoint/><geom name="pad" type="sphere" size=".1"/></body></worldbody>
+<sensor><tactile geom="pad" mesh="m"/></sensor></mujoco>
+"""
+
+
+@pytest.mark.feature("B91")
+def test_shapes_without_distance_are_refused() -> None:
+    """A height field that the user's callback collides: MuJoCo ends there, too."""
+    model = mjjax.Model.from_xml_string(FIELD)
+    field = mjjax.Callbacks(collision={(GeomType.HFIELD, GeomType.SPHERE): near})
+    with pytest.raises(mjjax.UnsupportedFeature, match="do not feel a geom of type 'hfield'"):
+        mjjax.make_data(model, callbacks=field)

@@ -1,0 +1,50 @@
+"""Signed distances of points; `tests/sensor/test_tactile.py` compares them with MuJoCo."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mjjax.collision.sdf import DISTANCE
+from mjjax.core.enums import GeomType
+from tests.derivatives import all_finite, derivative_errors, directions
+
+SIZE = jnp.array([0.3, 0.4, 0.5])
+
+
+def distances(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """Of one point from all shapes."""
+    return {kind.name: of(x["point"], x["size"]) for kind, of in DISTANCE.items()}
+
+
+def points(point: np.ndarray) -> dict[str, jax.Array]:
+    size = np.broadcast_to(SIZE, point.shape)
+    return {"point": jnp.asarray(point), "size": jnp.asarray(size)}
+
+
+@pytest.mark.feature("C108", "D05")
+def test_derivatives() -> None:
+    """Exact in both modes inside and outside."""
+    x = points(np.random.default_rng(0).uniform(-0.6, 0.6, (40, 3)))
+    bad = derivative_errors(distances, x, directions(x, 1), 1e-6)
+    assert not bad, bad
+
+
+@pytest.mark.feature("D08")
+def test_derivatives_are_finite_at_singular_points() -> None:
+    """In centres, on axes, faces, edges and corners."""
+    x = points(np.stack(np.meshgrid(*[[0, s, -s] for s in SIZE]), -1).reshape(-1, 3))
+    assert all_finite(jax.vmap(jax.jacrev(distances))(x))
+    assert all_finite(jax.vmap(jax.jacfwd(distances))(x))
+
+
+@pytest.mark.feature("C108")
+@pytest.mark.parametrize("kind", [GeomType.BOX, GeomType.CYLINDER, GeomType.CAPSULE])
+def test_sign(kind: GeomType) -> None:
+    """Negative inside, zero on the surface, positive outside, by the gap where a face is near."""
+    top = {GeomType.BOX: 0.5, GeomType.CYLINDER: 0.4, GeomType.CAPSULE: 0.7}[kind]
+    height = top + np.array([-0.3, -1e-9, 0, 0.2])
+    point = jnp.asarray(np.stack([0.01 + 0 * height, 0 * height, height], -1))
+    found = DISTANCE[kind](point, SIZE[None])
+    assert found[0] < -0.1
+    np.testing.assert_allclose(found[1:], [-1e-9, 0, 0.2], atol=3e-4)
