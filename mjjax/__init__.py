@@ -5,6 +5,7 @@ data = mjjax.make_data(model)
 data = jax.jit(mjjax.step)(model, data)
 """
 
+from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants import set_const
@@ -180,6 +181,7 @@ __all__ = [
     "fwd_constraint",
     "fwd_position",
     "fwd_velocity",
+    "geom_distance",
     "get_state",
     "get_total_mass",
     "id2name",

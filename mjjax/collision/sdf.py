@@ -5,6 +5,7 @@ it is exact but for the ellipsoid; inside a box it is a smooth field that is zer
 Derivatives are exact, zero where a point is on the axis or in the centre of a round shape.
 """
 
+import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -45,15 +46,20 @@ def box(p: Array, size: Array) -> Array:
     inside = jnp.all(gap < 0, axis=-1)
     depth = jnp.where(inside[..., None], -gap, size)
     part = depth / size
-    least = jnp.min(part, axis=-1, keepdims=True)
-    bend = least / part
-    within = jnp.min(part * depth, axis=-1) / least[..., 0] * jnp.sqrt(dot(bend, bend))
+    least = -_largest(-part)
+    bend = least[..., None] / part
+    within = -_largest(-part * depth) / least * jnp.sqrt(dot(bend, bend))
     return jnp.where(inside, -within, _outside(gap))
 
 
 def _outside(gap: Array) -> Array:
     """Of a product of intervals, from how far the point is beyond the end of each."""
-    return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(jnp.max(gap, axis=-1), 0)
+    return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(_largest(gap), 0)
+
+
+def _largest(x: Array) -> Array:
+    """Maximum of a short last axis: the derivative of XLA's compares rounded numbers."""
+    return functools.reduce(jnp.maximum, [x[..., k] for k in range(x.shape[-1])])
 
 
 DISTANCE: dict[GeomType, Callable[[Array, Array], Array]] = {

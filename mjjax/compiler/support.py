@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from mjjax.collision.distance import types_of, unsupported
 from mjjax.collision.pairs import pair_plan
 from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
@@ -19,7 +20,7 @@ from mjjax.core.enums import (
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.model import Model
-from mjjax.sensor.separation import SEPARATIONS, separated_geoms, types_of
+from mjjax.sensor.separation import SEPARATIONS, separated_geoms
 from mjjax.sensor.table import KERNELS
 from mjjax.sensor.tactile import unfelt_types
 
@@ -82,10 +83,9 @@ def _sensors(model: Model) -> Iterator[Finding]:
         yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
     for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
         for pair in separated_geoms(s, int(i)):
-            (a, b), _ = types_of(s, pair)
-            if (a, b) not in COLLIDERS:
-                what = f"distances of {a.name.lower()} and {b.name.lower()} are not simulated yet"
-                yield "sensor", int(i), what, "remove the sensor"
+            types, _ = types_of(s, pair)
+            if types not in COLLIDERS:
+                yield "sensor", int(i), unsupported(types), "remove the sensor"
     filterparent = not model.opt.disabled(DisableBit.FILTERPARENT)
     for i in np.flatnonzero(s.sensor_type == SensorType.TACTILE):
         for kind in unfelt_types(s, filterparent, int(i)):

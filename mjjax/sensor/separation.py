@@ -3,23 +3,20 @@
 import dataclasses
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.distance import Separation, Types, candidates, closest, types_of
 from mjjax.collision.table import COLLIDERS
 from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import GeomType, ObjType, SensorType
-from mjjax.math.linalg import rows
+from mjjax.core.enums import ObjType, SensorType
 from mjjax.math.namespace import Array
-from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 SEPARATIONS = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
-Types = tuple[GeomType, GeomType]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +47,6 @@ def separated_geoms(s: Structure, sensor: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a in sides[0] for b in sides[1]]
 
 
-def types_of(s: Structure, pair: tuple[int, int]) -> tuple[Types, bool]:
-    """Types of two geoms, the lower first, and whether that swaps them."""
-    a, b = (GeomType(s.geom_type[g]) for g in pair)
-    return ((b, a), True) if b < a else ((a, b), False)
-
-
 @functools.lru_cache(maxsize=64)
 def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     groups: dict[Types, list[tuple[int, int, bool, int, int]]] = {}
@@ -80,33 +71,21 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     return Separations(tuple(kinds), nearest, len(place))
 
 
-def _nearest(model: Model, data: Data, ids: np.ndarray) -> tuple[Array, Array, Array]:
+def _nearest(model: Model, data: Data, ids: np.ndarray) -> Separation:
     """Smallest distances (n,) up to the cutoff, and the nearest points (n, 3) of both sides."""
     plan = _separations(model.structure, tuple(int(i) for i in ids))
     cutoff = model.sensor_cutoff[ids]
-    columns = []
-    for types, geoms, swap, place in plan.kinds:
-        mat = mat3(data.geom_xmat)
-        sides = [(rows(data.geom_xpos, g), rows(mat, g), rows(model.geom_size, g)) for g in geoms.T]
-        touch = jax.vmap(COLLIDERS[types].function)(*sides[0], *sides[1], cutoff[place])
-        half = 0.5 * touch.dist[..., None] * touch.normal
-        ends = [touch.pos - half, touch.pos + half]
-        other = swap[:, None, None]
-        ends = [jnp.where(other, ends[1 - k], ends[k]) for k in range(2)]
-        table = jnp.concatenate([touch.dist[..., None], *ends], axis=-1)
-        columns.append(table.reshape(-1, 7))
+    columns = [
+        candidates(model, data, types, geoms, swap, cutoff[place]).reshape(-1, 7)
+        for types, geoms, swap, place in plan.kinds
+    ]
     none = jnp.full((1, 7), NO_CONTACT, cutoff.dtype)
-    candidates = jnp.concatenate([*columns, none])[plan.nearest]
-    first = jnp.argmin(candidates[:, :, 0], axis=1)
-    best = jnp.take_along_axis(candidates, first[:, None, None], axis=1)[:, 0]
-    met = (best[:, 0] < NO_CONTACT) & (best[:, 0] <= cutoff)
-    points = jnp.where(met[:, None], best[:, 1:], 0)
-    return jnp.where(met, best[:, 0], cutoff), points[:, :3], points[:, 3:]
+    return closest(jnp.concatenate([*columns, none])[plan.nearest], cutoff)
 
 
 def distance(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Distances, negative in penetration; the cutoff if further."""
-    return _nearest(model, data, ids)[0]
+    return _nearest(model, data, ids).dist
 
 
 def normal(model: Model, data: Data, ids: np.ndarray) -> Array:
@@ -120,4 +99,5 @@ def normal(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 def fromto(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Nearest points of both objects."""
-    return jnp.concatenate(_nearest(model, data, ids)[1:], axis=1).ravel()
+    nearest = _nearest(model, data, ids)
+    return jnp.concatenate([nearest.start, nearest.end], axis=1).ravel()

@@ -1,0 +1,72 @@
+"""The distance of two geoms against MuJoCo's."""
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from tests.derivatives import derivative_errors, directions
+from tests.oracle_tools import load, quick
+
+XML = """
+<mujoco><worldbody>
+  <geom type="plane" size="1 1 1"/><geom type="plane" size="1 1 1" pos="0 0 1"/>
+  <body pos="0 0 .3"><freejoint/><geom type="capsule" size=".1 .2"/></body>
+  <body pos=".5 .1 .3"><freejoint/><geom type="box" size=".1 .2 .3"/></body>
+  <body pos="-.2 .1 .4"><freejoint/><geom size=".1"/></body>
+  <geom type="cylinder" size=".1 .1" pos="9 9 9"/>
+</worldbody></mujoco>
+"""
+PAIRS = [(0, 3), (3, 0), (3, 4), (4, 3), (3, 5), (5, 3), (5, 0), (4, 5), (0, 1)]
+FAR = 10.0
+
+
+def distances(model: mjjax.Model, qpos: jax.Array, distmax: jax.Array) -> list[jax.Array]:
+    """Distance and segment (7,) of every pair."""
+    data = mjjax.kinematics(model, mjjax.make_data(model).replace(qpos=qpos))
+    found = [mjjax.geom_distance(model, data, *pair, distmax) for pair in PAIRS]
+    return [jnp.append(segment, dist) for dist, segment in found]
+
+
+@pytest.mark.feature("A139")
+def test_agrees_with_mujoco() -> None:
+    """Signed, the limit with an empty segment if further, in both orders of the geoms."""
+    both, rng = load(XML.replace(' pos="9 9 9"', ' pos="9 9 9" contype="0"')), None
+    rng, d = np.random.default_rng(0), mujoco.MjData(both.reference)
+    program, kinds = quick(distances), set()
+    for _ in range(12):
+        d.qpos[:] = both.reference.qpos0 + rng.uniform(-0.3, 0.3, both.reference.nq)
+        mujoco.mj_forward(both.reference, d)
+        for distmax in (FAR, 0.15, 0.0):
+            mine = program(both.ours, jnp.asarray(d.qpos), jnp.asarray(distmax))
+            for pair, found in zip(PAIRS, mine, strict=True):
+                segment = np.zeros(6)
+                dist = mujoco.mj_geomDistance(both.reference, d, *pair, distmax, segment)
+                np.testing.assert_allclose(found, [*segment, dist], atol=1e-9)
+                kinds.add((dist < 0, dist == distmax))
+    assert kinds == {(True, False), (False, True), (False, False)}
+
+
+@pytest.mark.feature("A139", "D05")
+def test_derivatives() -> None:
+    """Exact in both modes: the normal times the motion of the nearest points."""
+    both = load(XML)
+    model = both.ours
+    qpos = jnp.stack([model.qpos0, model.qpos0 + 0.1 * jnp.sin(jnp.arange(model.nq) + 1.0)])
+
+    def function(qpos: jax.Array) -> list[jax.Array]:
+        return distances(model, qpos, jnp.asarray(FAR))[2:4]
+
+    bad = derivative_errors(function, qpos[1:], directions(qpos[1:], 1), 1e-6)
+    assert not bad, bad
+
+
+@pytest.mark.feature("A139")
+def test_types_without_distance_are_refused() -> None:
+    """An unknown distance is an error, not a number."""
+    model = mjjax.Model.from_xml_string(XML)
+    data = mjjax.make_data(model, callbacks=mjjax.Callbacks(collision={}))
+    with pytest.raises(mjjax.UnsupportedFeature, match="sphere and cylinder"):
+        mjjax.geom_distance(model, data, 5, 2, 1.0)
