@@ -96,7 +96,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
-from mjjax.pipeline.describe import print_data, print_model
+from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.forward import (
     forward,
     forward_skip,
@@ -246,5 +246,6 @@ __all__ = [
     "subtree_vel",
     "tendon",
     "transmission",
+    "warning_text",
     "xfrc_accumulate",
 ]

@@ -6,11 +6,32 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, specs
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 
 Target = TextIO | str | os.PathLike[str] | None
+
+# What a warning means, and what to do.
+WARNINGS: dict[WarningType, str] = {
+    WarningType.INERTIA: "the inertia matrix is not positive definite; check masses and armature",
+    WarningType.CONTACTFULL: "contacts were dropped; make the data with a larger nconmax",
+    WarningType.CNSTRFULL: "constraint rows were dropped; make the data with a larger njmax",
+    WarningType.VGEOMFULL: "decorations were dropped from a picture",
+    WarningType.BADQPOS: "qpos is not finite or beyond 1e10; take shorter time steps",
+    WarningType.BADQVEL: "qvel is not finite or beyond 1e10; take shorter time steps",
+    WarningType.BADQACC: "qacc is not finite or beyond 1e10; take shorter time steps",
+    WarningType.BADCTRL: "ctrl is not finite or beyond 1e10, all controls were set to zero",
+}
+
+
+def warning_text(kind: WarningType | int) -> str:
+    """Name of a warning, what it means and what to do (`mju_warningText`).
+
+    `data.warning[kind]` counts it, per world since the reset.
+    """
+    return f"{WarningType(kind).name}: {WARNINGS[WarningType(kind)]}"
 
 
 def print_model(model: Model, file: Target = None, digits: int = 4) -> None:
@@ -36,15 +57,18 @@ def print_model(model: Model, file: Target = None, digits: int = 4) -> None:
 def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -> None:
     """Writes every field of the data of one world as text (`mj_printFormattedData`).
 
-    Contact and row slots that are empty are left out. Arguments as in `print_model`.
+    Contact and row slots that are empty are left out, and warnings that did not occur. Arguments
+    as in `print_model`.
     """
+    counts = np.asarray(data.warning)
+    warnings = {warning_text(kind): counts[kind] for kind in WarningType if counts[kind]}
     fields = _leaves(data)
     used = np.asarray(data.efc_D) > 0
     for name in (n for n in fields if n.startswith("efc_") and n != "efc_Jgeneral"):
         fields[name] = np.asarray(fields[name])[used]
     touching = np.asarray(data.contact.geom)[:, 0] >= 0
     contact = {name: np.asarray(x)[touching] for name, x in _leaves(data.contact).items()}
-    _write({"DATA": fields, "CONTACT": contact}, file, digits)
+    _write({"WARNINGS": warnings, "DATA": fields, "CONTACT": contact}, file, digits)
 
 
 def _leaves(tree: PyTree) -> dict[str, Any]:

@@ -110,9 +110,11 @@ UNSUPPORTED = {
     "mesh plugin": '<asset><mesh name="m"><plugin plugin="p"/></mesh></asset>',
     "skin": '<asset><skin name="s"/></asset>',
     "plugin": '<extension><plugin plugin="p"/></extension>',
+    "sensor plugin": '<sensor><plugin plugin="p"/></sensor>',
 }
 
 
+@pytest.mark.feature("C109")
 @pytest.mark.parametrize("text", UNSUPPORTED.values(), ids=UNSUPPORTED)
 def test_what_is_not_simulated_is_said(text: str) -> None:
     """Nothing is dropped silently: the error names the element and where it stands."""

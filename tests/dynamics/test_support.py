@@ -229,3 +229,24 @@ def test_length_range_of_one_actuator() -> None:
         mjjax.set_length_range(model, 0, speed=1)
     with pytest.raises(ValueError, match="no actuator"):
         mjjax.set_length_range(model, 2)
+
+
+@pytest.mark.feature("A108")
+def test_spatial_vectors_are_about_the_centre_of_the_tree() -> None:
+    """Rotation first; about the centre of mass of the kinematic root, not of the body."""
+    both, d, data = moving()
+    model = both.ours
+    start = jax.tree.map(np.asarray, to_ours(model, d))
+    stages = (mjjax.kinematics, mjjax.com_pos, mjjax.com_vel)
+    data = functools.reduce(lambda data, stage: stage(model, data), stages, start)
+    for name in ("cdof", "cdof_dot", "cinert", "cvel", "subtree_com"):
+        np.testing.assert_allclose(getattr(data, name), getattr(d, name), err_msg=name, **CLOSE)
+    root = data.subtree_com[model.body_rootid]
+    for b in BODIES[1:]:
+        velocity = np.zeros(6)
+        mujoco.mj_objectVelocity(both.reference, d, mjjax.ObjType.BODY, b, velocity, 0)
+        turn, move = data.cvel[b, :3], data.cvel[b, 3:]
+        there = move + np.cross(turn, data.xipos[b] - root[b])
+        np.testing.assert_allclose([*turn, *there], velocity, **CLOSE)
+        if model.body_parentid[b]:  # spinning alone gives it a velocity there
+            assert np.abs(move - velocity[3:]).max() > 1e-3

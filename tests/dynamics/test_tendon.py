@@ -99,7 +99,7 @@ def moved(reference: mujoco.MjModel, seed: int) -> mujoco.MjData:
     return d
 
 
-@pytest.mark.feature("B65", "C08", "C10")
+@pytest.mark.feature("A130", "B65", "C08", "C10")
 @pytest.mark.parametrize("build", [scene, inside])
 @pytest.mark.parametrize("seed", range(5))
 def test_lengths_and_arms(build: Any, seed: int) -> None:

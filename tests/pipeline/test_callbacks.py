@@ -282,7 +282,7 @@ GAUGES = """
 """
 
 
-@pytest.mark.feature("A142")
+@pytest.mark.feature("A142", "C109")
 def test_sensors() -> None:
     """User sensors are read once per stage, from zero, and their cutoffs apply after."""
     both = load(GAUGES)

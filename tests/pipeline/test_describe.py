@@ -3,9 +3,11 @@
 import io
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import mjjax
+from tests.oracle_tools import quick
 
 XML = """
 <mujoco model="thing"><worldbody>
@@ -27,3 +29,21 @@ def test_model_and_data_as_text(tmp_path, capsys) -> None:
     assert "qpos  1\n    0.123\n" in stream.getvalue() and "1e+10" not in stream.getvalue()
     mjjax.print_data(model, data)
     assert "0.1235" in capsys.readouterr().out
+
+
+@pytest.mark.feature("A115")
+def test_warnings_as_text() -> None:
+    """Warnings are counted per world; the text names those that occurred and what to do."""
+    model = mjjax.Model.from_xml_string(XML)
+    data = mjjax.make_data(model)
+    mjjax.print_data(model, data, quiet := io.StringIO())
+    assert "BAD" not in quiet.getvalue()
+    for kind in mjjax.WarningType:
+        assert mjjax.warning_text(kind).startswith(f"{kind.name}: ")
+    broken = data.replace(qvel=jnp.array([jnp.nan]))
+    after = quick(mjjax.step)(model, quick(mjjax.step)(model, broken).replace(qvel=broken.qvel))
+    counts = np.zeros(len(mjjax.WarningType), int)
+    counts[mjjax.WarningType.BADQVEL] = 2
+    np.testing.assert_array_equal(after.warning, counts)
+    mjjax.print_data(model, after, text := io.StringIO())
+    assert f"{mjjax.warning_text(mjjax.WarningType.BADQVEL)}  2\n" in text.getvalue()
