@@ -1,4 +1,4 @@
-"""Every public function of a model in a batch with a model per world: the same as in a loop."""
+"""Every public function of a model with a model per world: no world depends on another."""
 
 import functools
 import inspect
@@ -12,7 +12,6 @@ import pytest
 
 import mjjax
 from mjjax import ObjType, State
-from mjjax.cli.worlds import advance
 from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
 
 XML = """
@@ -32,7 +31,8 @@ XML = """
   <fixed name="f" frictionloss=".1"><joint joint="h" coef="2"/></fixed></tendon>
 <equality><connect body1="b" body2="a" anchor=".1 0 .1"/><tendon tendon1="f"/></equality>
 <actuator><muscle tendon="t" lengthrange=".1 2"/>
-  <position joint="h" kp="3" delay=".004" nsample="4"/><motor site="s" gear="1 2 3 0 0 1"/></actuator>
+  <position joint="h" kp="3" delay=".004" nsample="4"/>
+  <motor site="s" gear="1 2 3 0 0 1"/></actuator>
 <sensor><rangefinder site="s"/><gyro site="e" cutoff=".2"/><force site="s"/>
   <distance geom1="rod" geom2="ball" cutoff="1"/><contact data="found force" num="2"/>
   <jointpos joint="h" delay=".004" nsample="3"/></sensor>
@@ -45,9 +45,10 @@ CHANGED = (
     "tendon_frictionloss eq_data actuator_gainprm actuator_biasprm actuator_gear sensor_cutoff "
     "key_ctrl cam_pos wrap_prm"
 ).split()
-# Functions that are not for many worlds: they give what is the same in all, or read and write.
+# Functions of one model on the host: of names and sizes, or that read and write.
 SINGLE = (
-    "id2name name2id is_dual is_pyramidal state_size print_data print_model save_state load_state"
+    "set_length_range id2name name2id is_dual is_pyramidal state_size print_data print_model "
+    "save_state load_state"
 ).split()
 POINT = jnp.array([0.1, 0.2, 0.3])
 TIMES = jnp.array([-0.003, -0.002, -0.001])
@@ -64,6 +65,7 @@ PARTS: dict[str, Call] = {
     "extract_state": lambda m, d: mjjax.extract_state(
         m, mjjax.get_state(m, d, State.QPOS | State.QVEL), State.QPOS | State.QVEL, State.QVEL
     ),
+    "forward_skip": lambda m, d: mjjax.forward_skip(m, d, mjjax.Stage.VEL, True),
     "geom_distance": lambda m, d: mjjax.geom_distance(m, d, 2, 1, 1.0),
     "get_state": lambda m, d: mjjax.get_state(m, d, State.QPOS | State.EQ_ACTIVE | State.HISTORY),
     "get_total_mass": lambda m, d: mjjax.get_total_mass(m),
@@ -74,6 +76,7 @@ PARTS: dict[str, Call] = {
         m, d, 5, TIMES, jnp.broadcast_to(d.qpos[0], (3, 1)), d.time
     ),
     "integrate_pos": lambda m, d: mjjax.integrate_pos(m, d.qpos, d.qvel, 0.1),
+    "inverse_skip": lambda m, d: mjjax.inverse_skip(m, d, mjjax.Stage.VEL, True),
     "jac": lambda m, d: mjjax.jac(m, d, d.xipos[2], 2),
     "jac_body": lambda m, d: mjjax.jac_body(m, d, 2),
     "jac_body_com": lambda m, d: mjjax.jac_body_com(m, d, 2),
@@ -104,22 +107,24 @@ PARTS: dict[str, Call] = {
     "solve_m2": lambda m, d: mjjax.solve_m2(m, d, d.qvel),
 } | {
     name: getattr(mjjax, name)
-    for name in "camlight collision com_pos com_vel constraint_jacobian crb energy_pos energy_vel "
-    "euler factor_m full_m fwd_acceleration fwd_actuation fwd_position fwd_velocity implicit "
+    for name in "camlight collision com_pos com_vel compare_fwd_inv constraint_jacobian crb energy_pos energy_vel "
+    "euler factor_m full_m fwd_acceleration fwd_actuation fwd_constraint fwd_position fwd_velocity implicit "
     "inv_constraint kinematics make_constraint passive reference_constraint rne "
-    "rne_postconstraint sensor_acc sensor_pos sensor_vel subtree_vel tendon transmission "
+    "rne_postconstraint sensor_acc sensor_pos sensor_vel step2 subtree_vel tendon transmission "
     "xfrc_accumulate".split()
 }
 # What starts from a state.
 WHOLE: dict[str, Call] = {
-    "compare_fwd_inv": lambda m, d: mjjax.compare_fwd_inv(m, mjjax.forward(m, d)),
     "forward": lambda m, d: mjjax.forward(m, d),
-    "forward_skip": lambda m, d: mjjax.forward_skip(m, d, mjjax.Stage.VEL, True),
-    "fwd_constraint": lambda m, d: mjjax.fwd_constraint(m, mjjax.forward(m, d)),
     "inverse": lambda m, d: mjjax.inverse(m, d),
-    "inverse_skip": lambda m, d: mjjax.inverse_skip(m, d, mjjax.Stage.POS, True),
     "step1": lambda m, d: mjjax.step1(m, d),
 }
+# What runs the solver in loops; `rollout` takes steps.
+LOOPS: dict[str, Call] = {
+    "rollout": lambda m, d: mjjax.rollout(m, d, nstep=2),
+    "rungekutta4": lambda m, d: mjjax.rungekutta4(m, d),
+}
+PARTS_OF = {"step": "rollout"}
 
 
 def everything(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
@@ -145,16 +150,44 @@ def worlds() -> tuple[mjjax.Model, mjjax.Data]:
     return stack(models), stack(data)
 
 
-def assert_as_alone(function: Call, model: mjjax.Model, data: mjjax.Data) -> Any:
-    """Results of a batch, which are those of the worlds one by one, and not all the same."""
-    together = quick(jax.vmap(function))(model, data)
-    alone = quick(function)
+def differing(function: Call) -> list[str]:
+    """Results of worlds that are not those which they have among copies of themselves."""
+    model, data = worlds()
+    program = quick(jax.vmap(function))
+    together, bad = program(model, data), []
     for i in range(3):
-        mine, expected = world(together, i), alone(world(model, i), world(data, i))
-        paths = jax.tree_util.tree_leaves_with_path(expected)
-        for (path, y), x in zip(paths, jax.tree.leaves(mine), strict=True):
-            name = f"world {i}: {jax.tree_util.keystr(path)}"
+        copies = jax.tree.map(lambda x, i=i: jnp.stack([x[i]] * 3), (model, data))
+        alone = jax.tree_util.tree_leaves_with_path(world(program(*copies), 2 - i))
+        for (path, y), x in zip(alone, jax.tree.leaves(world(together, i)), strict=True):
             x, y = np.asarray(x, float), np.asarray(y, float)
-            scale = max(1.0, np.abs(y).max(initial=0))
-            np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * scale, err_msg=name)
-    return together
+            if not np.allclose(x, y, rtol=0, atol=1e-8 * max(1.0, np.abs(y).max(initial=0))):
+                bad.append(f"world {i}: {jax.tree_util.keystr(path)}")
+    return bad
+
+
+@pytest.mark.feature("D10")
+def test_every_function_is_tried() -> None:
+    """A new public function of a model or its data gets an entry above."""
+    tried = {*PARTS, *WHOLE, *LOOPS, *PARTS_OF, *SINGLE}
+    functions = {name for name in mjjax.__all__ if inspect.isfunction(getattr(mjjax, name))}
+    taking = {
+        name
+        for name in functions
+        if {"model", "data"} & set(inspect.signature(getattr(mjjax, name)).parameters)
+    }
+    assert taking == tried
+    assert set(PARTS_OF.values()) <= set(LOOPS)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D10", "A073")
+def test_functions() -> None:
+    """Stages and support functions, all in one program that shares what they have in common."""
+    assert not differing(everything)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D10", "A073")
+def test_loops() -> None:
+    """Steps: what loops in one world more often than in another, such as the solver."""
+    assert not differing(lambda m, d: {name: call(m, d) for name, call in LOOPS.items()})
