@@ -28,6 +28,20 @@ MISS = 1e20  # distance that stands for none
 MOST = 1 << 21  # pairs of ray and triangle that are tried at once
 
 
+class Lines(NamedTuple):
+    """Half lines, world frame.
+
+    Attributes:
+        point: (n, 3) where they start [m].
+        direction: (n, 3) where they go; distances are in units of its length.
+        exclude: (n,) bodies whose geoms are passed through, -1 for none.
+    """
+
+    point: Array
+    direction: Array
+    exclude: Array
+
+
 class Hit(NamedTuple):
     """What rays meet.
 
@@ -128,48 +142,32 @@ def _vertices(model: Model, plan: RayPlan) -> Array:
     return jnp.concatenate(tables)
 
 
-def cast(
-    model: Model,
-    data: Data,
-    plan: RayPlan,
-    point: Array,
-    direction: Array,
-    exclude: Array,
-    seen: Array,
-) -> Hit:
+def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
     """First hits of rays.
 
     Args:
         model: model.
         data: data with `geom_xpos` and `geom_xmat`.
         plan: what may be met.
-        point: (n, 3) where the rays start.
-        direction: (n, 3) where they go; distances are in units of its length.
-        exclude: (n,) bodies whose geoms are passed through, -1 for none.
+        lines: the rays.
         seen: (ngeom,) geoms that can be met.
     """
+    point = lines.point
     if not len(plan.geom):
         nothing = jnp.full(point.shape[0], -1, point.dtype)
         return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
     batch = max(1, MOST // max(1, len(plan.owner)))
     if point.shape[0] > batch:
         return jax.lax.map(
-            lambda x: _one(_cast(model, data, plan, x[0][None], x[1][None], x[2][None], seen)),
-            (point, direction, exclude),
+            lambda one: _one(_cast(model, data, plan, Lines(*(x[None] for x in one)), seen)),
+            lines,
             batch_size=batch,
         )
-    return _cast(model, data, plan, point, direction, exclude, seen)
+    return _cast(model, data, plan, lines, seen)
 
 
-def _cast(
-    model: Model,
-    data: Data,
-    plan: RayPlan,
-    point: Array,
-    direction: Array,
-    exclude: Array,
-    seen: Array,
-) -> Hit:
+def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
+    point, direction, exclude = lines
     s = model.structure
     corners = _vertices(model, plan)[plan.corners] if len(plan.owner) else None
     found = []
@@ -307,4 +305,4 @@ def multi_ray(
     start = jnp.broadcast_to(pnt[None], vec.shape)
     exclude = jnp.broadcast_to(jnp.asarray(bodyexclude, jnp.int32), vec.shape[:1])
     gap = safe.norm(data.geom_xpos - pnt[None]) - model.geom_rbound
-    return cast(model, data, plan, start, vec, exclude, visible(model) & (gap <= cutoff))
+    return cast(model, data, plan, Lines(start, vec, exclude), visible(model) & (gap <= cutoff))

@@ -6,7 +6,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.ray import cast, ray_plan, visible
+from mjjax.collision.ray import Lines, cast, ray_plan, visible
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matvec3
@@ -80,7 +80,8 @@ def rangefinder(model: Model, data: Data, ids: np.ndarray) -> Array:
         direction = jnp.concatenate([direction, look])
         forward = jnp.concatenate([forward, ahead])
     plan = ray_plan(s, None, True)
-    hit = cast(model, data, plan, origin, direction, jnp.asarray(rays.body), visible(model))
+    lines = Lines(origin, direction, jnp.asarray(rays.body))
+    hit = cast(model, data, plan, lines, visible(model))
     met = hit.dist[:, None] >= 0
     point = origin + hit.dist[:, None] * direction
     depth = jnp.where(met[:, 0], hit.dist * dot(direction, forward), -1)

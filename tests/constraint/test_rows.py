@@ -147,11 +147,7 @@ def test_one_model_per_world() -> None:
     """Worlds with models of their own compute the same as each model alone."""
     both = load(scene("all in mixed order"))
     _, start = worlds(both, [2, 3])
-    other = both.ours.replace(eq_data=both.ours.eq_data * 1.1)
-    numbers = jax.tree.map(
-        lambda *x: jnp.stack(x), *(jax.tree.leaves(m) for m in (both.ours, other))
-    )
-    models = jax.tree.unflatten(jax.tree.structure(both.ours), numbers)
+    models = stack([both.ours, both.ours.replace(eq_data=both.ours.eq_data * 1.1)])
     batch = quick(jax.vmap(mjjax.forward))(models, start)
     for i in range(2):
         alone = quick(mjjax.forward)(world(models, i), world(start, i))

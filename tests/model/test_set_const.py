@@ -32,18 +32,9 @@ XML = """
     </body>
   </worldbody>
   <tendon>
-    <spatial name="t" armature=".2" springlength="-1">
-      <site site="w"/>
-      <site site="s"/>
-      <site site="s2"/>
-      <pulley divisor="2"/>
-      <site site="s2"/>
-      <site site="e"/>
-    </spatial>
-    <fixed springlength="-1">
-      <joint joint="h" coef="1"/>
-      <joint joint="x" coef="2"/>
-    </fixed>
+    <spatial name="t" armature=".2" springlength="-1"><site site="w"/><site site="s"/>
+      <site site="s2"/><pulley divisor="2"/><site site="s2"/><site site="e"/></spatial>
+    <fixed springlength="-1"><joint joint="h" coef="1"/><joint joint="x" coef="2"/></fixed>
   </tendon>
   <equality>
     <connect body1="b" body2="f" anchor=".1 .2 .3"/>
