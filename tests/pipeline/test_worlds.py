@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax import ObjType, State
+from mjjax import IntegratorType, ObjType, State
 from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
 
 XML = """
@@ -105,12 +105,8 @@ PARTS: dict[str, Call] = {
     "solve_m2": lambda m, d: mjjax.solve_m2(m, d, d.qvel),
 } | {
     name: getattr(mjjax, name)
-    for name in "camlight collision com_pos com_vel compare_fwd_inv constraint_jacobian crb "
-    "energy_pos energy_vel euler factor_m full_m fwd_acceleration fwd_actuation fwd_position "
-    "fwd_velocity implicit "
-    "inv_constraint kinematics make_constraint passive reference_constraint rne "
-    "rne_postconstraint sensor_acc sensor_pos sensor_vel step2 subtree_vel tendon transmission "
-    "xfrc_accumulate".split()
+    for name in "compare_fwd_inv constraint_jacobian euler factor_m full_m implicit inv_constraint "
+    "rne rne_postconstraint subtree_vel xfrc_accumulate".split()
 }
 # What starts from a state.
 WHOLE: dict[str, Call] = {
@@ -118,22 +114,25 @@ WHOLE: dict[str, Call] = {
     "inverse": lambda m, d: mjjax.inverse(m, d),
     "step1": lambda m, d: mjjax.step1(m, d),
 }
-# What runs the solver in loops.
-LOOPS: dict[str, Call] = {
-    "rollout": lambda m, d: mjjax.rollout(m, d, nstep=2),
-    "rungekutta4": lambda m, d: mjjax.rungekutta4(m, d),
-}
-# What another one calls with the same arguments.
-CALLED = {
-    "step": "rollout",
-    "forward_skip": "forward",
-    "fwd_constraint": "forward",
-    "inverse_skip": "inverse",
-}
+# What `forward` or `inverse` calls with the same arguments: that it can be traced is enough.
+STAGES = (
+    "camlight collision com_pos com_vel crb energy_pos energy_vel forward_skip fwd_acceleration "
+    "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_skip kinematics "
+    "make_constraint passive reference_constraint sensor_acc sensor_pos sensor_vel tendon "
+    "transmission"
+).split()
+LOOPS = "rollout step rungekutta4 step2".split()
+
+
+def steps(model: mjjax.Model, data: mjjax.Data) -> Any:
+    """Whole steps and a half one, by the integrator with the most stages."""
+    model = model.replace(opt=model.opt.replace(integrator=int(IntegratorType.RK4)))
+    moved, kept = mjjax.rollout(model, data, nstep=2)
+    return moved, kept, mjjax.step2(model, moved)
 
 
 def everything(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
-    """Results of all functions but those that run many stages in a loop; XLA shares their parts."""
+    """Results of all functions but whole steps; XLA shares what they have in common."""
     after = mjjax.forward(model, data)
     found = {name: call(model, data) for name, call in WHOLE.items()}
     return found | {name: call(model, after) for name, call in PARTS.items()}
@@ -173,7 +172,7 @@ def differing(function: Call) -> list[str]:
 @pytest.mark.feature("D10")
 def test_every_function_is_tried() -> None:
     """A new public function of a model or its data gets an entry above."""
-    tried = {*PARTS, *WHOLE, *LOOPS, *CALLED, *SINGLE}
+    tried = {*PARTS, *WHOLE, *STAGES, *LOOPS, *SINGLE}
     functions = {name for name in mjjax.__all__ if inspect.isfunction(getattr(mjjax, name))}
     taking = {
         name
@@ -181,13 +180,14 @@ def test_every_function_is_tried() -> None:
         if {"model", "data"} & set(inspect.signature(getattr(mjjax, name)).parameters)
     }
     assert taking == tried
-    assert set(CALLED.values()) <= {*WHOLE, *LOOPS}
+    for name in STAGES:
+        jax.eval_shape(jax.vmap(getattr(mjjax, name)), *worlds())
 
 
 @pytest.mark.slow
 @pytest.mark.feature("D10", "A073")
 def test_functions() -> None:
-    """Stages and support functions, all in one program that shares what they have in common."""
+    """Dynamics and support functions, all in one program."""
     assert not differing(everything)
 
 
@@ -195,4 +195,4 @@ def test_functions() -> None:
 @pytest.mark.feature("D10", "A073")
 def test_loops() -> None:
     """Steps: what loops in one world more often than in another, such as the solver."""
-    assert not differing(lambda m, d: {name: call(m, d) for name, call in LOOPS.items()})
+    assert not differing(steps)
