@@ -118,8 +118,8 @@ WHOLE: dict[str, Call] = {
 STAGES = (
     "camlight collision com_pos com_vel crb energy_pos energy_vel forward_skip fwd_acceleration "
     "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_skip kinematics "
-    "make_constraint passive reference_constraint rungekutta4 sensor_acc sensor_pos sensor_vel tendon "
-    "transmission"
+    "make_constraint passive reference_constraint rungekutta4 sensor_acc sensor_pos sensor_vel "
+    "tendon transmission"
 ).split()
 LOOPS = "rollout step step2".split()
 
