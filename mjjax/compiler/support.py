@@ -54,10 +54,8 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
     if opt.noslip_iterations:
         yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
-    flags = EnableBit.OVERRIDE | EnableBit.SLEEP
-    for flag in EnableBit:
-        if flag & flags and opt.enabled(flag):
-            yield "flag", 0, f"flag '{str(flag.name).lower()}' is not simulated yet", "disable it"
+    if opt.enabled(EnableBit.SLEEP):
+        yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
 
 
 def _collisions(model: Model) -> Iterator[Finding]:
