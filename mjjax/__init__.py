@@ -24,6 +24,7 @@ from mjjax.core.enums import (
     BiasType,
     CamLightType,
     ConeType,
+    ConstraintState,
     ConstraintType,
     DataType,
     DisableBit,
@@ -118,6 +119,7 @@ from mjjax.pipeline.state import (
 from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
+from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
 
 __version__ = VERSION
 
@@ -126,6 +128,7 @@ __all__ = [
     "Callbacks",
     "CamLightType",
     "ConeType",
+    "ConstraintState",
     "ConstraintType",
     "Contact",
     "Data",
@@ -144,6 +147,7 @@ __all__ = [
     "ObjType",
     "Option",
     "SensorType",
+    "SolverStat",
     "SolverType",
     "Spec",
     "Stage",
@@ -163,6 +167,7 @@ __all__ = [
     "com_vel",
     "compare_fwd_inv",
     "constraint_jacobian",
+    "constraint_state",
     "contact_force",
     "copy_state",
     "crb",
@@ -237,6 +242,7 @@ __all__ = [
     "set_total_mass",
     "solve_m",
     "solve_m2",
+    "solver_statistics",
     "state_size",
     "step",
     "step1",
