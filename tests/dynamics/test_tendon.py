@@ -154,13 +154,9 @@ def test_derivatives() -> None:
 
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_paths_are_finite() -> None:
-    """Coincident ends, ends at the centre or in line with it, a side point at the centre, and
-    straight paths that just touch."""
-    special = np.array(
-        [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [2, 0, 0], [0, 0, 1], [0.2, 0, 0], [0, 1, 0]]
-        + [[1, 0.2, 0], [-1, 0.2, 0]],
-        float,
-    )
+    """Coincident ends, ends at or in line with the centre, side points there, tangent lines."""
+    ends = [(0, 0, 0), (1, 0, 0), (-1, 0, 0), (2, 0, 0), (0, 0, 1), (0.2, 0, 0), (0, 1, 0)]
+    special = np.array([*ends, (1, 0.2, 0), (-1, 0.2, 0)], float)
     n = len(special)
     start, end, side = (special[i].reshape(-1, 3) for i in np.indices((n, n, n)))
     x = {"start": start, "end": end, "side": side, "radius": np.full(n**3, 0.2)}
