@@ -14,7 +14,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.structure import Structure
 
-EPS = 1e-14  # frames closer than this coincide
+EPS = 1e-14  # components smaller than this vanish
 
 
 def host_model(compiled: Compiled) -> Model:
@@ -69,8 +69,8 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     armature moves.
     """
     parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
-    null = (np.abs(fields["body_ipos"]) < EPS).all(axis=1)
-    null &= (np.abs(fields["body_iquat"][:, 1:]) < EPS).all(axis=1)
+    null = (fields["body_ipos"] == 0).all(axis=1)
+    null &= (fields["body_iquat"][:, 1:] == 0).all(axis=1)
     index = np.arange(len(parent))
     top = (fields["body_rootid"] == index) | (
         (parent[parent] == 0) & (fields["body_dofnum"][parent] == 0)
