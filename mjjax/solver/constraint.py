@@ -83,10 +83,10 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     problem = problem_of(model, data, layout)
     start = start_of(model, data, layout, problem)
     iterations, ls_iterations, *tolerances = settings_of(model)
-    qacc, niter, size = minimize(
+    qacc, r, niter, size = minimize(
         layout, iterations, ls_iterations, problem, start, tuple(tolerances)
     )
-    force = row_force(problem, layout, residual(problem, layout, qacc))
+    force = row_force(problem, layout, r)
     padding = data.efc_force.shape[0] - layout.nrow
     return data.replace(
         qacc=qacc,
