@@ -95,6 +95,12 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
+from mjjax.pipeline.derivative import (
+    InverseJacobian,
+    TransitionJacobian,
+    inverse_jacobian,
+    transition_jacobian,
+)
 from mjjax.pipeline.describe import print_data, print_model
 from mjjax.pipeline.forward import (
     forward,
@@ -137,6 +143,7 @@ __all__ = [
     "GainType",
     "GeomType",
     "IntegratorType",
+    "InverseJacobian",
     "JacobianType",
     "JointType",
     "MjcfError",
@@ -150,6 +157,7 @@ __all__ = [
     "State",
     "Statistic",
     "Structure",
+    "TransitionJacobian",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
@@ -189,6 +197,7 @@ __all__ = [
     "integrate_pos",
     "inv_constraint",
     "inverse",
+    "inverse_jacobian",
     "inverse_skip",
     "is_dual",
     "is_pyramidal",
@@ -243,6 +252,7 @@ __all__ = [
     "step2",
     "subtree_vel",
     "tendon",
+    "transition_jacobian",
     "transmission",
     "xfrc_accumulate",
 ]
