@@ -116,7 +116,8 @@ def inverse_jacobian(
         return jnp.concatenate([force, end.sensordata, end.qM.ravel()])
 
     x = jnp.concatenate([jnp.zeros_like(data.qvel), data.qvel, data.qacc])
-    found = jax.jacfwd(outcome)(x).reshape(-1, 3, s.nv).swapaxes(0, 1)
-    force, readings = found[:, : s.nv], found[:, s.nv : s.nv + s.nsensordata]
-    inertia = found[0, s.nv + s.nsensordata :].reshape(s.nv, s.nv, s.nv)
-    return InverseJacobian(*force, *readings, inertia)
+    by_q, by_v, by_a = jnp.split(jax.jacfwd(outcome)(x), 3, axis=1)
+    f, m = slice(s.nv), s.nv + s.nsensordata
+    r = slice(s.nv, m)
+    inertia = by_q[m:].reshape(s.nv, s.nv, s.nv)
+    return InverseJacobian(by_q[f], by_v[f], by_a[f], by_q[r], by_v[r], by_a[r], inertia)
