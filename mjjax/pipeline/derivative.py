@@ -116,8 +116,9 @@ def inverse_jacobian(
         return jnp.concatenate([force, end.sensordata, end.qM.ravel()])
 
     x = jnp.concatenate([jnp.zeros_like(data.qvel), data.qvel, data.qacc])
-    by_q, by_v, by_a = jnp.split(jax.jacfwd(outcome)(x), 3, axis=1)
-    f, m = slice(s.nv), s.nv + s.nsensordata
-    r = slice(s.nv, m)
-    inertia = by_q[m:].reshape(s.nv, s.nv, s.nv)
-    return InverseJacobian(by_q[f], by_v[f], by_a[f], by_q[r], by_v[r], by_a[r], inertia)
+    force, readings, inertia = jnp.split(jax.jacfwd(outcome)(x), (s.nv, s.nv + s.nsensordata))
+    return InverseJacobian(
+        *jnp.split(force, 3, axis=1),
+        *jnp.split(readings, 3, axis=1),
+        DmDq=inertia[:, : s.nv].reshape(s.nv, s.nv, s.nv),
+    )
