@@ -96,6 +96,12 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
+from mjjax.pipeline.derivative import (
+    InverseJacobian,
+    TransitionJacobian,
+    inverse_jacobian,
+    transition_jacobian,
+)
 from mjjax.pipeline.describe import print_data, print_model
 from mjjax.pipeline.forward import (
     forward,
@@ -140,6 +146,7 @@ __all__ = [
     "GainType",
     "GeomType",
     "IntegratorType",
+    "InverseJacobian",
     "JacobianType",
     "JointType",
     "MjcfError",
@@ -154,6 +161,7 @@ __all__ = [
     "State",
     "Statistic",
     "Structure",
+    "TransitionJacobian",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
@@ -194,6 +202,7 @@ __all__ = [
     "integrate_pos",
     "inv_constraint",
     "inverse",
+    "inverse_jacobian",
     "inverse_skip",
     "is_dual",
     "is_pyramidal",
@@ -249,6 +258,7 @@ __all__ = [
     "step2",
     "subtree_vel",
     "tendon",
+    "transition_jacobian",
     "transmission",
     "xfrc_accumulate",
 ]
