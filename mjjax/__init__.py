@@ -25,6 +25,7 @@ from mjjax.core.enums import (
     BiasType,
     CamLightType,
     ConeType,
+    ConstraintState,
     ConstraintType,
     DataType,
     DisableBit,
@@ -96,6 +97,12 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
+from mjjax.pipeline.derivative import (
+    InverseJacobian,
+    TransitionJacobian,
+    inverse_jacobian,
+    transition_jacobian,
+)
 from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.forward import (
     forward,
@@ -119,6 +126,7 @@ from mjjax.pipeline.state import (
 from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
+from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
 
 __version__ = VERSION
 
@@ -127,6 +135,7 @@ __all__ = [
     "Callbacks",
     "CamLightType",
     "ConeType",
+    "ConstraintState",
     "ConstraintType",
     "Contact",
     "Data",
@@ -138,6 +147,7 @@ __all__ = [
     "GainType",
     "GeomType",
     "IntegratorType",
+    "InverseJacobian",
     "JacobianType",
     "JointType",
     "MjcfError",
@@ -145,12 +155,14 @@ __all__ = [
     "ObjType",
     "Option",
     "SensorType",
+    "SolverStat",
     "SolverType",
     "Spec",
     "Stage",
     "State",
     "Statistic",
     "Structure",
+    "TransitionJacobian",
     "TrnType",
     "UnsupportedFeature",
     "WarningType",
@@ -164,6 +176,7 @@ __all__ = [
     "com_vel",
     "compare_fwd_inv",
     "constraint_jacobian",
+    "constraint_state",
     "contact_force",
     "copy_state",
     "crb",
@@ -191,6 +204,7 @@ __all__ = [
     "integrate_pos",
     "inv_constraint",
     "inverse",
+    "inverse_jacobian",
     "inverse_skip",
     "is_dual",
     "is_pyramidal",
@@ -239,12 +253,14 @@ __all__ = [
     "set_total_mass",
     "solve_m",
     "solve_m2",
+    "solver_statistics",
     "state_size",
     "step",
     "step1",
     "step2",
     "subtree_vel",
     "tendon",
+    "transition_jacobian",
     "transmission",
     "warning_text",
     "xfrc_accumulate",

@@ -50,12 +50,16 @@ def plan_of(model: Model) -> PairPlan:
 
 
 def default_nconmax(model: Model) -> int:
-    """Contact slots chosen for the user: all candidates if few, else two per colliding geom."""
+    """Contact slots chosen for the user: all candidates if few, else two per colliding geom.
+
+    Few are up to 64; above, 32 at least.
+    """
     if contact_disabled(model):
         return 0
     plan = plan_of(model)
-    colliding = len(np.unique(plan.geom))
-    return min(plan.ncandidate, max(32, 2 * colliding))
+    if plan.ncandidate <= 64:
+        return plan.ncandidate
+    return max(32, 2 * len(np.unique(plan.geom)))
 
 
 def slot_geoms(model: Model, nconmax: int) -> np.ndarray | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mjjax.collision.pairs import PairPlan
 from mjjax.core.constants import MINMU, MINVAL
+from mjjax.core.enums import EnableBit
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 
@@ -26,7 +27,8 @@ def pair_params(model: Model, plan: PairPlan) -> PairParams:
 
     Margins and gaps add up. With equal priority friction is the larger, solimp (and solref, if
     both are of the standard kind) the weighted mean by `solmix`, direct solrefs the smaller; with
-    different priority all are the winner's. Explicit pairs have their own values.
+    different priority all are the winner's. Explicit pairs have their own values. The flag
+    `override` puts the options `o_*` in place of all but the gaps.
     """
     s = model.structure
     xp = namespace(model.geom_friction)
@@ -55,7 +57,7 @@ def pair_params(model: Model, plan: PairPlan) -> PairParams:
         solreffriction=xp.zeros_like(solref),
         solimp=rank(imp1, imp2, mean(imp1, imp2)),
     )
-    mixed = _with_explicit(model, plan, mixed)
+    mixed = _overridden(model, _with_explicit(model, plan, mixed))
     return mixed._replace(friction=xp.maximum(mixed.friction, MINMU))
 
 
@@ -88,3 +90,19 @@ def _with_explicit(model: Model, plan: PairPlan, mixed: PairParams) -> PairParam
         return xp.where(mask, a, b)
 
     return PairParams(*(choose(a, b) for a, b in zip(own, mixed, strict=True)))
+
+
+def _overridden(model: Model, params: PairParams) -> PairParams:
+    opt = model.opt
+    if not opt.enabled(EnableBit.OVERRIDE):
+        return params
+    xp = namespace(params.friction)
+    values = {
+        "margin": opt.o_margin,
+        "friction": opt.o_friction,
+        "solref": opt.o_solref,
+        "solreffriction": opt.o_solref,
+        "solimp": opt.o_solimp,
+    }
+    shape = params._asdict()
+    return params._replace(**{k: xp.broadcast_to(v, shape[k].shape) for k, v in values.items()})

@@ -11,10 +11,10 @@ from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
-from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
+from mjjax.model.sparsity import PATTERNS, patterns
 from mjjax.model.structure import Structure
 
-EPS = 1e-14  # frames closer than this coincide
+EPS = 1e-14  # components smaller than this vanish
 
 
 def host_model(compiled: Compiled) -> Model:
@@ -25,10 +25,8 @@ def host_model(compiled: Compiled) -> Model:
     fields, sizes, option = compiled.fields, compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
     integers["body_simple"] = simple_bodies(fields)
-    nonzero = {
-        k: may_hold(fields[k], test, fields[k].size) if k in fields else np.zeros(0, bool)
-        for k, test in SPARSE_FIELDS.items()
-    }
+    counts = {k: p.test(fields[p.field]).size for k, p in PATTERNS.items() if p.field in fields}
+    nonzero = dict.fromkeys(PATTERNS, np.zeros(0, bool)) | patterns(fields, counts)
     structure = Structure(
         sizes,
         integers,
@@ -69,8 +67,8 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     armature moves.
     """
     parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
-    null = (np.abs(fields["body_ipos"]) < EPS).all(axis=1)
-    null &= (np.abs(fields["body_iquat"][:, 1:]) < EPS).all(axis=1)
+    null = (fields["body_ipos"] == 0).all(axis=1)
+    null &= (fields["body_iquat"][:, 1:] == 0).all(axis=1)
     index = np.arange(len(parent))
     top = (fields["body_rootid"] == index) | (
         (parent[parent] == 0) & (fields["body_dofnum"][parent] == 0)

@@ -5,6 +5,7 @@ A model can be loaded, inspected and edited without being simulated, so loading 
 
 from collections.abc import Callable, Iterator
 
+import jax
 import numpy as np
 
 from mjjax.collision.distance import types_of, unsupported
@@ -56,10 +57,8 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
     if opt.noslip_iterations:
         yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
-    flags = EnableBit.OVERRIDE | EnableBit.SLEEP
-    for flag in EnableBit:
-        if flag & flags and opt.enabled(flag):
-            yield "flag", 0, f"flag '{str(flag.name).lower()}' is not simulated yet", "disable it"
+    if opt.enabled(EnableBit.SLEEP):
+        yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
 
 
 def _collisions(model: Model) -> Iterator[Finding]:
@@ -100,9 +99,24 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
         yield "joint", int(joint), "a free joint has no actuator force limit", "remove it"
 
 
+def _inertia(model: Model) -> Iterator[Finding]:
+    weight = model.dof_invweight0
+    if isinstance(weight, jax.core.Tracer) or not np.isnan(weight).any():
+        return
+    dof = int(np.flatnonzero(np.isnan(weight))[0])
+    yield (
+        "joint",
+        int(model.structure.dof_jntid[dof]),
+        "the joint-space inertia of its kinematic tree is singular at qpos0: accelerations "
+        "(and MuJoCo's) are not numbers",
+        "two joints move the same bodies in the same way: give one of them armature or remove it",
+    )
+
+
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
     _sensors,
     _collisions,
     _free_joint_limits,
+    _inertia,
 )

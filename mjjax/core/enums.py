@@ -276,6 +276,14 @@ class ConstraintType(IntEnum):
     CONTACT_ELLIPTIC = 7
 
 
+class ConstraintState(IntEnum):
+    SATISFIED = 0
+    QUADRATIC = 1
+    LINEARNEG = 2
+    LINEARPOS = 3
+    CONE = 4
+
+
 class WarningType(IntEnum):
     INERTIA = 0
     CONTACTFULL = 1

@@ -80,13 +80,18 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
 
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
-    """Controls within their ranges, all zero if one is not a number; and whether that was so."""
+    """Controls within their ranges, all zero if one is not a number; and whether that was so.
+
+    The derivative of a control at its limit is one, that of a control beyond it zero.
+    """
     s = model.structure
     xp = namespace(data.ctrl)
     ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
-        ctrl = xp.where(s.actuator_ctrllimited.astype(bool), xp.clip(ctrl, low, high), ctrl)
+        limited = s.actuator_ctrllimited.astype(bool)
+        # not a clip, whose derivative at the limit itself is half
+        ctrl = xp.where(limited & (ctrl < low), low, xp.where(limited & (ctrl > high), high, ctrl))
     bad = is_bad(ctrl)
     return xp.where(bad, 0, ctrl), bad
 

@@ -13,10 +13,10 @@ from jax.custom_batching import custom_vmap
 from mjjax.core.enums import DisableBit, WarningType
 from mjjax.math.namespace import Array
 from mjjax.math.safe import is_bad
-from mjjax.model.callbacks import Callbacks
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import forward
+from mjjax.pipeline.forward import acceleration_stage, forward
 from mjjax.pipeline.make import reset_state
 
 
@@ -44,41 +44,44 @@ def checked_forward(model: Model, data: Data, callbacks: Callbacks | None = None
     traced copy of it. The derivative is that of `forward` at the state it ran from.
     """
     if not model.opt.disabled(DisableBit.AUTORESET):
-        run, constants = _program(model, data, callbacks)
+        run, constants = _program(forward, model, data, callbacks)
         return _attempt(run, constants, model, data)
     data = forward(model, data, callbacks)
     return data.counted(WarningType.BADQACC, is_bad(data.qacc))
 
 
 def checked_acceleration(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Runs `forward` anew in worlds whose acceleration is bad, after a reset (`mj_checkAcc`).
+    """The stage of accelerations; worlds where one is bad restart, with all stages (`mj_checkAcc`).
 
-    The derivative of a world that is restarted is zero.
+    A restarted world has no derivative: what its stages compute counts as constant.
     """
-    bad = is_bad(data.qacc)
-    if model.opt.disabled(DisableBit.AUTORESET):
-        return data.counted(WarningType.BADQACC, bad)
-
-    def again(carry: tuple[Data, Array]) -> tuple[Data, Array]:
-        start = _restart_from(model, carry[0], bad)
-        return forward(model, start, callbacks), jnp.bool_(False)
-
-    renewed, _ = lax.while_loop(lambda carry: carry[1], again, (lax.stop_gradient(data), bad))
-    return jax.tree.map(lambda new, old: jnp.where(bad, new, old), renewed, data)
+    if not model.opt.disabled(DisableBit.AUTORESET):
+        last, some = _program(_last_stage, model, data, callbacks)
+        full, more = _program(forward, model, data, callbacks)
+        return _complete(last, full, (some, more), model, data)
+    data = _last_stage(model, data, callbacks)
+    return data.counted(WarningType.BADQACC, is_bad(data.qacc))
 
 
+def _last_stage(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    return acceleration_stage(model, data, callbacks or NONE, skipsensor=False)
+
+
+Stages = Callable[[Model, Data, Callbacks | None], Data]
 Program = Callable[[Any, Model, Data], Data]
 
 
-def _program(model: Model, data: Data, callbacks: Callbacks | None) -> tuple[Program, Any]:
-    """Forward dynamics as a function of (constants, model, data), and the constants.
+def _program(
+    stages: Stages, model: Model, data: Data, callbacks: Callbacks | None
+) -> tuple[Program, Any]:
+    """Part of forward dynamics as a function of (constants, model, data), and the constants.
 
     Callbacks may use traced values of their surroundings, a policy's weights, say. The rules for
     derivatives and batches below see arguments only, so these values become arguments.
     """
     if callbacks is None:
-        return _plain, ()
-    closed, shape = jax.make_jaxpr(lambda m, d: forward(m, d, callbacks), return_shape=True)(
+        return _plain(stages), ()
+    closed, shape = jax.make_jaxpr(lambda m, d: stages(m, d, callbacks), return_shape=True)(
         model, data
     )
     tree = jax.tree.structure(shape)
@@ -92,12 +95,11 @@ def _program(model: Model, data: Data, callbacks: Callbacks | None) -> tuple[Pro
     return run, list(closed.consts)
 
 
-# Traced once: the batching rule below starts from the program that the first call has traced.
-_forward = jax.jit(forward, inline=True)
-
-
-def _plain(constants: Any, model: Model, data: Data) -> Data:
-    return _forward(model, data)
+@functools.cache
+def _plain(stages: Stages) -> Program:
+    # traced once: the batching rule below starts from the program that the first call has traced
+    traced = jax.jit(lambda model, data: stages(model, data, None), inline=True)
+    return lambda constants, model, data: traced(model, data)
 
 
 def _restart_from(model: Model, data: Data, bad: Array) -> Data:
@@ -169,3 +171,31 @@ def _repeat(run: Callable[[Data], Data], restart: Restart, data: Data) -> Data:
         return (count == 0) | ((count == 1) & jnp.any(find(out)))
 
     return lax.while_loop(again, body, (data, data, jnp.int32(0)))[1]
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _complete(last: Program, full: Program, constants: Any, model: Model, data: Data) -> Data:
+    """Runs the last stage, and then all of them in worlds that diverged, after a restart."""
+    out = last(constants[0], model, data)
+    bad = is_bad(out.qacc)
+
+    def again(carry: tuple[Data, Array]) -> tuple[Data, Array]:
+        return full(constants[1], model, _restart_from(model, carry[0], bad)), jnp.bool_(False)
+
+    return lax.while_loop(lambda carry: carry[1], again, (out, bad))[0]
+
+
+@_complete.defjvp
+def _complete_jvp(last: Program, full: Program, primals: Any, tangents: Any) -> Any:
+    out = _complete(last, full, *primals)
+    done = lax.stop_gradient(out)
+    bad = done.warning[WarningType.BADQACC] > primals[2].warning[WarningType.BADQACC]
+
+    def settled(constants: Any, model: Model, data: Data) -> Data:
+        # a restarted world starts from what it came to: nothing here is bad
+        start = jax.tree.map(lambda safe, x: jnp.where(bad, safe, x), done, data)
+        end = last(constants[0], model, start)
+        return jax.tree.map(lambda x: jnp.where(bad, lax.stop_gradient(x), x), end)
+
+    _, tangent = jax.jvp(settled, primals, tangents)
+    return out, tangent

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.enums import DisableBit, GainType, IntegratorType
+from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.derivative import smooth_vel
+from mjjax.dynamics.derivative import may_push, smooth_vel
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
 from mjjax.math.linalg import cho_solve, cholesky, solve
@@ -57,7 +57,9 @@ def euler(model: Model, data: Data) -> Data:
     derivative = damping_derivative(model, data)
     if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
-    return advance(model, data, data.act_dot, _implicit_qacc(model, data, derivative, True))
+    damped = not model.structure.nonzero["negative_dof_damping"].any()
+    qacc = _implicit_qacc(model, data, derivative, definite=damped)
+    return advance(model, data, data.act_dot, qacc)
 
 
 def damping_derivative(model: Model, data: Data) -> Array | None:
@@ -78,10 +80,8 @@ def implicit(model: Model, data: Data) -> Data:
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
     """
     full = model.opt.integrator == IntegratorType.IMPLICIT
-    # a gain that depends on velocity may push: the matrix need not be positive definite
-    pushes = (model.structure.actuator_gaintype == GainType.AFFINE).any()
     slope = velocity_derivative(model, data)
-    qacc = _implicit_qacc(model, data, slope, definite=not full and not pushes)
+    qacc = _implicit_qacc(model, data, slope, definite=not full and not may_push(model))
     return advance(model, data, data.act_dot, qacc)
 
 
@@ -91,7 +91,10 @@ def velocity_derivative(model: Model, data: Data) -> Array:
 
 
 def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Array:
-    """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,)."""
+    """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,).
+
+    By Cholesky's factors, or LU factors where the matrix is not known to be positive definite.
+    """
     # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
     # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
     wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)

@@ -8,7 +8,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import acceleration_stage, motion_stages
+from mjjax.pipeline.forward import motion_stages
 from mjjax.pipeline.health import checked, checked_acceleration, checked_forward
 from mjjax.pipeline.integrate import INTEGRATORS, euler, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv
@@ -48,11 +48,11 @@ def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
 def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The second half of a step (`mj_step2`): forces, acceleration and integration.
 
-    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges restarts as in `step`;
-    its derivative is zero.
+    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges restarts as in `step`,
+    and what is computed for it then counts as constant in derivatives.
     """
-    data = acceleration_stage(model, data, callbacks or NONE, False)
-    data = _compared(model, checked_acceleration(model, data, callbacks), callbacks)
+    data = checked_acceleration(model, data, callbacks)
+    data = _compared(model, data, callbacks)
     return INTEGRATORS.get(IntegratorType(model.opt.integrator), euler)(model, data)
 
 

@@ -27,8 +27,11 @@ def minimize(
     problem: Problem,
     start: Array,
     tolerances: tuple[Array, Array, Array],
-) -> tuple[Array, Array, Array]:
-    """Constrained acceleration (nv,), number of iterations (as a real) and scaled gradient norm.
+) -> tuple[Array, Array, Array, Array]:
+    """Constrained acceleration (nv,), row residuals, iterations (as a real), scaled gradient norm.
+
+    The residuals are those that the iterations kept: with stiff rows their forces balance the
+    accelerations, whereas J a - aref would be found from numbers too large to tell.
 
     Args:
         layout: row layout.
@@ -40,14 +43,14 @@ def minimize(
     """
     settings = newton.Settings(iterations, ls_iterations, *tolerances)
     state = newton.solve(problem, layout, start, settings)
-    return state.a, state.niter.astype(start.dtype), state.size
+    return state.a, state.r, state.niter.astype(start.dtype), state.size
 
 
 @minimize.defjvp
 def _minimize_jvp(layout, iterations, ls_iterations, primals, tangents):
     problem, start, tolerances = primals
-    a, niter, size = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
+    a, r, niter, size = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
     _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
-    factor = cholesky(hessian(problem, layout, residual(problem, layout, a)))
-    da = -cho_solve(factor, dg)
-    return (a, niter, size), (da, jnp.zeros_like(niter), jnp.zeros_like(size))
+    da = -cho_solve(cholesky(hessian(problem, layout, r)), dg)
+    _, dr = jax.jvp(lambda p, a: residual(p, layout, a), (problem, a), (tangents[0], da))
+    return (a, r, niter, size), (da, dr, jnp.zeros_like(niter), jnp.zeros_like(size))

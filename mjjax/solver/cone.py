@@ -8,6 +8,7 @@ between the two.
 import jax.numpy as jnp
 
 from mjjax.core.constants import MINVAL
+from mjjax.core.enums import ConstraintState
 from mjjax.math import safe
 from mjjax.math.namespace import Array
 from mjjax.solver.problem import Problem
@@ -46,6 +47,13 @@ def force(problem: Problem, d: Array, r: Array) -> Array:
     slope = safe.divide(-pull, tangent)[:, None] * u[:, 1:] * problem.friction[:, 1:]
     cone = jnp.concatenate([pull[:, None], slope], axis=-1)
     return jnp.where(bottom[:, None], -d * r, jnp.where(middle[:, None], cone, 0))
+
+
+def state(problem: Problem, r: Array) -> Array:
+    """Zone (n,) of contacts at residuals `r` (n, width), as `ConstraintState`."""
+    *_, bottom, middle = _zones(problem, r)
+    inside = jnp.where(middle, ConstraintState.CONE, ConstraintState.SATISFIED)
+    return jnp.where(bottom, ConstraintState.QUADRATIC, inside)
 
 
 def hessian(problem: Problem, d: Array, r: Array) -> Array:

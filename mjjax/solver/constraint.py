@@ -7,10 +7,11 @@ from mjjax.constraint.jacobian import mul_t
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.constraint.rows import layout_of, row_jacobian
 from mjjax.core.enums import ConstraintType, DisableBit
+from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver.adjoint import minimize
-from mjjax.solver.newton import better_start
+from mjjax.solver.newton import Settings, better_start
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.problem import Problem
 
@@ -44,6 +45,20 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     )
 
 
+def start_of(model: Model, data: Data, layout: RowLayout, problem: Problem) -> Array:
+    """Acceleration (nv,) that the solver starts from: warm start or smooth, what is better."""
+    if model.opt.disabled(DisableBit.WARMSTART):
+        return data.qacc_smooth
+    return better_start(problem, layout, data.qacc_warmstart, data.qacc_smooth)
+
+
+def settings_of(model: Model) -> Settings:
+    """The solver's stopping rules."""
+    opt = model.opt
+    scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
+    return Settings(opt.iterations, opt.ls_iterations, opt.tolerance, opt.ls_tolerance, scale)
+
+
 def _rows_of(layout: RowLayout, *kinds: ConstraintType) -> np.ndarray:
     """Mask (nrow,) of scalar rows of some kinds."""
     return np.pad(np.isin(layout.kind, kinds), (0, layout.nrow - layout.nscalar))
@@ -66,20 +81,12 @@ def fwd_constraint(model: Model, data: Data) -> Data:
             solver_gradient=jnp.zeros_like(data.solver_gradient),
         )
     problem = problem_of(model, data, layout)
-    start = data.qacc_smooth
-    if not model.opt.disabled(DisableBit.WARMSTART):
-        start = better_start(problem, layout, data.qacc_warmstart, data.qacc_smooth)
-    opt = model.opt
-    scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
-    qacc, niter, size = minimize(
-        layout,
-        opt.iterations,
-        opt.ls_iterations,
-        problem,
-        start,
-        (opt.tolerance, opt.ls_tolerance, scale),
+    start = start_of(model, data, layout, problem)
+    iterations, ls_iterations, *tolerances = settings_of(model)
+    qacc, r, niter, size = minimize(
+        layout, iterations, ls_iterations, problem, start, tuple(tolerances)
     )
-    force = row_force(problem, layout, residual(problem, layout, qacc))
+    force = row_force(problem, layout, r)
     padding = data.efc_force.shape[0] - layout.nrow
     return data.replace(
         qacc=qacc,

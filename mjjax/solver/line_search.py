@@ -47,10 +47,16 @@ class State(NamedTuple):
     cost: Array
 
 
-def search(
-    evaluate: Evaluate, gtol: Array, magnitude: Array, iterations: int
-) -> tuple[Array, Array]:
-    """Step length along the ray and the decrease of the objective; 0 without progress.
+class Found(NamedTuple):
+    """Step length, decrease of the objective (both 0 without progress) and evaluations used."""
+
+    alpha: Array
+    decrease: Array
+    count: Array
+
+
+def search(evaluate: Evaluate, gtol: Array, magnitude: Array, iterations: int) -> Found:
+    """The minimum along the ray, as well as the settings want it.
 
     Args:
         evaluate: objective at step lengths (m,).
@@ -76,7 +82,7 @@ def search(
         return _out_of_budget(jax.tree.map(choose, walked, shrunk), iterations)
 
     state = lax.while_loop(lambda s: s.phase != DONE, body, state)
-    return state.alpha, -state.cost
+    return Found(state.alpha, -state.cost, state.count)
 
 
 def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations: int) -> State:

@@ -10,7 +10,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.math.linalg import cho_solve, cholesky, matmul
 from mjjax.math.namespace import Array
 from mjjax.solver import batch, cone
-from mjjax.solver.line_search import Evaluate, Points, search
+from mjjax.solver.line_search import Evaluate, Found, Points, search
 from mjjax.solver.objective import hessian, residual, row_cost, row_force, scalar_force, split
 from mjjax.solver.problem import Problem
 
@@ -40,15 +40,15 @@ class State(NamedTuple):
 
 def solve(problem: Problem, layout: RowLayout, start: Array, settings: Settings) -> State:
     """Minimises the objective from `start` (nv,) until the scaled progress is within tolerance."""
-    state = _initial(problem, layout, start, settings)
+    state = initial(problem, layout, start, settings)
     if settings.iterations <= 1:
-        return _iterate(problem, layout, settings, state) if settings.iterations else state
+        return iterate(problem, layout, settings, state)[0] if settings.iterations else state
     tolerances = (settings.tolerance, settings.ls_tolerance, settings.scale)
 
     def body(constants: tuple[Problem, tuple[Array, Array, Array]], state: State) -> State:
         problem, (tolerance, ls_tolerance, scale) = constants
         own = settings._replace(tolerance=tolerance, ls_tolerance=ls_tolerance, scale=scale)
-        return _iterate(problem, layout, own, state)
+        return iterate(problem, layout, own, state)[0]
 
     loop = batch.iterate(body, lambda s: (s.niter < settings.iterations) & ~s.done)
     return loop((problem, tolerances), state)
@@ -63,7 +63,8 @@ def better_start(problem: Problem, layout: RowLayout, a: Array, smooth: Array) -
     return jnp.where(cost > other, smooth, a)
 
 
-def _initial(problem: Problem, layout: RowLayout, a: Array, settings: Settings) -> State:
+def initial(problem: Problem, layout: RowLayout, a: Array, settings: Settings) -> State:
+    """Iterate at the acceleration `a` (nv,)."""
     r = residual(problem, layout, a)
     momentum = matmul(problem.M, a) - problem.smooth
     force = row_force(problem, layout, r)
@@ -72,8 +73,10 @@ def _initial(problem: Problem, layout: RowLayout, a: Array, settings: Settings) 
     return State(a, momentum, r, force, grad, jnp.int32(0), size, jnp.bool_(False))
 
 
-def _iterate(problem: Problem, layout: RowLayout, settings: Settings, state: State) -> State:
-    """One Newton step with exact line search."""
+def iterate(
+    problem: Problem, layout: RowLayout, settings: Settings, state: State
+) -> tuple[State, Found]:
+    """One Newton step with exact line search, and what the search found."""
     factor = cholesky(hessian(problem, layout, state.r))
     step = -cho_solve(factor, state.grad)
     momentum_step = matmul(problem.M, step)
@@ -82,18 +85,18 @@ def _iterate(problem: Problem, layout: RowLayout, settings: Settings, state: Sta
     gtol = settings.tolerance * settings.ls_tolerance * length / settings.scale
     evaluate = ray(problem, layout, state, step, momentum_step, row_step)
     size = jnp.sum(jnp.abs(step * state.momentum)) + jnp.sum(jnp.abs(row_step * state.force))
-    alpha, decrease = search(evaluate, gtol, size, settings.ls_iterations)
-    alpha = jnp.where(length < MINVAL, 0, alpha)
+    found = search(evaluate, gtol, size, settings.ls_iterations)
+    alpha = jnp.where(length < MINVAL, 0, found.alpha)
     a = state.a + alpha * step
     momentum = state.momentum + alpha * momentum_step
     r = state.r + alpha * row_step
     force = row_force(problem, layout, r)
     grad = momentum - mul_t(layout, problem.jac, force)
     size = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
-    small = (settings.scale * decrease < settings.tolerance) | (size < settings.tolerance)
+    small = (settings.scale * found.decrease < settings.tolerance) | (size < settings.tolerance)
     # a state that is not a number stays so: stop rather than iterate to the limit
     done = small | (alpha == 0) | ~jnp.isfinite(size)
-    return State(a, momentum, r, force, grad, state.niter + 1, size, done)
+    return State(a, momentum, r, force, grad, state.niter + 1, size, done), found
 
 
 def ray(

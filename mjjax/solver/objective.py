@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
+from mjjax.core.enums import ConstraintState
 from mjjax.math.linalg import einsum, matmul, rows, sum_rows
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
@@ -48,6 +49,23 @@ def row_force(problem: Problem, layout: RowLayout, r: Array) -> Array:
         return force
     d = split(layout, problem.D).cone
     return jnp.concatenate([force, cone.force(problem, d, parts.cone).reshape(-1)])
+
+
+def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
+    """Zone (n,) of every row at the residuals `r`, as `ConstraintState`."""
+    parts = split(layout, r)
+    force, d, inside = scalar_force(problem, layout, parts.scalar)
+    low, high = problem.low[: len(d)], problem.high[: len(d)]
+    beyond = jnp.where(
+        low == 0,
+        ConstraintState.SATISFIED,
+        jnp.where(force <= low, ConstraintState.LINEARPOS, ConstraintState.LINEARNEG),
+    )
+    scalar = jnp.where(inside | (low == high), ConstraintState.QUADRATIC, beyond)
+    if layout.pyramidal:
+        return scalar.astype(jnp.int32)
+    state = cone.state(problem, parts.cone)
+    return jnp.concatenate([scalar, jnp.repeat(state, layout.width)]).astype(jnp.int32)
 
 
 def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:

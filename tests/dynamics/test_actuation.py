@@ -207,15 +207,3 @@ def test_derivatives_at_rest_are_finite(scene: tuple) -> None:
     points = stack([x, slack, high] + [x] * (2 * len(GROUPS) - 3))  # a batch as large as above
     u = directions(jax.eval_shape(jax.vmap(function), points), 0)
     assert all_finite(both_modes(function)(points, directions(points, 1), u))
-
-
-@pytest.mark.feature("C24", "A199")
-def test_force_that_grows_with_velocity() -> None:
-    """The implicit system may have a negative determinant; it is solved as in MuJoCo."""
-    drive = '<general joint="a" gaintype="affine" gainprm="0 0 900"/>'
-    both = load(PENDULUM.format('integrator="implicitfast"', "", drive))
-    d = random_state(both.reference, 0)
-    d.ctrl[:] = 3
-    data = quick(mjjax.step)(both.ours, to_ours(both.ours, d))
-    mujoco.mj_step(both.reference, d)
-    assert not differences(data, d, {"qvel": 1e-10})

@@ -154,12 +154,12 @@ def test_derivatives() -> None:
 
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_paths_are_finite() -> None:
-    """Coincident ends, ends at the centre or in line with it, a side point at the centre."""
-    special = np.array(
-        [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [2, 0, 0], [0, 0, 1], [0.2, 0, 0], [0, 1, 0]], float
-    )
-    start, end, side = (special[i].reshape(-1, 3) for i in np.indices((7, 7, 7)))
-    x = {"start": start, "end": end, "side": side, "radius": np.full(343, 0.2)}
+    """Coincident ends, ends at or in line with the centre, side points there, tangent lines."""
+    ends = [(0, 0, 0), (1, 0, 0), (-1, 0, 0), (2, 0, 0), (0, 0, 1), (0.2, 0, 0), (0, 1, 0)]
+    special = np.array([*ends, (1, 0.2, 0), (-1, 0.2, 0)], float)
+    n = len(special)
+    start, end, side = (special[i].reshape(-1, 3) for i in np.indices((n, n, n)))
+    x = {"start": start, "end": end, "side": side, "radius": np.full(n**3, 0.2)}
     x = jax.tree.map(jnp.asarray, x)
     slopes = quick(jax.grad(lambda x: sum(jnp.sum(f) for f in around(x))))(x)
     assert all_finite(slopes)

@@ -11,7 +11,7 @@ import pytest
 import mjjax
 from mjjax import Stage
 from tests.derivatives import derivative_errors, directions
-from tests.oracle_tools import differences, error, load, quick, world, worlds
+from tests.oracle_tools import differences, error, load, quick, stack, world, worlds
 
 # Constraints of all kinds, actuators, springs and fluid drag.
 XML = """
@@ -213,3 +213,37 @@ def test_half_step_of_a_diverging_world() -> None:
         mujoco.mj_step2(both.reference, d)
         assert int(data.warning[i, mjjax.WarningType.BADQACC]) == d.warning[6].number == i
         assert error(data.qpos[i], d.qpos) < 1e-8
+
+
+PENDULUM = """
+<mujoco><option integrator="implicitfast"/><worldbody><body><joint name="a" axis="0 1 0"/>
+  <geom size="0.1" pos="0.3 0 0"/></body></worldbody>
+  <actuator><motor joint="a"/></actuator></mujoco>
+"""
+
+
+@pytest.mark.feature("A029", "D02", "D04", "D19")
+def test_half_steps_have_derivatives() -> None:
+    """By state, model and what a callback uses; zero, not NaN, in a world that diverges."""
+    model = load(PENDULUM).ours
+    data = mjjax.make_data(model)
+
+    def loss(x: dict[str, jax.Array], force: jax.Array) -> jax.Array:
+        calls = mjjax.Callbacks(control=lambda m, d: d.replace(ctrl=x["gain"] * d.qvel))
+        heavy = model.replace(body_mass=x["mass"] * model.body_mass)
+        start = data.replace(qvel=x["qvel"], qfrc_applied=force)
+        end = mjjax.step2(heavy, mjjax.step1(heavy, start, calls), calls)
+        return jnp.sum(end.qvel) + jnp.sum(end.qacc)
+
+    x = {"gain": jnp.array(0.5), "mass": jnp.array(1.0), "qvel": jnp.array([0.3])}
+    nudged = [x | {name: x[name] + h} for name in x for h in (1e-4, -1e-4)]
+    force = np.zeros((9, 1))
+    force[1:3, 0] = 1e15, np.nan
+    program = quick(jax.vmap(jax.value_and_grad(loss)))
+    values, slopes = program(stack([x, x, x, *nudged]), force)
+    for i, name in enumerate(x):
+        found = np.asarray(slopes[name]).ravel()
+        difference = (values[3 + 2 * i] - values[4 + 2 * i]) / 2e-4
+        np.testing.assert_allclose(found[0], difference, rtol=1e-6)
+        assert found[0] and not found[1:3].any(), name
+    assert np.isfinite(values).all()

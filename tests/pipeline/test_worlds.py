@@ -105,8 +105,9 @@ PARTS: dict[str, Call] = {
     "solve_m2": lambda m, d: mjjax.solve_m2(m, d, d.qvel),
 } | {
     name: getattr(mjjax, name)
-    for name in "compare_fwd_inv constraint_jacobian euler factor_m full_m implicit inv_constraint "
-    "rne rne_postconstraint subtree_vel xfrc_accumulate".split()
+    for name in "compare_fwd_inv constraint_jacobian constraint_state euler factor_m full_m "
+    "implicit inv_constraint rne rne_postconstraint solver_statistics subtree_vel "
+    "xfrc_accumulate".split()
 }
 # What starts from a state.
 WHOLE: dict[str, Call] = {
@@ -117,9 +118,9 @@ WHOLE: dict[str, Call] = {
 # What `forward` or `inverse` calls, or what only calls them: that it can be traced is enough.
 STAGES = (
     "camlight collision com_pos com_vel crb energy_pos energy_vel forward_skip fwd_acceleration "
-    "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_skip kinematics "
-    "make_constraint passive reference_constraint rungekutta4 sensor_acc sensor_pos sensor_vel "
-    "tendon transmission"
+    "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_jacobian inverse_skip "
+    "kinematics make_constraint passive reference_constraint rungekutta4 sensor_acc sensor_pos "
+    "sensor_vel tendon transition_jacobian transmission"
 ).split()
 LOOPS = "rollout step step2".split()
 

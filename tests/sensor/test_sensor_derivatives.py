@@ -91,3 +91,29 @@ def test_derivatives() -> None:
     tolerance = np.array([1e-5, 1e-5, np.inf])
     bad = derivative_errors(lambda x: readings(dict(x)), x, v, tolerance)
     assert not bad, bad
+
+
+def test_derivatives_at_the_cutoff() -> None:
+    """Within a cutoff and at it the derivative is that of the reading, beyond it is zero."""
+    model = load(
+        """<mujoco><worldbody><geom type="plane" size="0 0 1"/>
+        <body pos="0 0 1"><joint name="x" type="slide" axis="0 0 -1"/><geom size="0.01"/>
+          <site name="s" zaxis="0 0 -1"/></body></worldbody>
+        <sensor><jointpos joint="x" cutoff="0.25"/><rangefinder site="s" cutoff="1.25"/></sensor>
+        </mujoco>"""
+    ).ours
+    data = mjjax.make_data(model)
+
+    def readings(x: jax.Array) -> jax.Array:
+        moved = mjjax.kinematics(model, data.replace(qpos=x[None]))
+        return mjjax.sensor_pos(model, moved).sensordata
+
+    x = jnp.array([-0.5, -0.25, 0, 0.25, 0.5])
+    ones = jnp.ones_like(x)
+    value, slope = quick(lambda x, v: jax.jvp(jax.vmap(readings), (x,), (v,)))(x, ones)
+    pulled = quick(lambda x, u: jax.vjp(jax.vmap(readings), x)[1](u)[0])(x, jnp.ones((5, 2)))
+    np.testing.assert_allclose(value[:, 0], [-0.25, -0.25, 0, 0.25, 0.25])
+    np.testing.assert_allclose(value[:, 1], [1.25, 1.25, 1, 0.75, 0.5])
+    np.testing.assert_allclose(slope[:, 0], [0, 1, 1, 1, 0])
+    np.testing.assert_allclose(slope[:, 1], [0, -1, -1, -1, -1])
+    np.testing.assert_allclose(pulled, slope.sum(axis=1))

@@ -15,6 +15,8 @@ from tests.random_models import random_mjcf
 WORLDS = 6
 forward = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
 constrain = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))
+statistics = quick(jax.vmap(mjjax.solver_statistics, in_axes=(None, 0)))
+zones = quick(jax.vmap(mjjax.constraint_state, in_axes=(None, 0)))
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 
 
@@ -132,12 +134,42 @@ def test_iterations_stop_early_and_are_counted() -> None:
     np.testing.assert_array_equal(stopped.qacc, data.qacc_smooth)
 
 
+@pytest.mark.feature("A119")
+@cones
+def test_statistics_of_the_iterations(cone: str) -> None:
+    """Every iteration's progress and active rows are MuJoCo's; so is the state of each row."""
+    model, data, _ = solved(cone)
+    found = statistics(model, data)
+    states = zones(model, data)
+    reference = load(random_mjcf(10, 0, option=f'cone="{cone}" jacobian="dense"')).reference
+    reference.opt.disableflags |= int(mjjax.DisableBit.ISLAND)  # statistics are per island
+    compared = 0
+    for i in range(WORLDS):
+        d = random_state(reference, i)
+        mujoco.mj_forward(reference, d)
+        np.testing.assert_array_equal(states[i][np.asarray(data.efc_D[i]) > 0], d.efc_state)
+        niter = int(data.solver_niter[i])
+        for k in range(min(niter, d.solver_niter[0]) - 1):  # the last one may be rounding alone
+            for name in ("improvement", "gradient"):
+                mine, other = getattr(found, name)[i, k], getattr(d.solver[k], name)
+                np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-8, err_msg=name)
+            assert abs(found.lineslope[i, k]) < 1e-8 * max(1, found.gradient[i, k])
+            assert found.nactive[i, k] == d.solver[k].nactive
+            assert found.nchange[i, k] == d.solver[k].nchange
+            assert found.neval[i, k] >= 2
+            compared += 1
+        assert not any(np.any(x[i, niter:]) for x in found)
+    assert compared >= WORLDS
+
+
 @pytest.mark.feature("C53")
 def test_without_rows_the_acceleration_is_smooth() -> None:
     """With constraints disabled there is no row, no force and no iteration."""
     model, data, _ = solved("pyramidal")
     off = model.replace(opt=model.opt.replace(disableflags=int(mjjax.DisableBit.CONSTRAINT)))
-    free = mjjax.forward(off, mjjax.make_data(off).replace(qvel=data.qvel[0]))
+    free = quick(mjjax.forward)(off, mjjax.make_data(off).replace(qvel=data.qvel[0]))
     np.testing.assert_array_equal(free.qacc, free.qacc_smooth)
     assert free.efc_D.shape == (0,) and not np.any(free.qfrc_constraint)
     assert int(free.nefc) == int(free.ncon) == int(free.solver_niter) == 0
+    assert not any(np.any(x) for x in mjjax.solver_statistics(off, free))
+    assert mjjax.constraint_state(off, free).shape == (0,)

@@ -1,0 +1,39 @@
+"""Frames that coincide: within a millionth, MuJoCo takes one for the other."""
+
+import numpy as np
+
+from mjjax.compiler.context import Context
+
+EPS = 1e-6
+
+
+def merge_frames(ctx: Context) -> None:
+    """Sets frames that coincide with their body's or its inertia's exactly to these.
+
+    MuJoCo keeps the numbers and marks the frames (`body_sameframe`, `geom_sameframe`,
+    `site_sameframe`); what it then computes with are the numbers here.
+    """
+    f = ctx.fields
+    zero, unit = np.zeros(3), np.array([1.0, 0, 0, 0])
+    _snap(f["body_ipos"], f["body_iquat"], zero, unit)
+    for kind in ("geom", "site"):
+        pos, quat, body = f[f"{kind}_pos"], f[f"{kind}_quat"], f[f"{kind}_bodyid"]
+        turned = ~_snap(pos, quat, zero, unit)
+        _snap(pos, quat, f["body_ipos"][body], f["body_iquat"][body], turned)
+
+
+def _snap(
+    pos: np.ndarray,
+    quat: np.ndarray,
+    to: np.ndarray,
+    turn: np.ndarray,
+    asked: np.ndarray | bool = True,
+) -> np.ndarray:
+    """Moves the poses that are asked about to the poses (to, turn); which had that orientation."""
+    to, turn = np.broadcast_to(to, pos.shape), np.broadcast_to(turn, quat.shape)
+    turn = np.where(np.sum(quat * turn, axis=-1, keepdims=True) < 0, -turn, turn)
+    parallel = asked & (np.abs(quat - turn) < EPS).all(axis=-1)
+    quat[parallel] = turn[parallel]
+    same = parallel & (np.abs(pos - to) < EPS).all(axis=-1)
+    pos[same] = to[same]
+    return parallel

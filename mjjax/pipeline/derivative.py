@@ -1,0 +1,124 @@
+"""Derivatives of a step and of inverse dynamics as matrices."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from mjjax.core.enums import DisableBit
+from mjjax.dynamics.actuation import fwd_actuation
+from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.inverse import inverse
+from mjjax.pipeline.step import step
+
+
+class TransitionJacobian(NamedTuple):
+    """Derivatives of the next state y and the readings s by the state x and the controls u.
+
+    A state has 2 nv + na entries: a displacement of the position in its tangent space, the
+    velocity and the activations. `A` is dy/dx, `B` dy/du, `C` ds/dx, `D` ds/du.
+    """
+
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+
+
+class InverseJacobian(NamedTuple):
+    """Derivatives of force f, readings s and inertia m by position q, velocity v, acceleration a.
+
+    Rows are what is differentiated: `DfDq[i, k]` is the derivative of force i by a displacement
+    along dof k, `DmDq[i, j, k]` that of `qM[i, j]`. `mjd_inverseFD` returns the transposes: its
+    `DfDq` is `DfDq.T` here, row k of its `DmDq` the entries of `DmDq[:, :, k]` that its sparse
+    matrix stores.
+    """
+
+    DfDq: Array
+    DfDv: Array
+    DfDa: Array
+    DsDq: Array
+    DsDv: Array
+    DsDa: Array
+    DmDq: Array
+
+
+def transition_jacobian(
+    model: Model, data: Data, callbacks: Callbacks | None = None
+) -> TransitionJacobian:
+    """Derivatives of `step` by state and controls (`mjd_transitionFD`), exact, by any integrator.
+
+    Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
+
+    - At a limit of `ctrlrange` the derivative by a control is that towards the inside, beyond it
+      zero. (MuJoCo's is zero there even if controls are not clamped.)
+    - Past controls and readings in `history` are not part of the state and stay as they are, so
+      that a delayed control has no effect on the next state.
+    - Constraint forces are differentiated as those of the solver's optimum, whether or not it took
+      enough iterations to reach it.
+    - A diverging world is not restarted; its derivatives may be infinite or no numbers.
+    - If callbacks set controls, these are derivatives of the closed loop.
+
+    Args:
+        model: model.
+        data: state and controls, of one world.
+        callbacks: functions of the user's, differentiated with the step.
+    """
+    s = model.structure
+    flags = model.opt.disableflags | DisableBit.AUTORESET
+    model = model.replace(opt=model.opt.replace(disableflags=int(flags)))
+
+    def outcome(x: Array) -> tuple[Array, Array]:
+        dq, qvel, act, ctrl = jnp.split(x, (s.nv, 2 * s.nv, 2 * s.nv + s.na))
+        qpos = integrate_pos(model, data.qpos, dq, 1)
+        end = step(model, data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl), callbacks)
+        return jnp.concatenate([end.qpos, end.qvel, end.act, end.sensordata]), end.qpos
+
+    x = jnp.concatenate([jnp.zeros_like(data.qvel), data.qvel, data.act, data.ctrl])
+    found, qpos = jax.jacfwd(outcome, has_aux=True)(x)
+    tangent = jax.jacfwd(lambda q: differentiate_pos(model, 1, qpos, q))(qpos)
+    found = jnp.concatenate([matmul(tangent, found[: s.nq]), found[s.nq :]])
+    n = 2 * s.nv + s.na
+    return TransitionJacobian(found[:n, :n], found[:n, n:], found[n:, :n], found[n:, n:])
+
+
+def inverse_jacobian(
+    model: Model, data: Data, actuation: bool = False, callbacks: Callbacks | None = None
+) -> InverseJacobian:
+    """Derivatives of `inverse` by position, velocity and acceleration (`mjd_inverseFD`), exact.
+
+    Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
+
+    Args:
+        model: model.
+        data: state and acceleration `qacc`, of one world.
+        actuation: static; whether to differentiate `qfrc_inverse - qfrc_actuator`, the force that
+            the actuators do not give, instead of `qfrc_inverse`.
+        callbacks: functions of the user's, differentiated with inverse dynamics.
+
+    Raises:
+        ValueError: flag `invdiscrete` with `RK4`, whose steps cannot be inverted.
+    """
+    s = model.structure
+
+    def outcome(x: Array) -> Array:
+        dq, qvel, qacc = jnp.split(x, 3)
+        qpos = integrate_pos(model, data.qpos, dq, 1)
+        end = inverse(model, data.replace(qpos=qpos, qvel=qvel, qacc=qacc), callbacks)
+        force = end.qfrc_inverse
+        if actuation:
+            force = force - fwd_actuation(model, end, callbacks).qfrc_actuator
+        return jnp.concatenate([force, end.sensordata, end.qM.ravel()])
+
+    x = jnp.concatenate([jnp.zeros_like(data.qvel), data.qvel, data.qacc])
+    force, readings, inertia = jnp.split(jax.jacfwd(outcome)(x), (s.nv, s.nv + s.nsensordata))
+    return InverseJacobian(
+        *jnp.split(force, 3, axis=1),
+        *jnp.split(readings, 3, axis=1),
+        DmDq=inertia[:, : s.nv].reshape(s.nv, s.nv, s.nv),
+    )

@@ -1,0 +1,85 @@
+"""Implicit integration where forces grow with velocity: M - h D is not positive definite."""
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax.dynamics.derivative import may_push
+from tests.oracle_tools import error, full_inertia, load, quick, random_state, to_ours
+
+ARM = """
+<mujoco>
+  <option timestep="0.01" integrator="{integrator}" {option}/>
+  <worldbody><body><joint name="a" axis="0 1 0" damping="0.1"/>
+    <geom type="ellipsoid" size="0.1 0.02 0.3" pos="0.3 0 0" {geom}/>
+    <body pos="0.3 0 0.2"><joint name="b" axis="1 1 0" {joint}/><geom size="0.1" pos="0.3 0 0"/>
+    </body></body></worldbody>
+  <tendon><fixed name="t" {tendon}><joint joint="a" coef="1"/><joint joint="b" coef="-2"/></fixed>
+  </tendon>
+  <actuator><motor joint="a"/><position joint="a" kp="2" kv="1"/><velocity joint="b" kv="2"/>
+    {actuator}</actuator>
+</mujoco>
+"""
+PUSHING = {
+    "actuator": '<general joint="a" biastype="affine" biasprm="0 0 900"/>',
+    "joint": 'damping="-900"',
+    "tendon": 'damping="-300"',
+    "geom": 'fluidshape="ellipsoid"',
+}
+GAINS = (
+    '<general joint="a" gaintype="affine" gainprm="0 0 900"/>',
+    '<muscle joint="a" lengthrange="0 1"/>',
+)
+
+
+def arm(integrator: str, **parts: str) -> str:
+    """A two-link arm whose actuators, joint and tendon damp unless `parts` say otherwise."""
+    names = ("actuator", "joint", "tendon", "geom", "option")
+    return ARM.format(integrator=integrator, **{name: parts.get(name, "") for name in names})
+
+
+@pytest.mark.feature("C24", "D19")
+def test_only_forces_that_may_push_need_lu() -> None:
+    """Motors, servos and dampers keep Cholesky's factors, each other kind of force does not."""
+    assert not may_push(load(arm("implicitfast", option='density="9"', tendon='damping="1"')).ours)
+    for part, text in PUSHING.items():
+        model = load(arm("implicitfast", option='density="9"', **{part: text})).ours
+        assert may_push(model), part
+    for text in GAINS:
+        assert may_push(load(arm("implicitfast", actuator=text)).ours), text
+
+
+@pytest.mark.feature("C20", "C24", "A199")
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_forces_that_grow_with_velocity(integrator: str) -> None:
+    """The implicit system is indefinite; it is solved as in MuJoCo."""
+    pushing = PUSHING if integrator == "implicitfast" else {"joint": PUSHING["joint"]}
+    both = load(arm(integrator, **pushing))
+    d = random_state(both.reference, 0)
+    data = quick(mjjax.step)(both.ours, to_ours(both.ours, d))
+    mujoco.mj_step(both.reference, d)
+    assert error(data.qvel, d.qvel) < 1e-10
+    if integrator == "implicitfast":
+        slope = np.zeros((2, 2))
+        m = both.reference
+        mujoco.mju_sparse2dense(slope, d.qDeriv, m.D_rownnz, m.D_rowadr, m.D_colind)
+        assert np.linalg.eigvalsh(full_inertia(m, d) - 0.01 * slope).min() < -0.1
+
+
+@pytest.mark.feature("C24", "A199")
+def test_traced_actuators_may_push() -> None:
+    """Parameters that are not known when the program is made get the solution for any sign."""
+    both = load(arm("implicitfast"))
+    d = random_state(both.reference, 0)
+
+    def run(prm: jax.Array) -> mjjax.Data:
+        model = both.ours.replace(actuator_biasprm=prm)
+        return mjjax.step(model, data)
+
+    data = to_ours(both.ours, d)
+    both.reference.actuator_biasprm[2, 2] = 900
+    after = quick(run)(both.reference.actuator_biasprm)
+    mujoco.mj_step(both.reference, d)
+    assert error(after.qvel, d.qvel) < 1e-10
