@@ -15,7 +15,7 @@ import numpy as np
 from mjjax.collision.plane import CORNERS
 from mjjax.collision.sphere import touch_box
 from mjjax.collision.touch import NO_CONTACT, Touch, filled, plus_minus, tolerance
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import matmul, smallest
 from mjjax.math.namespace import Array
 
 AXES = np.eye(3, dtype=bool)
@@ -84,7 +84,7 @@ def capsule_box(
     # The derivative divides by the square of the speed; if that underflows, the reach is zero.
     divisible = leaves & (speed * speed > float(jnp.finfo(half.dtype).tiny))
     way = reach / jnp.where(divisible, speed, 1)
-    way = jnp.min(jnp.where(leaves, way, room))
+    way = smallest(jnp.where(leaves, way, room))
     x = jnp.stack([nearest.x, nearest.x + nearest.forth * way])
 
     centre = pos1[None] + x[:, None] * (size1[1] * mat1[:, 2])[None]
@@ -108,7 +108,7 @@ def _nearest_end(segment: Segment, size: Array) -> Nearest:
     x = plus_minus(upper, size.dtype)
     end = segment.centre + x * segment.half
     outside = jnp.abs(end) > size
-    return Nearest(jnp.min(square), x, end, -x, ~outside, jnp.any(outside))
+    return Nearest(smallest(square), x, end, -x, ~outside, jnp.any(outside))
 
 
 def _nearest_edge(segment: Segment, size: Array) -> Nearest:
@@ -119,7 +119,7 @@ def _nearest_edge(segment: Segment, size: Array) -> Nearest:
     gap = point * size[None, None] - segment.centre[None, None]
     gap = gap - x[..., None] * segment.half[None, None]
     square = jnp.where(parallel, NO_CONTACT, jnp.sum(gap * gap, axis=-1)).reshape(12)
-    least = jnp.min(square)
+    least = smallest(square)
     index = jnp.argmax(square <= least + tolerance(least))
     pick = (index == np.arange(12)).astype(size.dtype)
     columns = jnp.concatenate([point, x[..., None], clipped[..., None]], axis=-1)

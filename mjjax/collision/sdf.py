@@ -5,14 +5,13 @@ it is exact but for the ellipsoid; inside a box it is a smooth field that is zer
 Derivatives are exact, zero where a point is on the axis or in the centre of a round shape.
 """
 
-import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
 
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
+from mjjax.math.linalg import dot, largest, smallest
 from mjjax.math.namespace import Array
 
 
@@ -46,20 +45,15 @@ def box(p: Array, size: Array) -> Array:
     inside = jnp.all(gap < 0, axis=-1)
     depth = jnp.where(inside[..., None], -gap, size)
     part = depth / size
-    least = -_largest(-part)
+    least = smallest(part)
     bend = least[..., None] / part
-    within = -_largest(-part * depth) / least * jnp.sqrt(dot(bend, bend))
+    within = smallest(part * depth) / least * jnp.sqrt(dot(bend, bend))
     return jnp.where(inside, -within, _outside(gap))
 
 
 def _outside(gap: Array) -> Array:
     """Of a product of intervals, from how far the point is beyond the end of each."""
-    return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(_largest(gap), 0)
-
-
-def _largest(x: Array) -> Array:
-    """Maximum of a short last axis: the derivative of XLA's compares rounded numbers."""
-    return functools.reduce(jnp.maximum, [x[..., k] for k in range(x.shape[-1])])
+    return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(largest(gap), 0)
 
 
 DISTANCE: dict[GeomType, Callable[[Array, Array], Array]] = {

@@ -26,7 +26,7 @@ from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import in_body_order, subtree_sum, tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import largest, matmul, smallest
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
@@ -227,12 +227,13 @@ def statistics(model: Model, data: Data, inertia: Array) -> Model:
     points = [data.xpos[1:], data.xipos[1:], data.xanchor, data.site_xpos, data.geom_xpos]
     cloud = xp.concatenate(points)
     reach = xp.concatenate([xp.zeros(len(cloud) - s.ngeom), display_radius(model)])[:, None]
-    low = xp.min(cloud - reach, axis=0, initial=1e10)
-    high = xp.max(cloud + reach, axis=0, initial=-1e10)
+    far = xp.full((1, 3), 1e10)
+    low = smallest(xp.concatenate([cloud - reach, far]), axis=0)
+    high = largest(xp.concatenate([cloud + reach, -far]), axis=0)
     size = body_sizes(model, data)
     alone = s.nbody == 1
     meansize = xp.asarray(0.2) if alone else xp.mean(size[1:])
-    extent = xp.where(high[0] > low[0], xp.maximum(1e-5, xp.max(high - low)), 2.0)
+    extent = xp.where(high[0] > low[0], xp.maximum(1e-5, largest(high - low)), 2.0)
     stat = Statistic(
         meaninertia=xp.mean(inertia) if s.nv else xp.asarray(1.0),
         meanmass=xp.asarray(1.0) if alone else xp.mean(model.body_mass[1:]),
@@ -266,7 +267,8 @@ def body_sizes(model: Model, data: Data) -> Array:
     counted = xp.concatenate([xp.ones(2 * s.njnt, bool), bound > 0])
     counted = counted & (distance >= 0)  # what is not a number does not count
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
-    return xp.maximum(xp.max(xp.where(mine, (distance + extra)[None], 0), axis=1, initial=0), 1e-5)
+    none = xp.full((s.nbody, 1), 1e-5)
+    return largest(xp.concatenate([xp.where(mine, (distance + extra)[None], 0), none], axis=1))
 
 
 def _rotational(model: Model) -> np.ndarray:

@@ -27,13 +27,15 @@ def _snap(
     quat: np.ndarray,
     to: np.ndarray,
     turn: np.ndarray,
-    asked: np.ndarray | bool = True,
+    asked: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Moves the poses that are asked about to the poses (to, turn); which had that orientation."""
+    """Moves poses that are asked about to the poses (to, turn); which had that orientation."""
     to, turn = np.broadcast_to(to, pos.shape), np.broadcast_to(turn, quat.shape)
     turn = np.where(np.sum(quat * turn, axis=-1, keepdims=True) < 0, -turn, turn)
-    parallel = asked & (np.abs(quat - turn) < EPS).all(axis=-1)
+    parallel = np.all(np.abs(quat - turn) < EPS, axis=1)
+    if asked is not None:
+        parallel &= asked
     quat[parallel] = turn[parallel]
-    same = parallel & (np.abs(pos - to) < EPS).all(axis=-1)
+    same = parallel & np.all(np.abs(pos - to) < EPS, axis=1)
     pos[same] = to[same]
     return parallel

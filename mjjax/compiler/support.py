@@ -5,8 +5,8 @@ A model can be loaded, inspected and edited without being simulated, so loading 
 
 from collections.abc import Callable, Iterator
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from mjjax.collision.distance import types_of, unsupported
 from mjjax.collision.pairs import pair_plan
@@ -101,7 +101,7 @@ def _free_joint_limits(model: Model) -> Iterator[Finding]:
 
 def _inertia(model: Model) -> Iterator[Finding]:
     weight = model.dof_invweight0
-    if isinstance(weight, jax.core.Tracer) or not np.isnan(weight).any():
+    if isinstance(weight, Tracer) or not np.isnan(weight).any():
         return
     dof = int(np.flatnonzero(np.isnan(weight))[0])
     yield (

@@ -13,7 +13,7 @@ import numpy as np
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
+from mjjax.math.linalg import dot, largest, smallest
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -157,7 +157,7 @@ def _shadow(lin: Array, axes: Array) -> tuple[Array, Array, Array]:
 def _largest(axes: Array) -> tuple[Array, Array]:
     """Longest and middle semi-axes (n, 1)."""
     xp = namespace(axes)
-    low, high = xp.min(axes, axis=1, keepdims=True), xp.max(axes, axis=1, keepdims=True)
+    low, high = smallest(axes)[:, None], largest(axes)[:, None]
     return high, xp.sum(axes, axis=1, keepdims=True) - low - high
 
 

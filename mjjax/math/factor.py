@@ -13,7 +13,7 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import quat, safe
-from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.linalg import cho_solve, cholesky, matmul, smallest
 from mjjax.math.namespace import Array
 
 
@@ -110,7 +110,7 @@ def chol_factor_band(
     dense = band_to_dense(mat, band)
     diagonal = jnp.diagonal(dense)
     factor = cholesky(dense + jnp.diag(diagadd + diagmul * diagonal))
-    least = jnp.min(jnp.diagonal(factor)) ** 2
+    least = smallest(jnp.diagonal(factor)) ** 2
     return dense_to_band(factor, band), jnp.where(least >= MINVAL, least, 0)
 
 

@@ -4,6 +4,7 @@ Every product of the engine goes through here, so that no accelerator rounds it 
 format (TF32, bfloat16): the precision is part of the physics, not a global setting.
 """
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -46,6 +47,27 @@ def matvec3(mat: Array, v: Array) -> Array:
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
     return sum(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
+
+
+def largest(x: Array, axis: int = -1) -> Array:
+    """Maximum along an axis that is not empty; its derivative is that of one of the largest.
+
+    JAX's own derivative of `max` compares the entries with a maximum computed once more, which
+    XLA may round otherwise: then none is equal and the derivative is not a number.
+    """
+    xp = namespace(x)
+    if x.shape[axis] <= _SHORT:
+        return functools.reduce(xp.maximum, xp.moveaxis(x, axis, 0))
+    index = xp.expand_dims(xp.argmax(x, axis=axis), axis)
+    return xp.squeeze(xp.take_along_axis(x, index, axis=axis), axis)
+
+
+def smallest(x: Array, axis: int = -1) -> Array:
+    """Minimum along an axis, as `largest`."""
+    return -largest(-x, axis)
+
+
+_SHORT = 4  # up to which pairs are compared one after the other
 
 
 def cholesky(a: Array) -> Array:

@@ -75,3 +75,25 @@ def test_sum_rows_is_the_transpose(index: list) -> None:
     np.add.at(expected, np.asarray(index, int), x)
     mine = linalg.sum_rows(jnp.asarray(x), np.asarray(index, int), 5)
     np.testing.assert_allclose(mine, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 9])
+def test_extremes(n: int) -> None:
+    """Largest and smallest entries are numpy's; the derivative is that of the entry, fused or not.
+
+    Compiled together with what computes the entries, `jnp.max` has none: 0 / 0.
+    """
+    rng = np.random.default_rng(n)
+    x, v = rng.normal(size=(2, 50, n))
+
+    def find(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        y = jnp.sin(3 * x) * x + 0.3 * x
+        return linalg.largest(y), linalg.smallest(y, axis=0)
+
+    (high, low), (high_dot, low_dot) = jax.jit(lambda x, v: jax.jvp(find, (x,), (v,)))(x, v)
+    y, dy = np.sin(3 * x) * x + 0.3 * x, (3 * np.cos(3 * x) * x + np.sin(3 * x) + 0.3) * v
+    np.testing.assert_allclose(high, y.max(axis=1))
+    np.testing.assert_allclose(low, y.min(axis=0))
+    np.testing.assert_allclose(high_dot, dy[np.arange(50), y.argmax(axis=1)])
+    np.testing.assert_allclose(low_dot, dy[y.argmin(axis=0), np.arange(n)])
+    np.testing.assert_allclose(linalg.largest(y, axis=0), y.max(axis=0))
