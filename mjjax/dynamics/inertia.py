@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import subtree_sum, tree_plan
-from mjjax.math.linalg import cho_solve, cholesky, matmul, rows, triangular_solve
+from mjjax.math.linalg import cholesky, matmul, rows, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
@@ -124,7 +124,7 @@ def factor_m(model: Model, data: Data) -> Array:
 
 def solve_m(model: Model, data: Data, v: Array) -> Array:
     """Solution x of M x = v (nv,) (`mj_solveM`)."""
-    return cho_solve(cholesky(data.qM), v)
+    return solve_definite(data.qM, v)
 
 
 def add_m(model: Model, data: Data, matrix: Array) -> Array:

@@ -84,6 +84,19 @@ def cho_solve(factor: Array, b: Array) -> Array:
     return jax.scipy.linalg.cho_solve((factor, True), b)
 
 
+def solve_definite(a: Array, b: Array) -> Array:
+    """Solution x of a x = b (n,) for a symmetric positive definite matrix, by Cholesky's factor.
+
+    The derivative is another solution with the same factor, not that of the factorization.
+    """
+    if namespace(a, b) is np:
+        return cho_solve(cholesky(a), b)
+    factor = cholesky(lax.stop_gradient(a))
+    return lax.custom_linear_solve(
+        lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
+    )
+
+
 def solve(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for a matrix without symmetry."""
     if namespace(a, b) is np:

@@ -56,7 +56,8 @@ def transition_jacobian(
     Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
 
     - At a limit of `ctrlrange` the derivative by a control is that towards the inside, beyond it
-      zero. (MuJoCo's is zero there even if controls are not clamped.)
+      zero. (MuJoCo's is zero there even if controls are not clamped, and the `D` of its centred
+      differences has the opposite sign.)
     - Past controls and readings in `history` are not part of the state and stay as they are, so
       that a delayed control has no effect on the next state.
     - Constraint forces are differentiated as those of the solver's optimum, whether or not it took
@@ -93,6 +94,7 @@ def inverse_jacobian(
     """Derivatives of `inverse` by position, velocity and acceleration (`mjd_inverseFD`), exact.
 
     Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
+    Readings of actuator forces are those in `data`, as in `inverse`: they count as constant.
 
     Args:
         model: model.

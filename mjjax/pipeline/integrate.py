@@ -11,7 +11,7 @@ from mjjax.dynamics.actuation import enabled_actuators, next_act
 from mjjax.dynamics.derivative import may_push, smooth_vel
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
-from mjjax.math.linalg import cho_solve, cholesky, solve
+from mjjax.math.linalg import solve, solve_definite
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -100,7 +100,7 @@ def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Ar
     wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
     matrix = data.qM - model.opt.timestep * slope + wait[:, None]
     force = data.qfrc_smooth + data.qfrc_constraint
-    return cho_solve(cholesky(matrix), force) if definite else solve(matrix, force)
+    return solve_definite(matrix, force) if definite else solve(matrix, force)
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

@@ -10,6 +10,7 @@ PROMISED = (
     "Model Data make_data reset_data step forward rollout "
     "fwd_position fwd_velocity fwd_actuation fwd_acceleration fwd_constraint euler "
     "kinematics com_pos crb transmission collision make_constraint com_vel passive rne "
+    "transition_jacobian inverse_jacobian "
     "integrate_pos differentiate_pos MjcfError UnsupportedFeature WarningType "
     "JointType GeomType IntegratorType SolverType ConeType DisableBit EnableBit"
 ).split()
