@@ -18,6 +18,7 @@ from mjjax.constraint.assemble import (
     make_constraint,
     mul_jac_t_vec,
     mul_jac_vec,
+    project_constraint,
     reference_constraint,
 )
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
@@ -233,6 +234,7 @@ __all__ = [
     "passive",
     "print_data",
     "print_model",
+    "project_constraint",
     "ray",
     "read_ctrl",
     "read_sensor",

@@ -1,5 +1,6 @@
 """Stages that fill the `efc_*` fields."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -7,6 +8,8 @@ from mjjax.constraint.jacobian import dense, mul, mul_t
 from mjjax.constraint.rows import all_rows, layout_of, row_jacobian
 from mjjax.constraint.scalars import scalars
 from mjjax.core.enums import ConeType, SolverType, WarningType
+from mjjax.dynamics.inertia import solve_m2
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -87,6 +90,18 @@ def mul_jac_t_vec(model: Model, data: Data, force: Array) -> Array:
     layout = layout_of(model, data)
     active = jnp.where(data.efc_D > 0, force, 0)[: layout.nrow]
     return mul_t(layout, row_jacobian(model, data, layout), active)
+
+
+def project_constraint(model: Model, data: Data) -> Array:
+    """Matrix (njmax, njmax) of the dual problem, J M^-1 J' + diag(R) (`mj_projectConstraint`).
+
+    C keeps it as `efc_AR` for the solvers that work on forces; here it is made on demand, with
+    zeros for empty slots. Derivatives are exact.
+    """
+    half = jax.vmap(lambda row: solve_m2(model, data, row))(constraint_jacobian(model, data))
+    on = data.efc_D > 0
+    r = jnp.where(on, 1 / jnp.where(on, data.efc_D, 1), 0)
+    return matmul(half, half.T) + jnp.diag(r)
 
 
 def is_pyramidal(model: Model) -> bool:

@@ -138,7 +138,7 @@ def test_inertia() -> None:
     np.testing.assert_allclose(mine[1], full_inertia(both.reference, d) + 1, **CLOSE)
 
 
-@pytest.mark.feature("A131", "A137")
+@pytest.mark.feature("A131", "A137", "A106")
 def test_constraint_jacobian_products() -> None:
     """Products with the constraint Jacobian and its transpose; kinds of cone and solver."""
     both = load(ROWS)
@@ -154,15 +154,21 @@ def test_constraint_jacobian_products() -> None:
         lambda data, v, f: (
             mjjax.mul_jac_vec(model, data, v),
             mjjax.mul_jac_t_vec(model, data, f),
+            mjjax.project_constraint(model, data),
         )
     )
-    forward, back = program(data, jnp.asarray(v), jnp.asarray(f))
+    forward, back, dual = program(data, jnp.asarray(v), jnp.asarray(f))
     mujoco.mj_mulJacVec(both.reference, d, expected := np.zeros(d.nefc), v)
     np.testing.assert_allclose(np.asarray(forward)[on], expected, **CLOSE)
     assert not np.any(np.asarray(forward)[~on])
     mujoco.mj_mulJacTVec(both.reference, d, expected := np.zeros(nv), f[on])
     np.testing.assert_allclose(back, expected, **CLOSE)
     reference = mujoco.MjModel.from_xml_string(ROWS)
+    reference.opt.solver = mjjax.SolverType.PGS
+    d = mujoco.MjData(reference)
+    mujoco.mj_forward(reference, d)
+    np.testing.assert_allclose(np.asarray(dual)[np.ix_(on, on)].ravel(), d.efc_AR, **CLOSE)
+    assert not np.any(np.asarray(dual)[~on])
     for cone, solver in ((0, 2), (1, 0), (0, 1)):
         reference.opt.cone, reference.opt.solver = cone, solver
         other = model.replace(opt=model.opt.replace(cone=cone, solver=solver))

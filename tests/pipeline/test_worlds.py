@@ -106,8 +106,8 @@ PARTS: dict[str, Call] = {
 } | {
     name: getattr(mjjax, name)
     for name in "compare_fwd_inv constraint_jacobian constraint_state euler factor_m full_m "
-    "implicit inv_constraint rne rne_postconstraint solver_statistics subtree_vel "
-    "xfrc_accumulate".split()
+    "implicit inv_constraint project_constraint rne rne_postconstraint solver_statistics "
+    "subtree_vel xfrc_accumulate".split()
 }
 # What starts from a state.
 WHOLE: dict[str, Call] = {
