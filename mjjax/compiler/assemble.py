@@ -7,11 +7,12 @@ import jax
 import numpy as np
 
 from mjjax.compiler.fields import Compiled
+from mjjax.compiler.frames import merged_frames
 from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
-from mjjax.model.sparsity import PATTERNS, patterns
+from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.structure import Structure
 
 EPS = 1e-14  # components smaller than this vanish
@@ -22,11 +23,13 @@ def host_model(compiled: Compiled) -> Model:
 
     Real fields that are not compiled yet (derived constants) are zero.
     """
-    fields, sizes, option = compiled.fields, compiled.sizes, compiled.option
+    fields, sizes, option = merged_frames(compiled.fields), compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
     integers["body_simple"] = simple_bodies(fields)
-    counts = {k: p.test(fields[p.field]).size for k, p in PATTERNS.items() if p.field in fields}
-    nonzero = dict.fromkeys(PATTERNS, np.zeros(0, bool)) | patterns(fields, counts)
+    nonzero = {
+        k: may_hold(fields[k], test, fields[k].size) if k in fields else np.zeros(0, bool)
+        for k, test in SPARSE_FIELDS.items()
+    }
     structure = Structure(
         sizes,
         integers,

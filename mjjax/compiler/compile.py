@@ -18,7 +18,6 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.equalities import compile_equalities
 from mjjax.compiler.extras import compile_custom, compile_keyframes
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.frames import merge_frames
 from mjjax.compiler.geoms import compile_geoms
 from mjjax.compiler.hfields import compile_hfields
 from mjjax.compiler.joints import compile_joints
@@ -48,7 +47,6 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_cameras,
     compile_lights,
     align_free,
-    merge_frames,
     compile_joints,
     sort_contacts,
     compile_tendons,

@@ -1,25 +1,29 @@
 """Frames that coincide: within a millionth, MuJoCo takes one for the other."""
 
-import numpy as np
+from collections.abc import Mapping
 
-from mjjax.compiler.context import Context
+import numpy as np
 
 EPS = 1e-6
 
 
-def merge_frames(ctx: Context) -> None:
-    """Sets frames that coincide with their body's or its inertia's exactly to these.
+def merged_frames(fields: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Fields with frames that coincide with their body's or its inertia's exactly at these.
 
     MuJoCo keeps the numbers and marks the frames (`body_sameframe`, `geom_sameframe`,
     `site_sameframe`); what it then computes with are the numbers here.
     """
-    f = ctx.fields
+    f = dict(fields)
+    for kind in ("body_i", "geom_", "site_"):
+        for part in ("pos", "quat"):
+            f[kind + part] = f[kind + part].copy()
     zero, unit = np.zeros(3), np.array([1.0, 0, 0, 0])
     _snap(f["body_ipos"], f["body_iquat"], zero, unit)
     for kind in ("geom", "site"):
         pos, quat, body = f[f"{kind}_pos"], f[f"{kind}_quat"], f[f"{kind}_bodyid"]
         turned = ~_snap(pos, quat, zero, unit)
         _snap(pos, quat, f["body_ipos"][body], f["body_iquat"][body], turned)
+    return f
 
 
 def _snap(

@@ -35,22 +35,6 @@ def smooth_vel(model: Model, data: Data, bias: bool) -> Array:
     return namespace(total).where(above | above.T, total, 0)
 
 
-def may_push(model: Model) -> bool:
-    """Whether smooth forces other than the bias may grow with velocity.
-
-    Then M - h D need not be positive definite.
-    """
-    s, has = model.structure, model.structure.nonzero
-    gain = has["velocity_gain"] & (s.actuator_gaintype == GainType.AFFINE)
-    # a muscle pushes only if its activation is negative
-    gain |= s.actuator_gaintype == GainType.MUSCLE
-    bias = has["growing_bias"] & (s.actuator_biastype == BiasType.AFFINE)
-    damping = has["negative_dof_damping"].any() or has["negative_tendon_damping"].any()
-    # the derivative of the lift of an ellipsoid has both signs
-    lift = model.opt.has_fluid and has["geom_fluid"].any()
-    return bool(gain.any() or bias.any() or damping or lift)
-
-
 def actuator_vel(model: Model, data: Data) -> Array:
     """Derivative (nv, nv) of the actuator forces, at fixed moment arms (`mjd_actuator_vel`)."""
     s = model.structure

@@ -5,7 +5,7 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -95,6 +95,25 @@ def solve_definite(a: Array, b: Array) -> Array:
     return lax.custom_linear_solve(
         lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
     )
+
+
+def solve_symmetric(a: Array, b: Array) -> Array:
+    """Solution x of a x = b (n,) for a symmetric matrix.
+
+    By Cholesky's factor, and by LU factors where the matrix is not positive definite, in which
+    case alone these are computed. The derivative is another solution.
+    """
+    fixed = lax.stop_gradient(a)
+    factor = cholesky(fixed)
+    indefinite = jnp.isnan(factor[0, 0])
+
+    def run(_: Callable, b: Array) -> Array:
+        def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
+            return solve(fixed, b), jnp.bool_(False)
+
+        return lax.while_loop(lambda s: s[1], again, (cho_solve(factor, b), indefinite))[0]
+
+    return lax.custom_linear_solve(lambda x: matmul(a, x), b, run, symmetric=True)
 
 
 def solve(a: Array, b: Array) -> Array:

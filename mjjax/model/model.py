@@ -10,7 +10,7 @@ import jax
 
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
-from mjjax.model.sparsity import patterns
+from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
 
@@ -272,14 +272,15 @@ class Model(PyTree, Named):
         """This model with some fields changed.
 
         Terms that are absent because their coefficients are zero (dry friction, damping, springs,
-        gravity compensation) appear when a coefficient becomes nonzero, or is traced. Likewise
-        with damping and actuator parameters: once forces may grow with velocity (negative damping,
-        positive `biasprm[2]`), or the parameters are traced, implicit integration solves by LU
-        instead of Cholesky factors. Only in these cases do new numbers need a new compilation.
-        Derived constants (`dof_M0`, `body_invweight0`, ...) stay as they are.
+        gravity compensation) appear when a coefficient becomes nonzero, or is traced; that is the
+        only case in which new numbers need a new compilation. Derived constants (`dof_M0`,
+        `body_invweight0`, ...) stay as they are.
         """
-        known = self.structure.nonzero
-        wider = patterns(changes, {name: pattern.size for name, pattern in known.items()})
+        wider = {
+            name: may_hold(changes[name], test, self.structure.nonzero[name].size)
+            for name, test in SPARSE_FIELDS.items()
+            if name in changes
+        }
         if wider and "structure" not in changes:
             changes["structure"] = self.structure.widened(wider)
         return dataclasses.replace(self, **changes)

@@ -59,9 +59,8 @@ class Structure:
         sizes: MuJoCo's sizes by name.
         arrays: integer and boolean arrays by name.
         names: names by kind (``"body"``, ``"joint"``, ...), ``""`` where unnamed.
-        nonzero: which entries of some real fields may take part, by pattern (`sparsity.py`). Terms
-            whose coefficients are all zero are left out of the traced program; `Model.replace`
-            widens this record.
+        nonzero: which entries of some real fields may differ from zero. Terms whose coefficients
+            are all zero are left out of the traced program; `Model.replace` widens this record.
         model_name: name of the model.
         origins: where elements were written, by (kind, id); not part of the identity.
         warnings: messages of the compiler; not part of the identity.

@@ -8,10 +8,10 @@ import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.derivative import may_push, smooth_vel
+from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.position import integrate_pos
-from mjjax.math.linalg import solve, solve_definite
+from mjjax.math.linalg import solve, solve_symmetric
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -57,8 +57,7 @@ def euler(model: Model, data: Data) -> Data:
     derivative = damping_derivative(model, data)
     if derivative is None or model.opt.disabled(DisableBit.DAMPER):
         return advance(model, data, data.act_dot, data.qacc)
-    damped = not model.structure.nonzero["negative_dof_damping"].any()
-    qacc = _implicit_qacc(model, data, derivative, definite=damped)
+    qacc = _implicit_qacc(model, data, derivative, symmetric=True)
     return advance(model, data, data.act_dot, qacc)
 
 
@@ -81,7 +80,7 @@ def implicit(model: Model, data: Data) -> Data:
     """
     full = model.opt.integrator == IntegratorType.IMPLICIT
     slope = velocity_derivative(model, data)
-    qacc = _implicit_qacc(model, data, slope, definite=not full and not may_push(model))
+    qacc = _implicit_qacc(model, data, slope, symmetric=not full)
     return advance(model, data, data.act_dot, qacc)
 
 
@@ -90,17 +89,17 @@ def velocity_derivative(model: Model, data: Data) -> Array:
     return smooth_vel(model, data, bias=model.opt.integrator == IntegratorType.IMPLICIT)
 
 
-def _implicit_qacc(model: Model, data: Data, slope: Array, definite: bool) -> Array:
+def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:
     """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,).
 
-    By Cholesky's factors, or LU factors where the matrix is not known to be positive definite.
+    Where forces grow with velocity the matrix need not be positive definite.
     """
     # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
     # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
     wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
     matrix = data.qM - model.opt.timestep * slope + wait[:, None]
     force = data.qfrc_smooth + data.qfrc_constraint
-    return solve_definite(matrix, force) if definite else solve(matrix, force)
+    return solve_symmetric(matrix, force) if symmetric else solve(matrix, force)
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

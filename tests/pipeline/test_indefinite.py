@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.dynamics.derivative import may_push
 from tests.oracle_tools import error, full_inertia, load, quick, random_state, to_ours
 
 ARM = """
@@ -23,32 +22,18 @@ ARM = """
 </mujoco>
 """
 PUSHING = {
-    "actuator": '<general joint="a" biastype="affine" biasprm="0 0 900"/>',
+    "actuator": '<general joint="a" biastype="affine" biasprm="0 0 900"/>'
+    '<general joint="b" gaintype="affine" gainprm="0 0 900"/>',
     "joint": 'damping="-900"',
     "tendon": 'damping="-300"',
     "geom": 'fluidshape="ellipsoid"',
 }
-GAINS = (
-    '<general joint="a" gaintype="affine" gainprm="0 0 900"/>',
-    '<muscle joint="a" lengthrange="0 1"/>',
-)
 
 
 def arm(integrator: str, **parts: str) -> str:
     """A two-link arm whose actuators, joint and tendon damp unless `parts` say otherwise."""
     names = ("actuator", "joint", "tendon", "geom", "option")
     return ARM.format(integrator=integrator, **{name: parts.get(name, "") for name in names})
-
-
-@pytest.mark.feature("C24", "D19")
-def test_only_forces_that_may_push_need_lu() -> None:
-    """Motors, servos and dampers keep Cholesky's factors, each other kind of force does not."""
-    assert not may_push(load(arm("implicitfast", option='density="9"', tendon='damping="1"')).ours)
-    for part, text in PUSHING.items():
-        model = load(arm("implicitfast", option='density="9"', **{part: text})).ours
-        assert may_push(model), part
-    for text in GAINS:
-        assert may_push(load(arm("implicitfast", actuator=text)).ours), text
 
 
 @pytest.mark.feature("C20", "C24", "A199")
