@@ -66,8 +66,8 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     """`body_simple` (nbody,): 1 if the body's inertia is diagonal, 2 if it also only slides.
 
     That is a body without children at the top of its tree, in its own inertial frame, whose joints
-    sit at its origin along its axes, no more than one of them a rotation, and that no tendon with
-    armature moves.
+    sit at its origin along its axes, no more than one of them a rotation, and that no spatial
+    tendon with armature passes.
     """
     parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
     null = (fields["body_ipos"] == 0).all(axis=1)
@@ -91,11 +91,10 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _heavy_tendons(fields: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Bodies on the paths of tendons with armature, which couples their dofs."""
-    kind, ids = fields["wrap_type"], fields["wrap_objid"]
+    """Bodies on the paths of spatial tendons with armature, which couples their dofs."""
     heavy = np.repeat(fields["tendon_armature"] != 0, fields["tendon_num"])
-    joints, sites = (ids[heavy & (kind == k)] for k in (WrapType.JOINT, WrapType.SITE))
-    return np.concatenate([fields["jnt_bodyid"][joints], fields["site_bodyid"][sites]])
+    sites = fields["wrap_objid"][heavy & (fields["wrap_type"] == WrapType.SITE)]
+    return fields["site_bodyid"][sites]
 
 
 def device_model(model: Model) -> Model:

@@ -1,12 +1,11 @@
 """Joint-space inertia at `qpos0` and its inverse, tree by tree; the one place that needs it."""
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.dynamics.inertia import coupled
+from mjjax.dynamics.inertia import coupled, dof_plan
 from mjjax.dynamics.tree import Block, in_dof_order, subtree_sum, tree_plan
 from mjjax.math.linalg import einsum, matmul, rows
 from mjjax.math.namespace import Array, namespace
@@ -42,10 +41,10 @@ def tree_inertia(model: Model, data: Data) -> list[Array]:
     """Joint-space inertia (T, d, d) of the trees of each block."""
     s = model.structure
     momentum = inertia_mul(rows(subtree_sum(s, data.cinert), s.dof_bodyid), data.cdof)
-    found = []
+    lower, found = dof_plan(s).lower, []
     for block in tree_plan(s).blocks:
         d = block.dofs
-        inertia = coupled(momentum[d], data.cdof[d], _lower(s, block))
+        inertia = coupled(momentum[d], data.cdof[d], _by_tree(lower, block))
         unit = np.eye(d.shape[1], dtype=inertia.dtype)[None]
         found.append(inertia + unit * model.dof_armature[d][:, None])
     return found
@@ -56,19 +55,17 @@ def tendon_blocks(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
     s = model.structure
     if not s.nonzero["tendon_armature"].any():
         return blocks
-    xp, found = namespace(data.ten_J), []
+    xp, kept, found = namespace(data.ten_J), dof_plan(s).kept, []
     for block, inertia in zip(tree_plan(s).blocks, blocks, strict=True):
-        arms, lower = data.ten_J[:, block.dofs], _lower(s, block)
+        arms = data.ten_J[:, block.dofs]
         added = einsum("nti,n,ntj->tij", arms, model.tendon_armature, arms)
-        found.append(inertia + xp.where(lower | np.swapaxes(lower, 1, 2), added, 0))
+        found.append(inertia + xp.where(_by_tree(kept, block), added, 0))
     return found
 
 
-def _lower(s: Structure, block: Block) -> np.ndarray:
-    """(T, d, d) the second dof moves the body of the first."""
-    owner = s.dof_bodyid[block.dofs]
-    bodies = np.stack([np.searchsorted(b, p) for b, p in zip(block.bodies, owner, strict=True)])
-    return np.take_along_axis(block.above, bodies[:, :, None], axis=1)
+def _by_tree(mask: np.ndarray, block: Block) -> np.ndarray:
+    """The parts (T, d, d) of a mask (nv, nv) that belong to the trees of a block."""
+    return mask[block.dofs[:, :, None], block.dofs[:, None, :]]
 
 
 def diagonal(s: Structure, blocks: Sequence[Array]) -> Array:
@@ -79,15 +76,10 @@ def diagonal(s: Structure, blocks: Sequence[Array]) -> Array:
 def inverse_inertia(s: Structure, blocks: list[Array]) -> InverseInertia:
     """Inverse of the joint-space inertia.
 
-    Not a number if the inertia of any tree is singular, as in C; warns then when a model is loaded.
+    Not a number if the inertia of any tree is singular, as in C; `make_data` refuses such a model.
     """
     try:
         found = [namespace(inertia).linalg.inv(inertia) for inertia in blocks]
     except np.linalg.LinAlgError:
-        warnings.warn(
-            "the joint-space inertia is singular at qpos0: two joints move the same bodies in the "
-            "same way; give one of them armature or remove it",
-            stacklevel=2,
-        )
         found = [np.full_like(inertia, np.nan) for inertia in blocks]
     return InverseInertia(s, tuple(found))

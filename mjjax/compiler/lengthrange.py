@@ -225,9 +225,8 @@ class Worlds:
             length[:, self._shared] = data.ten_length.reshape(n, -1)[:, 1:]
             own = data.ten_J.reshape(n, -1, n, one.nv)[self._world, :, self._world]
             arm[:, self._shared] = own[:, 1:]
-            lower = dof_plan(one).lower
             added = np.einsum("wti,t,wtj->wij", arm, self.model.tendon_armature, arm)
-            inertia = inertia + np.where(lower | lower.T, added, 0)
+            inertia = inertia + np.where(dof_plan(one).kept, added, 0)
         moving = com_vel(many, data.replace(qvel=qvel.ravel()))
         pull = moment(many, data).reshape(n, n, one.nv)[self._world, self._world]
         bias = rne(many, moving).reshape(n, one.nv)

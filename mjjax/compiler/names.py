@@ -27,7 +27,7 @@ class Names:
         """
         ids: dict[str, int] = {}
         for index, element in enumerate(elements):
-            self.origins[kind, index] = element.origin
+            self.origins[kind, index] = element.origin._replace(name=element.name)
             if not element.name:
                 continue
             if element.name in ids:

@@ -9,18 +9,28 @@ class MjjaxError(Exception):
     Attributes:
         what: what is wrong, one sentence without a final full stop.
         element: the XML tag, e.g. ``"joint"``, or ``""``.
+        name: the element's name, or ``""``.
         file: path of the file that holds the element, or ``""``.
         line: line number in that file, or 0 when unknown.
         hint: what the user can do about it, or ``""``.
     """
 
     def __init__(
-        self, what: str, *, element: str = "", file: str = "", line: int = 0, hint: str = ""
+        self,
+        what: str,
+        *,
+        element: str = "",
+        file: str = "",
+        line: int = 0,
+        name: str = "",
+        hint: str = "",
     ):
-        self.what, self.element, self.file, self.line, self.hint = what, element, file, line, hint
-        where = f"{file}:{line}: " if line else f"{file}: " if file else ""
-        tag = f"<{element}>: " if element else ""
-        super().__init__(f"{where}{tag}{what}{'; ' + hint if hint else ''}")
+        self.what, self.hint = what, hint
+        self.element, self.file, self.line, self.name = element, file, line, name
+        place = f"{file}:{line}" if file and line else f"line {line}" if line else file
+        tag = f'<{element} name="{name}">' if name else f"<{element}>" if element else ""
+        text = f"{what}; {hint}" if hint else what
+        super().__init__(": ".join(part for part in (place, tag, text) if part))
 
 
 class MjcfError(MjjaxError, ValueError):
@@ -37,13 +47,12 @@ class Origin(NamedTuple):
     element: str = ""
     file: str = ""
     line: int = 0
+    name: str = ""
 
     def error(self, what: str, hint: str = "") -> MjcfError:
         """The error that this element is not valid."""
-        return MjcfError(what, element=self.element, file=self.file, line=self.line, hint=hint)
+        return MjcfError(what, hint=hint, **self._asdict())
 
     def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
         """The error that this element is valid but not simulated."""
-        return UnsupportedFeature(
-            what, element=self.element, file=self.file, line=self.line, hint=hint
-        )
+        return UnsupportedFeature(what, hint=hint, **self._asdict())

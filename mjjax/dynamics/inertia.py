@@ -24,11 +24,15 @@ class DofPlan:
         source: (nv,) row of the table [joint axes, body axes, world axes].
         rotates: (nv,) the dof is a rotation.
         lower: (nv, nv) the second dof moves the body of the first.
+        kept: (nv, nv) entries of the inertia that MuJoCo stores: one dof is above the other, and
+            of a body that was compiled as simple only the diagonal. What tendons and implicit
+            integration add elsewhere is lost.
     """
 
     source: np.ndarray
     rotates: np.ndarray
     lower: np.ndarray
+    kept: np.ndarray
 
 
 @functools.lru_cache(maxsize=64)
@@ -44,7 +48,8 @@ def dof_plan(s: Structure) -> DofPlan:
     source = np.where(turning, frames + 3 * body + within % 3, source)
     rotates = turning | (kind == JointType.HINGE)
     lower = tree_plan(s).moves[body]
-    return DofPlan(source.astype(int), rotates, lower)
+    lost = (s.body_simple[body] > 0)[:, None] & ~np.eye(s.nv, dtype=bool)
+    return DofPlan(source.astype(int), rotates, lower, (lower | lower.T) & ~lost)
 
 
 def subtree_com(model: Model, xipos: Array) -> Array:

@@ -11,8 +11,9 @@ import functools
 import numpy as np
 
 from mjjax.core.enums import WrapType
+from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.jacobian import point_rows
-from mjjax.dynamics.tree import body_sum, tree_plan
+from mjjax.dynamics.tree import body_sum
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.linalg import dot, einsum, matmul
@@ -188,11 +189,11 @@ def _wrapped(
 def tendon_inertia(model: Model, data: Data) -> Data:
     """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`).
 
-    As in MuJoCo, only where one dof is above the other: a tendon does not couple branches.
+    As in MuJoCo only where the matrix is stored: a tendon does not couple branches.
     """
     s = model.structure
     if not s.nonzero["tendon_armature"].any():
         return data
-    xp, arms, above = namespace(data.qM), data.ten_J, tree_plan(s).moves[s.dof_bodyid]
+    arms = data.ten_J
     added = einsum("ti,t,tj->ij", arms, model.tendon_armature, arms)
-    return data.replace(qM=data.qM + xp.where(above | above.T, added, 0))
+    return data.replace(qM=data.qM + namespace(added).where(dof_plan(s).kept, added, 0))

@@ -84,8 +84,8 @@ def _plane(start: Array, end: Array, sphere: np.ndarray) -> tuple[Array, Array]:
     parallel = safe.norm(normal, keepdims=True) < MINVAL
     # any normal will do then; MuJoCo's comes from the axes other than the largest, or than x
     size = xp.abs(first)
-    largest = size == xp.max(size, axis=-1, keepdims=True)
-    alone = xp.sum(largest, axis=-1, keepdims=True) == 1
+    largest = size > xp.maximum(size[:, [1, 2, 0]], size[:, [2, 0, 1]])
+    alone = xp.any(largest, axis=-1, keepdims=True)
     others = ~xp.where(alone, largest, np.eye(3, dtype=bool)[:1])
     spare = cross(first, others.astype(first.dtype))
     normal = safe.normalize(xp.where(parallel, spare, normal))[0]

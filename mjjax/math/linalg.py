@@ -92,9 +92,7 @@ def solve_definite(a: Array, b: Array) -> Array:
     if namespace(a, b) is np:
         return cho_solve(cholesky(a), b)
     factor = cholesky(lax.stop_gradient(a))
-    return lax.custom_linear_solve(
-        lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
-    )
+    return _solution(a, b, functools.partial(cho_solve, factor))
 
 
 def solve_symmetric(a: Array, b: Array) -> Array:
@@ -107,13 +105,18 @@ def solve_symmetric(a: Array, b: Array) -> Array:
     factor = cholesky(fixed)
     indefinite = jnp.isnan(factor[0, 0])
 
-    def run(_: Callable, b: Array) -> Array:
+    def run(b: Array) -> Array:
         def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
             return solve(fixed, b), jnp.bool_(False)
 
         return lax.while_loop(lambda s: s[1], again, (cho_solve(factor, b), indefinite))[0]
 
-    return lax.custom_linear_solve(lambda x: matmul(a, x), b, run, symmetric=True)
+    return _solution(a, b, run)
+
+
+def _solution(a: Array, b: Array, run: Callable[[Array], Array]) -> Array:
+    """What `run` finds for b, with the derivative of the solution of a x = b, a symmetric."""
+    return lax.custom_linear_solve(lambda x: matmul(a, x), b, lambda _, b: run(b), symmetric=True)
 
 
 def solve(a: Array, b: Array) -> Array:

@@ -13,7 +13,7 @@ from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.flexcomp import check_flexcomps
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, URDF, Files, Node, read_tree
-from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
 _HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.
@@ -60,7 +60,7 @@ def build(root: Node, files: Files) -> Spec:
         statistic=Section("statistic", _written(sections.get("statistic", []))),
         visual=Sections("visual", _visual(sections.get("visual", []))),
         defaults=classes,
-        origins={tag: _origin(nodes[0]) for tag, nodes in sections.items()},
+        origins={tag: nodes[0].origin for tag, nodes in sections.items()},
         warnings=warnings,
         sources=list(dict.fromkeys(_sources(root))),
         base=files.base,
@@ -91,10 +91,6 @@ def _set_aside(root: Node) -> list[str]:
     root.children = [node for node in root.children if node.tag not in _WORLD]
     hint = "put it into <worldbody>"
     return [str(node.error("ignored, because it is not in the world", hint)) for node in outside]
-
-
-def _origin(node: Node) -> Origin:
-    return Origin(node.tag, node.file, node.line)
 
 
 def _sources(node: Node) -> Iterator[str]:
@@ -206,7 +202,7 @@ def _fill_body(
 def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
     """A free joint ignores the joint defaults of its class."""
     values = dict(defaults.builtin("joint"), type=int(JointType.FREE)) | node.values
-    return Element("joint", values, _origin(node), classname, key="freejoint")
+    return Element("joint", values, node.origin, classname, key="freejoint")
 
 
 def _inertial(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:

@@ -12,7 +12,7 @@ from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.defaults import builtin, overlay
 from mjjax.mjcf.orientation import EPS, IDENTITY, from_axes, mul, normalize
 from mjjax.mjcf.read import Node
-from mjjax.mjcf.spec import Element, Origin, Spec
+from mjjax.mjcf.spec import Element, Spec
 
 _TYPES = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX)
 _INSTEAD = {
@@ -69,8 +69,7 @@ def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
 
 def _element(node: Node, kind: str, values: dict[str, Any]) -> Element:
     """An element that starts from MuJoCo's own defaults, as those of a composite do."""
-    origin = Origin(node.tag, node.file, node.line)
-    return Element(kind, builtin(kind) | values, origin, key=kind)
+    return Element(kind, builtin(kind) | values, node.origin, key=kind)
 
 
 def _points(node: Node) -> np.ndarray:

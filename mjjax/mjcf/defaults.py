@@ -156,7 +156,7 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
     element = Element(
         kind,
         overlay(base, node),
-        Origin(node.tag, node.file, node.line),
+        node.origin,
         classname,
         key=node.key,
     )

@@ -25,7 +25,7 @@ from mjjax.mjcf.keyframes import Snapshot
 from mjjax.mjcf.orientation import orientations
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.references import references
-from mjjax.mjcf.spec import Element, Origin, Spec
+from mjjax.mjcf.spec import Element, Spec
 
 Fill = Callable[[Element, Node, str], None]
 
@@ -50,8 +50,7 @@ class Draft:
 
 
 def _frame(node: Node, classname: str) -> Element:
-    origin = Origin(node.tag, node.file, node.line)
-    return Element("frame", dict(builtin("frame")), origin, classname, key="frame")
+    return Element("frame", dict(builtin("frame")), node.origin, classname, key="frame")
 
 
 def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:

@@ -43,7 +43,7 @@ class Node:
     @property
     def origin(self) -> Origin:
         """Where it was written."""
-        return Origin(self.tag, self.file, self.line)
+        return Origin(self.tag, self.file, self.line, self.attrib.get("name", ""))
 
     def error(self, what: str, hint: str = "") -> MjcfError:
         """The error that this element is not valid."""

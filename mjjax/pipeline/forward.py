@@ -23,7 +23,7 @@ from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.sensor.stages import sensor_stage
+from mjjax.sensor.stages import sensor_stage, taken
 from mjjax.solver.constraint import fwd_constraint
 
 Part = Callable[..., Data]
@@ -111,11 +111,13 @@ def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
         data = sensors(model, data, Stage.POS, callbacks)
     if model.opt.enabled(EnableBit.ENERGY):
         return stage(energy_pos)(model, data)
-    # a sensor of the potential energy leaves what it has computed
-    read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
-    if read and not skipsensor and not model.opt.disabled(DisableBit.SENSOR):
-        return data
-    return data.replace(energy=jnp.zeros_like(data.energy))
+    if skipsensor:
+        return data.replace(energy=jnp.zeros_like(data.energy))
+    # a sensor of the potential energy leaves what sensors have computed
+    potential = taken(model, data, SensorType.E_POTENTIAL)
+    kinetic = taken(model, data, SensorType.E_KINETIC)
+    left = jnp.stack([potential, potential & kinetic])
+    return data.replace(energy=jnp.where(left, data.energy, 0))
 
 
 def velocity_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:

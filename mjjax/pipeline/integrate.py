@@ -10,6 +10,7 @@ from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
 from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.history import remember_ctrl
+from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.position import integrate_pos
 from mjjax.math.linalg import solve, solve_symmetric
 from mjjax.math.namespace import Array
@@ -76,17 +77,19 @@ def implicit(model: Model, data: Data) -> Data:
     """Implicit integration in velocity (`mj_implicit`).
 
     (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the smooth forces with
-    respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric.
+    respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric, and what
+    has no place in M as MuJoCo stores it.
     """
-    full = model.opt.integrator == IntegratorType.IMPLICIT
-    slope = velocity_derivative(model, data)
-    qacc = _implicit_qacc(model, data, slope, symmetric=not full)
+    symmetric = model.opt.integrator == IntegratorType.IMPLICITFAST
+    qacc = _implicit_qacc(model, data, velocity_derivative(model, data), symmetric)
     return advance(model, data, data.act_dot, qacc)
 
 
 def velocity_derivative(model: Model, data: Data) -> Array:
     """Derivative D (nv, nv) of `implicit`."""
-    return smooth_vel(model, data, bias=model.opt.integrator == IntegratorType.IMPLICIT)
+    if model.opt.integrator == IntegratorType.IMPLICIT:
+        return smooth_vel(model, data, bias=True)
+    return jnp.where(dof_plan(model.structure).kept, smooth_vel(model, data, bias=False), 0)
 
 
 def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:

@@ -128,9 +128,8 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
         return values
     b = every.part(np.flatnonzero(np.isin(every.ids, ids)))
     x = samples(data.history, b)
-    delay = model.sensor_delay[b.ids]
-    now = (delay <= 0) & _due(model, data, b.ids, x.user)
-    past = read(x, b, data.time - delay)
+    past = read(x, b, data.time - model.sensor_delay[b.ids])
+    now = _now(model, data, b)
     entry = _padded_entries(model.structure, ids, b)
     kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
     held = entry < len(values)
@@ -147,6 +146,24 @@ def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:
     start[ids] = np.cumsum(dim) - dim
     number = np.arange(b.value.shape[2])
     return np.where(number < b.dim[:, None], start[b.ids][:, None] + number, dim.sum())
+
+
+def _now(model: Model, data: Data, b: Buffers) -> Array:
+    """Whether buffered sensors are read now, rather than their buffers."""
+    user = samples(data.history, b).user
+    return (model.sensor_delay[b.ids] <= 0) & _due(model, data, b.ids, user)
+
+
+def taken(model: Model, data: Data, kind: SensorType) -> Array:
+    """Whether a sensor of some type is read now: there is one, and its buffer is not read."""
+    s = model.structure
+    mine = s.sensor_type == kind
+    every = buffers(s, "sensor")
+    if model.opt.disabled(DisableBit.SENSOR) or not mine.any():
+        return jnp.bool_(False)
+    if every is None or mine[every.ids].sum() < mine.sum():
+        return jnp.bool_(True)
+    return jnp.any(_now(model, data, every.part(np.flatnonzero(mine[every.ids]))))
 
 
 def _due(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:

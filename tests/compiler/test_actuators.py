@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from mjjax import Model
+from mjjax import Model, UnsupportedFeature, make_data
 from tests.compiler.oracle import (
     assert_same,
     assert_same_model,
@@ -150,7 +150,7 @@ def test_invalid_actuator_is_refused(actuators: str) -> None:
 
 
 def test_singular_inertia_is_not_hidden() -> None:
-    """Two joints that move the same bodies alike: the response to force is not finite, as in C."""
+    """Two joints that move a body alike: no finite response, as in C, and an error that says so."""
     xml = """
         <mujoco>
           <worldbody>
@@ -166,6 +166,7 @@ def test_singular_inertia_is_not_hidden() -> None:
         </mujoco>
     """
     assert not np.isfinite(mujoco.MjModel.from_xml_string(xml).actuator_acc0).any()
-    with pytest.warns(UserWarning, match="singular"):
-        ours = Model.from_xml_string(xml)
+    ours = Model.from_xml_string(xml)
     assert not np.isfinite(ours.actuator_acc0).any()
+    with pytest.raises(UnsupportedFeature, match=r'<joint name="a">: .*singular at qpos0'):
+        make_data(ours)

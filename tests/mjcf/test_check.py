@@ -69,7 +69,7 @@ def test_invalid_file(text: str, element: str, message: str) -> None:
     error = refusal(xml, file="m.xml")
     assert isinstance(error, MjcfError)
     assert (error.file, error.line, error.element) == ("m.xml", 2, element)
-    assert message in str(error) and str(error).startswith(f"m.xml:2: <{element}>: ")
+    assert message in str(error) and str(error).startswith(f"m.xml:2: <{element}")
 
 
 HINTS = {
@@ -95,6 +95,13 @@ def test_hint_says_what_to_do(text: str) -> None:
     assert not accepted_by_mujoco(xml)
     error = refusal(xml)
     assert isinstance(error, MjcfError) and HINTS[text] in str(error)
+
+
+def test_error_names_the_element() -> None:
+    """The message says where the element stands and what it is called, also without a file."""
+    xml = "<mujoco>\n" + W.format('<geom name="g" size="1" type="ball"/>') + "</mujoco>"
+    assert str(refusal(xml, file="m.xml")).startswith('m.xml:2: <geom name="g">: ')
+    assert str(refusal(xml)).startswith('line 2: <geom name="g">: ')
 
 
 def test_error_can_be_sent_to_another_process() -> None:
