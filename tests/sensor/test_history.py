@@ -36,6 +36,7 @@ XML = """
 </sensor></mujoco>
 """
 step_quickly = quick(mjjax.step)
+forward_quickly = quick(mjjax.forward)
 
 
 @functools.cache
@@ -70,6 +71,26 @@ def test_steps(integrator: str) -> None:
     d, data = stepped(both, 25)
     mujoco.mj_resetData(both.reference, d)
     np.testing.assert_allclose(mjjax.reset_data(both.ours, data).history, d.history, atol=1e-15)
+
+
+@pytest.mark.feature("A034", "A059")
+def test_energies_of_late_sensors() -> None:
+    """Without the flag there is energy only where a sensor measures it now, as in MuJoCo."""
+    both = load(
+        """<mujoco><option timestep=".01"/><worldbody><body pos="0 0 1"><joint axis="0 1 0"/>
+        <geom size=".1" pos=".3 0 0"/></body></worldbody><sensor><e_kinetic/>
+        <e_potential interval=".025" nsample="2"/><e_potential delay=".01" nsample="2"/>
+        </sensor></mujoco>"""
+    )
+    d, seen = mujoco.MjData(both.reference), set()
+    for _ in range(6):
+        mujoco.mj_forward(both.reference, d)
+        start = to_ours(both.ours, d).replace(history=jnp.array(d.history))
+        data = forward_quickly(both.ours, start)
+        np.testing.assert_allclose(data.energy, d.energy, atol=1e-12)
+        seen.add(bool(d.energy.any()))
+        mujoco.mj_step(both.reference, d)
+    assert seen == {True, False}
 
 
 @pytest.mark.feature("A062")
