@@ -33,6 +33,7 @@ _FIELDS = {
     "body_rootid": ("body", "body"),
     "body_treeid": ("body", "tree"),
     "body_mocapid": ("body", "mocap"),
+    "body_simple": ("body", None),
     "body_jntnum": ("body", None),
     "body_jntadr": ("body", "joint"),
     "jnt_type": ("joint", None),
