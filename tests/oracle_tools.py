@@ -13,7 +13,7 @@ import numpy as np
 import mjjax
 
 # Cheaper code generation: a test's program runs a few times only.
-QUICK = {"xla_backend_optimization_level": 0}
+CHEAP = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
 # Field -> tolerance relative to max(1, largest absolute value).
 POSITION = dict.fromkeys(
@@ -32,9 +32,23 @@ SOLVED = {"qacc": 1e-6, "qfrc_constraint": 1e-6}
 STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
 
 
+@functools.cache
+def known_options() -> dict[str, Any]:
+    """Those of the options `CHEAP` that this version of XLA has."""
+
+    def known(name: str) -> bool:
+        try:
+            jax.jit(lambda: 0, compiler_options={name: CHEAP[name]})()
+        except jax.errors.JaxRuntimeError:
+            return False
+        return True
+
+    return {name: value for name, value in CHEAP.items() if known(name)}
+
+
 def quick(function: Callable) -> Callable:
     """`jax.jit` that compiles in less time and runs in more."""
-    return jax.jit(function, compiler_options=QUICK)
+    return jax.jit(function, compiler_options=known_options())
 
 
 step_worlds = quick(jax.vmap(mjjax.step, in_axes=(None, 0)))

@@ -24,13 +24,13 @@ XML = """<mujoco model="m">
 
 @pytest.mark.feature("B84")
 def test_origins_lead_back_to_the_file() -> None:
-    """Errors of later phases can name element, file and line."""
+    """Errors of later phases can name element, file, line and name."""
     origins = compiled(XML, file="m.xml").origins
-    assert origins["geom", 1] == ("geom", "m.xml", 7)
-    assert origins["body", 1] == ("body", "m.xml", 5)
-    assert origins["joint", 0] == ("joint", "m.xml", 6)
-    assert origins["actuator", 0] == ("motor", "m.xml", 11)
-    assert origins["option", 0] == ("option", "m.xml", 2)
+    assert origins["geom", 1] == ("geom", "m.xml", 7, "")
+    assert origins["body", 1] == ("body", "m.xml", 5, "b")
+    assert origins["joint", 0] == ("joint", "m.xml", 6, "j")
+    assert origins["actuator", 0] == ("motor", "m.xml", 11, "")
+    assert origins["option", 0] == ("option", "m.xml", 2, "")
 
 
 def test_names_and_model_name() -> None:
