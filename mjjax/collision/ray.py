@@ -298,7 +298,9 @@ def multi_ray(
     """The nearest visible surfaces on half lines (n, 3) from one point (`mj_multiRay`).
 
     Arguments as for `ray`; geoms whose bounding spheres are further than `cutoff` [m] are not
-    seen (of a plane, which has none, the centre counts).
+    seen (of a plane, which has none, the centre counts). Every half line meets what it meets alone
+    in `ray`; MuJoCo 3.6.0 passes over bodies by their bounds and misses some geoms of bodies with
+    several, in `rangefinder` sensors of cameras too.
     """
     groups = None if geomgroup is None else tuple(bool(x) for x in geomgroup)
     plan = ray_plan(model.structure, groups, bool(flg_static))

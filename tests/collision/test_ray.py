@@ -108,6 +108,25 @@ def test_many_rays_from_a_point(cutoff: float) -> None:
     np.testing.assert_allclose(hits.normal, normal.reshape(-1, 3), atol=1e-5)
 
 
+@pytest.mark.feature("A171")
+def test_many_rays_miss_nothing() -> None:
+    """They meet what single rays meet; MuJoCo's bounds of a body with two geoms lose the first."""
+    both = load(
+        '<mujoco><worldbody><body><geom size=".1"/><geom size=".3" pos="1 0 0"/></body></worldbody>'
+        "</mujoco>"
+    )
+    d = mujoco.MjData(both.reference)
+    mujoco.mj_forward(both.reference, d)
+    point = np.array([0.0, 0.0, 3.0])
+    along = np.array([[0.0, 0, -1], [1, 0, -3], [0, 1, -3]])
+    seen = quick(lambda m, d: mjjax.multi_ray(m, mjjax.kinematics(m, d), point, along))
+    hits = seen(both.ours, mjjax.make_data(both.ours))
+    geom = np.zeros(1, np.int32)
+    alone = [mujoco.mj_ray(both.reference, d, point, v, None, 1, -1, geom) for v in along]
+    np.testing.assert_allclose(hits.dist, alone, atol=1e-12)
+    np.testing.assert_array_equal(hits.geomid, [0, 1, -1])
+
+
 @pytest.mark.feature("A169", "D05")
 def test_derivatives() -> None:
     """Distance and point change with ray and scene as differences say; misses give no NaN."""
