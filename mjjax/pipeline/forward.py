@@ -111,9 +111,10 @@ def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
         data = sensors(model, data, Stage.POS, callbacks)
     if model.opt.enabled(EnableBit.ENERGY):
         return stage(energy_pos)(model, data)
-    if skipsensor:
-        return data.replace(energy=jnp.zeros_like(data.energy))
     # a sensor of the potential energy leaves what sensors have computed
+    read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
+    if not read or skipsensor or model.opt.disabled(DisableBit.SENSOR):
+        return data.replace(energy=jnp.zeros_like(data.energy))
     potential = taken(model, data, SensorType.E_POTENTIAL)
     kinetic = taken(model, data, SensorType.E_KINETIC)
     left = jnp.stack([potential, potential & kinetic])

@@ -129,7 +129,7 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     b = every.part(np.flatnonzero(np.isin(every.ids, ids)))
     x = samples(data.history, b)
     past = read(x, b, data.time - model.sensor_delay[b.ids])
-    now = _now(model, data, b)
+    now = _now(model, data, b.ids, x.user)
     entry = _padded_entries(model.structure, ids, b)
     kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
     held = entry < len(values)
@@ -148,10 +148,9 @@ def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:
     return np.where(number < b.dim[:, None], start[b.ids][:, None] + number, dim.sum())
 
 
-def _now(model: Model, data: Data, b: Buffers) -> Array:
+def _now(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:
     """Whether buffered sensors are read now, rather than their buffers."""
-    user = samples(data.history, b).user
-    return (model.sensor_delay[b.ids] <= 0) & _due(model, data, b.ids, user)
+    return (model.sensor_delay[ids] <= 0) & _due(model, data, ids, user)
 
 
 def taken(model: Model, data: Data, kind: SensorType) -> Array:
@@ -159,11 +158,10 @@ def taken(model: Model, data: Data, kind: SensorType) -> Array:
     s = model.structure
     mine = s.sensor_type == kind
     every = buffers(s, "sensor")
-    if model.opt.disabled(DisableBit.SENSOR) or not mine.any():
-        return jnp.bool_(False)
     if every is None or mine[every.ids].sum() < mine.sum():
-        return jnp.bool_(True)
-    return jnp.any(_now(model, data, every.part(np.flatnonzero(mine[every.ids]))))
+        return jnp.bool_(mine.any())
+    b = every.part(np.flatnonzero(mine[every.ids]))
+    return jnp.any(_now(model, data, b.ids, samples(data.history, b).user))
 
 
 def _due(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:

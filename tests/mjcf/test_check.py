@@ -69,7 +69,8 @@ def test_invalid_file(text: str, element: str, message: str) -> None:
     error = refusal(xml, file="m.xml")
     assert isinstance(error, MjcfError)
     assert (error.file, error.line, error.element) == ("m.xml", 2, element)
-    assert message in str(error) and str(error).startswith(f"m.xml:2: <{element}")
+    called = f' name="{error.name}"' if error.name else ""
+    assert message in str(error) and str(error).startswith(f"m.xml:2: <{element}{called}>: ")
 
 
 HINTS = {
