@@ -81,7 +81,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
     """
     slots = data.contact.dist.shape[0]
     if contact_disabled(model):
-        return data.replace(ncon=jnp.int32(0), contact=_empty(data.contact))
+        return data.replace(ncon=jnp.int32(0), contact=empty_contact(data.contact))
     plan = plan_of(model)
     if not plan.ncandidate:
         return data.replace(ncon=jnp.int32(0))
@@ -239,9 +239,11 @@ def _padded(contact: Contact, slots: int) -> Contact:
     return Contact(**padded)
 
 
-def _empty(contact: Contact) -> Contact:
+def empty_contact(contact: Contact) -> Contact:
+    """The slots of `contact` without a contact in any."""
     return contact.replace(
         dist=jnp.full_like(contact.dist, NO_CONTACT),
         geom=jnp.full_like(contact.geom, -1),
         dim=jnp.zeros_like(contact.dim),
+        efc_address=jnp.full_like(contact.efc_address, -1),
     )

@@ -5,7 +5,7 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -92,38 +92,27 @@ def solve_definite(a: Array, b: Array) -> Array:
     if namespace(a, b) is np:
         return cho_solve(cholesky(a), b)
     factor = cholesky(lax.stop_gradient(a))
-    return _solution(a, b, functools.partial(cho_solve, factor))
+    return lax.custom_linear_solve(
+        lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
+    )
 
 
-def solve_symmetric(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a symmetric matrix.
-
-    By Cholesky's factor, and by LU factors where the matrix is not positive definite, in which
-    case alone these are computed. The derivative is another solution.
-    """
-    fixed = lax.stop_gradient(a)
-    factor = cholesky(fixed)
-    indefinite = jnp.isnan(factor[0, 0])
-
-    def run(b: Array) -> Array:
-        def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
-            return solve(fixed, b), jnp.bool_(False)
-
-        return lax.while_loop(lambda s: s[1], again, (cho_solve(factor, b), indefinite))[0]
-
-    return _solution(a, b, run)
-
-
-def _solution(a: Array, b: Array, run: Callable[[Array], Array]) -> Array:
-    """What `run` finds for b, with the derivative of the solution of a x = b, a symmetric."""
-    return lax.custom_linear_solve(lambda x: matmul(a, x), b, lambda _, b: run(b), symmetric=True)
-
-
+@jax.custom_jvp
 def solve(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a matrix without symmetry."""
-    if namespace(a, b) is np:
-        return np.linalg.solve(a, b)
-    return jnp.linalg.solve(a, b)
+    """Solution x of a x = b (n,) for any regular matrix, by LU factors.
+
+    The derivative is another solution.
+    """
+    # with b as a further column, elimination leaves U and L^-1 P b: no loop over the row exchanges
+    eliminated, *_ = lax.linalg.lu(jnp.concatenate([a, b[:, None]], axis=1))
+    return triangular_solve(eliminated[:, :-1], eliminated[:, -1])
+
+
+@solve.defjvp
+def _solve_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    (a, b), (da, db) = primals, tangents
+    x = solve(a, b)
+    return x, jnp.linalg.solve(a, db - matmul(da, x))
 
 
 def triangular_solve(upper: Array, b: Array) -> Array:

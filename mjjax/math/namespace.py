@@ -30,4 +30,4 @@ def materialize(x: Array) -> Array:
     XLA otherwise computes it anew inside each of its readers, one kernel apiece. No effect on
     values, derivatives or numpy arrays.
     """
-    return x if namespace(x) is np else lax.optimization_barrier(x)
+    return x

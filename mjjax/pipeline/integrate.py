@@ -12,7 +12,7 @@ from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.position import integrate_pos
-from mjjax.math.linalg import solve, solve_symmetric
+from mjjax.math.linalg import solve
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -53,24 +53,23 @@ def advance(
 def euler(model: Model, data: Data) -> Data:
     """Semi-implicit Euler (`mj_Euler`), implicit in joint damping unless `eulerdamp` is disabled.
 
-    (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint.
+    (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint. Derivatives are exact; at zero
+    damping that by `dof_damping` is the one from above.
     """
-    derivative = damping_derivative(model, data)
-    if derivative is None or model.opt.disabled(DisableBit.DAMPER):
+    opt = model.opt
+    if opt.disabled(DisableBit.DAMPER | DisableBit.EULERDAMP):
         return advance(model, data, data.act_dot, data.qacc)
-    qacc = _implicit_qacc(model, data, derivative, symmetric=True)
+    qacc = _implicit_qacc(model, data, damping_derivative(model))
     return advance(model, data, data.act_dot, qacc)
 
 
-def damping_derivative(model: Model, data: Data) -> Array | None:
-    """-diag(damping) (nv, nv), None if Euler's method treats no damping implicitly."""
-    s = model.structure
-    if not s.nonzero["dof_damping"].any() or model.opt.disabled(DisableBit.EULERDAMP):
-        return None
-    # what only pushes is integrated explicitly
-    some = jnp.any(model.dof_damping > 0)
-    damping = jnp.where(some, model.dof_damping, 0)
-    return -jnp.eye(s.nv, dtype=data.qM.dtype) * damping[:, None]
+def damping_derivative(model: Model) -> Array:
+    """-diag(damping) (nv, nv), what Euler's method treats implicitly."""
+    damping = model.dof_damping
+    # damping that only pushes is integrated explicitly
+    pushes = jnp.any(damping < 0) & ~jnp.any(damping > 0)
+    damping = jnp.where(pushes, 0, damping)
+    return -jnp.eye(model.structure.nv, dtype=damping.dtype) * damping[:, None]
 
 
 def implicit(model: Model, data: Data) -> Data:
@@ -80,8 +79,7 @@ def implicit(model: Model, data: Data) -> Data:
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric, and what
     has no place in M as MuJoCo stores it.
     """
-    symmetric = model.opt.integrator == IntegratorType.IMPLICITFAST
-    qacc = _implicit_qacc(model, data, velocity_derivative(model, data), symmetric)
+    qacc = _implicit_qacc(model, data, velocity_derivative(model, data))
     return advance(model, data, data.act_dot, qacc)
 
 
@@ -92,17 +90,13 @@ def velocity_derivative(model: Model, data: Data) -> Array:
     return jnp.where(dof_plan(model.structure).kept, smooth_vel(model, data, bias=False), 0)
 
 
-def _implicit_qacc(model: Model, data: Data, slope: Array, symmetric: bool) -> Array:
+def _implicit_qacc(model: Model, data: Data, slope: Array) -> Array:
     """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,).
 
     Where forces grow with velocity the matrix need not be positive definite.
     """
-    # XLA's CPU runtime may run independent factorisations at once, and each waits for threads that
-    # the other holds: on two cores that never ends. The sum makes this one wait for the solver.
-    wait = jnp.where(jnp.isnan(data.qacc), data.qacc, 0)
-    matrix = data.qM - model.opt.timestep * slope + wait[:, None]
-    force = data.qfrc_smooth + data.qfrc_constraint
-    return solve_symmetric(matrix, force) if symmetric else solve(matrix, force)
+    matrix = data.qM - model.opt.timestep * slope
+    return solve(matrix, data.qfrc_smooth + data.qfrc_constraint)
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

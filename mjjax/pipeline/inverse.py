@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from mjjax.core.enums import EnableBit, IntegratorType, Stage
+from mjjax.core.enums import DisableBit, EnableBit, IntegratorType, Stage
 from mjjax.dynamics.inertia import mul_m, solve_m
 from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.math import safe
@@ -62,10 +62,12 @@ def continuous_acceleration(model: Model, data: Data) -> Array:
     kind = IntegratorType(model.opt.integrator)
     if kind == IntegratorType.RK4:
         raise ValueError("flag 'invdiscrete' is not supported by the RK4 integrator; disable it")
-    find = damping_derivative if kind == IntegratorType.EULER else velocity_derivative
-    derivative = find(model, data)
-    if derivative is None:
+    if kind != IntegratorType.EULER:
+        derivative = velocity_derivative(model, data)
+    elif model.opt.disabled(DisableBit.EULERDAMP):
         return data.qacc
+    else:
+        derivative = damping_derivative(model)
     change = matmul(data.qM - model.opt.timestep * derivative, data.qacc)
     return solve_m(model, data, change)
 

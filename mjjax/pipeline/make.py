@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.driver import default_nconmax, plan_of
-from mjjax.collision.touch import NO_CONTACT
+from mjjax.collision.driver import default_nconmax, empty_contact, plan_of
 from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
@@ -54,12 +53,7 @@ def make_data(
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
     sizes = dict(s.sizes, nconmax=slots, njmax=rows, ngeneral=len(layout.general))
-    contact = _zeros(Contact, sizes)
-    contact = Contact(**contact).replace(
-        dist=jnp.full(slots, NO_CONTACT, contact["dist"].dtype),
-        geom=jnp.full((slots, 2), -1, jnp.int32),
-        efc_address=jnp.full(slots, -1, jnp.int32),
-    )
+    contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     s = s.with_collision(CollisionRules())
     data = Data(structure=s, contact=contact, **_zeros(Data, sizes))
     return data.replace(**_initial(model, data))
@@ -89,6 +83,12 @@ def reset_state(model: Model, data: Data) -> dict[str, jax.Array]:
     return zero | _initial(model, data)
 
 
+def blank_data(model: Model, data: Data) -> Data:
+    """`Data` after a reset, with the capacities of `data`: no contacts, derived fields zero."""
+    zero = jax.tree.map(jnp.zeros_like, data)
+    return zero.replace(contact=empty_contact(zero.contact), **_initial(model, data))
+
+
 def reset_data(
     model: Model,
     data: Data,
@@ -107,7 +107,7 @@ def reset_data(
         keyframe: keyframe id, may be traced; an invalid id is a plain reset, as in MuJoCo.
         where: whether to reset at all, may be traced; otherwise the result is `data`.
     """
-    fresh = make_data(model, nconmax=data.contact.dist.shape[0], njmax=data.efc_D.shape[0])
+    fresh = blank_data(model, data)
     nkey = model.structure.nkey
     if keyframe is not None and nkey:
         k = jnp.clip(jnp.asarray(keyframe, jnp.int32), 0, nkey - 1)

@@ -8,52 +8,62 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import motion_stages
-from mjjax.pipeline.health import checked, checked_acceleration, checked_forward
+from mjjax.pipeline.divergence import check_state, no_derivative_where_reset, reset_diverged
+from mjjax.pipeline.forward import acceleration_stage, forward, motion_stages
 from mjjax.pipeline.integrate import INTEGRATORS, euler, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv
 
 
+@no_derivative_where_reset
 def step(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Advances one world by one time step (`mj_step`).
 
     Pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and worlds, and
     differentiate it in either mode. After it, the state is that after the step and derived fields
-    belong to the state before. A world whose state or acceleration is not finite (or beyond 1e10)
-    restarts at `qpos0`, unless `autoreset` is disabled; the event is counted in `data.warning`.
+    belong to the state before.
+
+    A world that diverges, its state or acceleration not finite or beyond 1e10, is reset to `qpos0`
+    and counted in `data.warning`, unless `autoreset` is disabled: if `data` is bad, it takes its
+    first step from there, as in MuJoCo; if the step makes it bad, it leaves the step in its reset
+    state, at time 0, where MuJoCo would have taken the first step too. Its derivative is zero.
 
     Args:
         model: model.
         data: data.
         callbacks: functions of the user's.
     """
-    data = checked_forward(model, checked(model, data), callbacks)
+    data = check_state(model, data)
+    data = forward(model, data, callbacks)
     data = _compared(model, data, callbacks)
     if model.opt.integrator == IntegratorType.RK4:
-        return rungekutta4(model, data, callbacks)
-    return INTEGRATORS[IntegratorType(model.opt.integrator)](model, data)
+        data = rungekutta4(model, data, callbacks)
+    else:
+        data = INTEGRATORS[IntegratorType(model.opt.integrator)](model, data)
+    return reset_diverged(model, data)
 
 
 def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The first half of a step (`mj_step1`): everything before controls are needed.
 
     Checks, position and velocity stages, control callback. With new controls or forces in `data`,
-    `step2` does the rest.
+    `step2` does the rest. A world whose state is bad is reset and goes on from there.
     """
     calls = callbacks or NONE
-    data = motion_stages(model, checked(model, data), calls, Stage.NONE, skipsensor=False)
+    data = check_state(model, data)
+    data = motion_stages(model, data, calls, Stage.NONE, skipsensor=False)
     return calls.control(model, data) if calls.control else data
 
 
+@no_derivative_where_reset
 def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The second half of a step (`mj_step2`): forces, acceleration and integration.
 
-    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges restarts as in `step`,
-    and what is computed for it then counts as constant in derivatives.
+    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges is reset as in `step`.
     """
-    data = checked_acceleration(model, data, callbacks)
+    data = acceleration_stage(model, data, callbacks or NONE, skipsensor=False)
     data = _compared(model, data, callbacks)
-    return INTEGRATORS.get(IntegratorType(model.opt.integrator), euler)(model, data)
+    data = INTEGRATORS.get(IntegratorType(model.opt.integrator), euler)(model, data)
+    return reset_diverged(model, data)
 
 
 def _compared(model: Model, data: Data, callbacks: Callbacks | None) -> Data:

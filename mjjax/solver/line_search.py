@@ -19,16 +19,38 @@ from mjjax.math.namespace import Array
 
 
 class Points(NamedTuple):
-    """Objective at some points of the ray, minus that at the start, with two derivatives."""
+    """Objective at some points of the ray, minus that at the start, with two derivatives.
 
-    alpha: Array
-    cost: Array
-    slope: Array
-    curvature: Array
+    Attributes:
+        packed: (4, ...) step length, cost, slope, curvature: one array, which loops carry and
+            choices pick in one operation.
+    """
 
-    def at(self, k: Array) -> "Points":
+    packed: Array
+
+    @property
+    def alpha(self) -> Array:
+        """Step length."""
+        return self.packed[0]
+
+    @property
+    def cost(self) -> Array:
+        """Objective minus that at the start."""
+        return self.packed[1]
+
+    @property
+    def slope(self) -> Array:
+        """First derivative."""
+        return self.packed[2]
+
+    @property
+    def curvature(self) -> Array:
+        """Second derivative."""
+        return self.packed[3]
+
+    def at(self, k: Array | int) -> "Points":
         """The point number `k`."""
-        return Points(*jnp.stack(self)[:, k])
+        return Points(self.packed[:, k])
 
 
 Evaluate = Callable[[Array], Points]
@@ -133,7 +155,7 @@ def _closer(end: Points, points: Points) -> tuple[Points, Array]:
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:
-    return Points(*(jnp.where(condition, x, y) for x, y in zip(a, b, strict=True)))
+    return Points(jnp.where(condition, a.packed, b.packed))
 
 
 def _newton(p: Points) -> Array:

@@ -135,11 +135,8 @@ def ray(
             cost = cost + jnp.sum(cone_terms[0] - cone0, axis=-1)
             slope = slope + jnp.sum(cone_terms[1], axis=-1)
             curvature = curvature + jnp.sum(cone_terms[2], axis=-1)
-        return Points(
-            alpha,
-            cost + alpha * (linear + 0.5 * alpha * quadratic),
-            slope + linear + alpha * quadratic,
-            curvature + quadratic,
-        )
+        cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
+        slope = slope + linear + alpha * quadratic
+        return Points(jnp.stack([alpha, cost, slope, curvature + quadratic]))
 
     return evaluate

@@ -1,0 +1,107 @@
+"""Worlds that diverge: found, reset and counted in `data.warning`.
+
+A world is lost once its position, velocity or acceleration is no number or beyond 1e10.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from mjjax.core.enums import DisableBit, WarningType
+from mjjax.math.namespace import Array
+from mjjax.math.safe import is_bad
+from mjjax.model.callbacks import Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.make import blank_data, reset_state
+
+Step = Callable[..., Data]
+
+# warnings that come with a reset
+RESETS = slice(WarningType.BADQPOS, WarningType.BADQACC + 1)
+
+
+def check_state(model: Model, data: Data) -> Data:
+    """Resets worlds whose position or velocity is bad (`mj_checkPos`, `mj_checkVel`)."""
+    data, bad = _count_bad_state(data)
+    if model.opt.disabled(DisableBit.AUTORESET):
+        return data
+    fresh = reset_state(model, data)
+    return data.replace(**{k: jnp.where(bad, x, getattr(data, k)) for k, x in fresh.items()})
+
+
+def reset_diverged(model: Model, data: Data) -> Data:
+    """Resets worlds that came to a bad acceleration or state (`mj_checkAcc`).
+
+    Nothing of what was computed for them is left: their `Data` is that of a reset, apart from the
+    warnings.
+    """
+    bad = is_bad(data.qacc)
+    data = data.counted(WarningType.BADQACC, bad)
+    if model.opt.disabled(DisableBit.AUTORESET):
+        return data  # the next step counts a bad state
+    data, bad_state = _count_bad_state(data, unless=bad)
+    fresh = blank_data(model, data).replace(warning=data.warning)
+    bad = bad | bad_state
+    return jax.tree.map(lambda new, old: jnp.where(bad, new, old), fresh, data)
+
+
+def _count_bad_state(data: Data, unless: Array | bool = False) -> tuple[Data, Array]:
+    bad_pos = is_bad(data.qpos) & ~jnp.asarray(unless)
+    bad_vel = is_bad(data.qvel) & ~jnp.asarray(unless) & ~bad_pos
+    data = data.counted(WarningType.BADQPOS, bad_pos).counted(WarningType.BADQVEL, bad_vel)
+    return data, bad_pos | bad_vel
+
+
+def no_derivative_where_reset(step: Step) -> Step:
+    """Makes the derivative of a step `(model, data, callbacks)` zero in worlds that it resets.
+
+    There the derivatives of the stages are not numbers, and zero times these is not zero: what
+    enters and what leaves them is masked, in both modes.
+    """
+
+    @functools.wraps(step)
+    def masked(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+        if model.opt.disabled(DisableBit.AUTORESET):
+            return step(model, data, callbacks)
+        if callbacks is None:
+            return _masked(step, (model, data))
+        # callbacks may use traced values of their surroundings, a policy's weights, say: the rule
+        # below sees arguments only, so these values become arguments
+        run, constants = jax.closure_convert(
+            lambda model, data: step(model, data, callbacks), model, data
+        )
+        return _masked(run, (model, data, *constants))
+
+    return masked
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _masked(step: Step, arguments: tuple[Any, ...]) -> Data:
+    return step(*arguments)
+
+
+@functools.partial(_masked.defjvp, symbolic_zeros=True)
+def _masked_jvp(step: Step, primals: Any, tangents: Any) -> tuple[Data, Data]:
+    values, tree = jax.tree.flatten(primals[0])
+    slopes = tree.flatten_up_to(tangents[0])
+    moved = [i for i, slope in enumerate(slopes) if not isinstance(slope, SymbolicZero)]
+
+    def of_moved(*some: Array) -> Data:
+        given = dict(zip(moved, some, strict=True))
+        return step(*jax.tree.unflatten(tree, [given.get(i, x) for i, x in enumerate(values)]))
+
+    out, push = jax.linearize(of_moved, *(values[i] for i in moved))
+    reset = jnp.any((out.warning != primals[0][1].warning)[RESETS])
+
+    def mask(slope: Any) -> Any:
+        real = jnp.issubdtype(slope.dtype, jnp.floating)
+        return jnp.where(reset, 0, slope) if real else slope
+
+    return out, jax.tree.map(mask, push(*(mask(slopes[i]) for i in moved)))
+
+
