@@ -48,6 +48,7 @@ from mjjax.core.enums import (
     WrapType,
 )
 from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.threads import ensure_threads
 from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
@@ -128,6 +129,8 @@ from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.constraint import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
+
+ensure_threads()
 
 __version__ = VERSION
 

@@ -1,11 +1,15 @@
-"""What `import mjjax` does to a fresh process: nothing but define names."""
+"""What `import mjjax` does to a fresh process: define names, and see to XLA's threads."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
 
+import jax
 import pytest
+
+from mjjax.core.threads import FEWEST, LAST_BLOCKING
 
 PROBE = """
 import json, logging, sys
@@ -54,6 +58,69 @@ def test_loads_no_mujoco(probe: dict) -> None:
 def test_starts_no_device(probe: dict) -> None:
     """Lets the user choose devices after the import; nothing is computed at import."""
     assert not probe["backends"]
+
+
+HUMANOIDS = """
+import os
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+import jax
+import jax.numpy as jnp
+import mjjax
+from mjjax import cli
+
+model = mjjax.Model.from_xml_string(cli.embedded()["humanoid"])
+data = mjjax.make_data(model)
+batch = jax.tree.map(lambda x: jnp.broadcast_to(x, (1024, *x.shape)), data)
+"""
+STEPS = """
+step = jax.jit(jax.vmap(mjjax.step, (None, 0)))
+for _ in range(50):
+    batch = step(model, batch)
+assert jnp.isfinite(batch.qpos).all() and (batch.time > 0).all()
+"""
+GRADIENTS = """
+def loss(qvel, data):
+    return jnp.sum(mjjax.step(model, data.replace(qvel=qvel)).qvel)
+
+slope = jax.jit(jax.vmap(jax.grad(loss)))
+for _ in range(5):
+    assert jnp.isfinite(slope(batch.qvel, batch)).all()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [STEPS, GRADIENTS], ids=["steps", "gradients"])
+def test_plain_program_ends(program: str) -> None:
+    """Protects users with two cores and nothing set: LAPACK kernels must not wait for ever."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
+    subprocess.run(
+        [sys.executable, "-c", HUMANOIDS + program], check=True, timeout=400, env=environment
+    )
+
+
+LATE = """
+import warnings
+import jax.numpy as jnp
+jnp.zeros(1)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import mjjax
+print([str(w.message) for w in caught if w.category is RuntimeWarning])
+"""
+
+
+@pytest.mark.parametrize("set_by_user", [False, True])
+def test_late_import_says_what_to_do(set_by_user: bool) -> None:
+    """Protects those whose JAX runs already: they are told, unless they have chosen themselves."""
+    environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
+    environment |= {"NPROC": "16"} if set_by_user else {}
+    result = subprocess.run(
+        [sys.executable, "-c", LATE], check=True, capture_output=True, text=True, env=environment
+    )
+    expected = not set_by_user and (os.cpu_count() or 1) < FEWEST
+    if jax.__version_info__[:2] > LAST_BLOCKING:
+        expected = False
+    assert ("NPROC=16" in result.stdout) == expected
 
 
 WITHOUT = """
