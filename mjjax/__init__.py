@@ -8,9 +8,8 @@ data = jax.jit(mjjax.step)(model, data)
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
-from mjjax.compiler.constants import set_const
-from mjjax.compiler.lengthrange import set_length_range
-from mjjax.compiler.mass import get_total_mass, set_total_mass
+from mjjax.compiler.constants.lengthrange import set_length_range
+from mjjax.compiler.constants.set_const import get_total_mass, set_const, set_total_mass
 from mjjax.constraint.assemble import (
     constraint_jacobian,
     is_dual,

@@ -9,7 +9,7 @@ import numpy as np
 import mjjax
 from mjjax.cli.models import load
 from mjjax.collision.driver import contact_disabled, plan_of
-from mjjax.compiler.support import findings
+from mjjax.pipeline.support import findings
 
 SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight nmesh nhfield neq ntendon nsensor nsensordata "

@@ -1,7 +1,7 @@
 """`Spec` to `Model`: ids, poses, inertia, parameters, derived constants."""
 
 from mjjax.compiler.compile import compile_spec
-from mjjax.compiler.constants import set_const
+from mjjax.compiler.constants.set_const import set_const
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.load import compile_model, load_path, load_string
 

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.frames import merged_frames
 from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
@@ -15,7 +14,8 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.structure import Structure
 
-EPS = 1e-14  # components smaller than this vanish
+_VANISHING = 1e-14  # components smaller than this count as zero
+_COINCIDING = 1e-6  # frames nearer than this are one, for MuJoCo
 
 
 def host_model(compiled: Compiled) -> Model:
@@ -78,8 +78,8 @@ def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     )
     simple = null & top
     simple[parent[parent > 0]] = False
-    aligned = (np.abs(fields["jnt_axis"]) > EPS).sum(axis=1) == 1
-    centered = (np.abs(fields["jnt_pos"]) < EPS).all(axis=1)
+    aligned = (np.abs(fields["jnt_axis"]) > _VANISHING).sum(axis=1) == 1
+    centered = (np.abs(fields["jnt_pos"]) < _VANISHING).all(axis=1)
     fits = centered & (aligned | (kind <= JointType.BALL))
     turns = (kind == JointType.BALL) | (kind == JointType.HINGE)
     for body in index[simple]:
@@ -105,3 +105,41 @@ def device_model(model: Model) -> Model:
 
 def _shape(shape: tuple[int | str, ...], sizes: Mapping[str, int]) -> list[int]:
     return [n if isinstance(n, int) else sizes[n] for n in shape]
+
+
+def merged_frames(fields: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Fields with frames that coincide with their body's or its inertia's exactly at these.
+
+    MuJoCo keeps the numbers and marks the frames (`body_sameframe`, `geom_sameframe`,
+    `site_sameframe`); what it then computes with are the numbers here.
+    """
+    f = dict(fields)
+    for kind in ("body_i", "geom_", "site_"):
+        for part in ("pos", "quat"):
+            f[kind + part] = f[kind + part].copy()
+    zero, unit = np.zeros(3), np.array([1.0, 0, 0, 0])
+    _snap(f["body_ipos"], f["body_iquat"], zero, unit)
+    for kind in ("geom", "site"):
+        pos, quat, body = f[f"{kind}_pos"], f[f"{kind}_quat"], f[f"{kind}_bodyid"]
+        turned = ~_snap(pos, quat, zero, unit)
+        _snap(pos, quat, f["body_ipos"][body], f["body_iquat"][body], turned)
+    return f
+
+
+def _snap(
+    pos: np.ndarray,
+    quat: np.ndarray,
+    to: np.ndarray,
+    turn: np.ndarray,
+    asked: np.ndarray | None = None,
+) -> np.ndarray:
+    """Moves poses that are asked about to the poses (to, turn); which had that orientation."""
+    to, turn = np.broadcast_to(to, pos.shape), np.broadcast_to(turn, quat.shape)
+    turn = np.where(np.sum(quat * turn, axis=-1, keepdims=True) < 0, -turn, turn)
+    parallel = np.all(np.abs(quat - turn) < _COINCIDING, axis=1)
+    if asked is not None:
+        parallel &= asked
+    quat[parallel] = turn[parallel]
+    same = parallel & np.all(np.abs(pos - to) < _COINCIDING, axis=1)
+    pos[same] = to[same]
+    return parallel

@@ -1,38 +1,37 @@
 """The phases of compilation, in order."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from mjjax.compiler.actuators import compile_actuators
-from mjjax.compiler.attachments import compile_cameras, compile_lights, compile_sites
-from mjjax.compiler.bodies import (
+from mjjax.compiler.assets.hfields import compile_hfields
+from mjjax.compiler.assets.materials import compile_materials, compile_textures
+from mjjax.compiler.assets.meshes import compile_meshes
+from mjjax.compiler.context import Context
+from mjjax.compiler.elements.actuators import compile_actuators
+from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
+from mjjax.compiler.elements.bodies import (
     align_free,
     check_joints,
     compile_inertia,
     compile_topology,
-    set_total_mass,
+    compile_total_mass,
 )
-from mjjax.compiler.contacts import sort_contacts
-from mjjax.compiler.context import Context
-from mjjax.compiler.equalities import compile_equalities
-from mjjax.compiler.extras import compile_custom, compile_keyframes
+from mjjax.compiler.elements.constraints import compile_equalities, sort_contacts
+from mjjax.compiler.elements.custom_and_keyframes import compile_custom, compile_keyframes
+from mjjax.compiler.elements.geoms import compile_geoms
+from mjjax.compiler.elements.joints import compile_joints
+from mjjax.compiler.elements.sensors import compile_sensors
+from mjjax.compiler.elements.sleep import sleep_policies
+from mjjax.compiler.elements.tendons import compile_tendons
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.geoms import compile_geoms
-from mjjax.compiler.hfields import compile_hfields
-from mjjax.compiler.joints import compile_joints
-from mjjax.compiler.materials import compile_materials
-from mjjax.compiler.meshes import compile_meshes
 from mjjax.compiler.names import Names
-from mjjax.compiler.options import options
-from mjjax.compiler.sensors import compile_sensors
 from mjjax.compiler.simplify import simplify
-from mjjax.compiler.sleep import sleep_policies
-from mjjax.compiler.tendons import compile_tendons
-from mjjax.compiler.textures import compile_textures
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
+from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 
 PHASES: tuple[Callable[[Context], None], ...] = (
     compile_meshes,
@@ -54,7 +53,7 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_actuators,
     compile_sensors,
     sleep_policies,
-    set_total_mass,
+    compile_total_mass,
     compile_keyframes,
     compile_custom,
 )
@@ -130,3 +129,22 @@ def run(spec: Spec, phases: Sequence[Callable[[Context], None]] = PHASES) -> Con
 def _sections(spec: Spec) -> list[tuple[str, Origin]]:
     """Where the settings stand; also for sections that the file does not have."""
     return [(tag, spec.origins.get(tag, Origin(tag))) for tag in _SECTIONS]
+
+
+def options(spec: Spec) -> dict[str, Any]:
+    """The members of mjOption by name; a flag that is disabled sets a bit of `disableflags`."""
+    found = {
+        name: np.array(value, np.float64) if isinstance(value, tuple) else value
+        for name, value in spec.option.items()
+        if name != "actuatorgroupdisable"
+    }
+    groups = spec.option["actuatorgroupdisable"] or ()
+    found["disableactuator"] = sum(1 << group for group in set(groups))
+    found["disableflags"] = _bits(spec.flag, DISABLE_FLAGS, 0)
+    found["enableflags"] = _bits(spec.flag, ENABLE_FLAGS, 1)
+    return found
+
+
+def _bits(flags: dict[str, int], order: tuple[str, ...], setting: int) -> int:
+    """Bits of the flags in `order` that the user set to `setting` (0 disable, 1 enable)."""
+    return sum(1 << bit for bit, name in enumerate(order) if flags.get(name) == setting)

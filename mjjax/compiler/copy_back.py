@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.compiler.bodies import aligned
 from mjjax.compiler.compile import run
-from mjjax.compiler.geom_assets import mesh_pose
+from mjjax.compiler.elements.bodies import aligned
+from mjjax.compiler.elements.geom_assets import mesh_pose
 from mjjax.compiler.load import compile_model
 from mjjax.core.enums import EqType, GeomType, JointType, ObjType
 from mjjax.core.struct import specs

@@ -7,9 +7,9 @@ import numpy as np
 
 from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.compile import compile_spec
-from mjjax.compiler.constants import set_const
+from mjjax.compiler.constants.lengthrange import length_ranges
+from mjjax.compiler.constants.set_const import set_const
 from mjjax.compiler.fields import Compiled
-from mjjax.compiler.lengthrange import length_ranges
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.compiler.bodies import combine
 from mjjax.compiler.context import Context
-from mjjax.compiler.principal import principal_axes
+from mjjax.compiler.elements.bodies import combine
+from mjjax.compiler.principal_axes import principal_axes
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin

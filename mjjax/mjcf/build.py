@@ -110,10 +110,6 @@ def _merged(sections: dict[str, list[Node]], tag: str) -> dict[str, Any]:
     values = dict(defaults.builtin(tag))
     for node in sections.get(tag, []):
         values = defaults.overlay(values, node)
-        for attribute, value in node.values.items():
-            schema = defaults.ELEMENTS[tag].attributes[attribute]
-            if not schema.supported and value != schema.default:
-                raise node.unsupported(f"attribute {attribute!r} is not supported yet")
     return values
 
 

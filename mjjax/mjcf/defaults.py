@@ -147,20 +147,9 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
 
     Raises:
         MjcfError: from `overlay`.
-        UnsupportedFeature: an attribute that is not simulated has another value than its default.
     """
     kind = kind_of(node)
     base = classes[classname].values.get(kind, {})
     if kind != "actuator":  # whose shortcuts have attributes that are not values
         base = builtin(node.key) | base
-    element = Element(
-        kind,
-        overlay(base, node),
-        node.origin,
-        classname,
-        key=node.key,
-    )
-    for attribute in ELEMENTS[node.key].attributes.values():
-        if not attribute.supported and element.values[attribute.name] != attribute.default:
-            raise node.unsupported(f"attribute {attribute.name!r} is not supported yet")
-    return element
+    return Element(kind, overlay(base, node), node.origin, classname, key=node.key)

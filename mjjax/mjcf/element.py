@@ -1,7 +1,6 @@
 """`Element`: one element of a model description, with what it was written as."""
 
 import functools
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,6 @@ IN_BODIES = {
     "cameras": "camera",
     "lights": "light",
 }
-
-
-def module(name: str) -> Any:
-    # what builds on descriptions stands below this module, so it is looked up when called
-    return importlib.import_module(f"mjjax.{name}")
 
 
 @dataclass(eq=False)
@@ -113,7 +107,9 @@ class Element:
             self.values["alt"] = None
 
     def _add(self, tag: str, classname: str = "", **values: Any) -> "Element":
-        return module("mjcf.new").inside(self, tag, classname, values)
+        from mjjax.mjcf import new  # it builds elements
+
+        return new.inside(self, tag, classname, values)
 
     def members(self) -> Iterator["Element"]:
         """What a body or frame holds, also in frames of it; frames come before their content."""
@@ -185,7 +181,9 @@ class DefaultClass:
         values = self.__dict__.get("values", {})
         if kind not in values:
             raise AttributeError(f"a default class has no {kind!r}")
-        row = module("mjcf.defaults").ROWS[kind]
+        from mjjax.mjcf.defaults import ROWS  # it builds default classes
+
+        row = ROWS[kind]
         if not isinstance(values[kind], Section):
             values[kind] = Section(row, values[kind])
         return values[kind]

@@ -1,4 +1,4 @@
-"""Soft bodies from `<flexcomp>`: what is wrong with one. They are not simulated yet."""
+"""Soft bodies from `<flexcomp>`: what is wrong with one. None is compiled."""
 
 import math
 import os

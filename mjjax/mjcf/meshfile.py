@@ -2,6 +2,13 @@
 
 A reader takes the bytes of a file and raises ValueError with what is wrong. Numbers are rounded
 to single precision, as MuJoCo keeps them.
+
+The readers are our own, as those of a library like trimesh cannot give MuJoCo's `mesh_vert` and
+`mesh_face`. OBJ: MuJoCo keeps the vertices as they stand, with normals and texture coordinates of
+their own, where a library splits and reorders vertices to have one of each; it reads the first
+group only, takes the hull of vertices without faces, and cuts polygons by ears. STL: what is left
+for a library besides MuJoCo's limits, its refusal of text files and its order of vertices is the
+layout of one record. MSH is MuJoCo's own.
 """
 
 import re

@@ -8,7 +8,7 @@ separated by ``;``.
   ``<`` if the order must be that of the set.
 - count: nothing for a scalar, ``[3]`` exactly three, ``[..3]`` one to three, ``[]`` any number.
 - default: the value when the attribute is absent; without one the value is undefined (None).
-- flags: ``*`` required, ``!`` known but not simulated unless it has its default value.
+- flags: ``*`` required.
 
 Children are written ``tag`` (any number) or ``tag?`` (at most one), with ``tag=key`` where the
 same tag means something else in this place. The table is compared with MuJoCo's own in the tests.
@@ -24,7 +24,7 @@ from mjjax.mjcf.keywords import KEYWORDS
 
 _ENTRY = re.compile(
     r"^(?P<name>\w+) (?P<kind>\w+)(?:\[(?P<least>\.\.)?(?P<count>\d*)\])?"
-    r"(?: = (?P<default>[^!*|<]+?))?(?: (?P<flags>[!*|<]+))?$"
+    r"(?: = (?P<default>[^*|<]+?))?(?: (?P<flags>[*|<]+))?$"
 )
 
 
@@ -40,7 +40,6 @@ class Attribute:
         exact: fewer values than `count` are an error; otherwise the rest keeps its default.
         default: the value when absent, None when undefined.
         required: absence is an error.
-        supported: False if only the default value is simulated.
         several: several keywords may be given; their numbers are combined bitwise.
         ordered: those must stand in the order of their numbers.
     """
@@ -52,7 +51,6 @@ class Attribute:
     exact: bool = True
     default: Any = None
     required: bool = False
-    supported: bool = True
     several: bool = False
     ordered: bool = False
 
@@ -61,7 +59,7 @@ class Attribute:
 class ElementSchema:
     """One element: attributes by name, children by tag (key in the table, at most one).
 
-    `unsupported` names what mjjax does not simulate yet; empty for elements that work.
+    `unsupported` names what mjjax does not compile; empty for elements that work.
     """
 
     attributes: dict[str, Attribute] = field(default_factory=dict)
@@ -102,7 +100,6 @@ def attributes(text: str) -> dict[str, Attribute]:
             exact=not least,
             default=value,
             required="*" in flags,
-            supported="!" not in flags,
             several="|" in flags or "<" in flags,
             ordered="<" in flags,
         )

@@ -1,4 +1,8 @@
-"""`Spec`: a model as the user described it, before it is compiled."""
+"""`Spec`: a model as the user described it, before it is compiled.
+
+What reads, edits, compiles and writes descriptions builds on this module; the methods of `Spec`
+that call it import it when they are called.
+"""
 
 import functools
 import os
@@ -9,7 +13,7 @@ from typing import Any
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
 from mjjax.mjcf.edit import Section, Sections
-from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element, module
+from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element
 
 __all__ = ["DefaultClass", "Element", "Origin", "Spec"]
 
@@ -33,7 +37,21 @@ OUTSIDE = {
 
 
 def _builtin(row: str) -> Section:
-    return Section(row, module("mjcf.defaults").builtin(row))
+    from mjjax.mjcf import defaults
+
+    return Section(row, defaults.builtin(row))
+
+
+def _defaults() -> dict[str, DefaultClass]:
+    from mjjax.mjcf import defaults
+
+    return defaults.read_defaults([])
+
+
+def _world() -> Element:
+    from mjjax.mjcf import defaults
+
+    return defaults.world()
 
 
 @dataclass(eq=False)
@@ -77,10 +95,8 @@ class Spec:
     size: Section = field(default_factory=functools.partial(_builtin, "size"))
     statistic: Section = field(default_factory=lambda: Section("statistic", {}))
     visual: Sections = field(default_factory=lambda: Sections("visual", {}))
-    defaults: dict[str, DefaultClass] = field(
-        default_factory=lambda: module("mjcf.defaults").read_defaults([])
-    )
-    worldbody: Element = field(default_factory=lambda: module("mjcf.defaults").world())
+    defaults: dict[str, DefaultClass] = field(default_factory=_defaults)
+    worldbody: Element = field(default_factory=_world)
     elements: dict[str, list[Element]] = field(
         default_factory=lambda: {kind: [] for kind in OUTSIDE.values()}
     )
@@ -111,7 +127,9 @@ class Spec:
             MjcfError: the file cannot be read or is not valid MJCF.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        return module("mjcf").read_path(path, directories)
+        from mjjax.mjcf import read_path
+
+        return read_path(path, directories)
 
     @classmethod
     def from_string(
@@ -121,7 +139,9 @@ class Spec:
         directories: Iterable[str | os.PathLike[str]] = (),
     ) -> "Spec":
         """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
-        return module("mjcf").read_string(xml, dict(assets or {}), directories=directories)
+        from mjjax.mjcf import read_string
+
+        return read_string(xml, dict(assets or {}), directories=directories)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -144,7 +164,9 @@ class Spec:
         return next((e for e in getattr(self, plural) if e.name == name), None)
 
     def _add(self, kind: str, tag: str = "", classname: str = "", **values: Any) -> Element:
-        return module("mjcf.new").outside(self, kind, tag, classname, values)
+        from mjjax.mjcf import new
+
+        return new.outside(self, kind, tag, classname, values)
 
     def append(self, element: Element) -> Element:
         """Puts an element that stands outside the world after the others; returns it."""
@@ -154,7 +176,9 @@ class Spec:
 
     def add_default(self, name: str, parent: str = "main") -> DefaultClass:
         """A new default class that starts from the values of another one."""
-        return module("mjcf.new").default_class(self, name, parent)
+        from mjjax.mjcf import new
+
+        return new.default_class(self, name, parent)
 
     def in_order(self) -> Iterator[Element]:
         """The bodies in the order of their ids."""
@@ -182,9 +206,11 @@ class Spec:
         Raises:
             ValueError: the element is the world, or not in this model.
         """
+        from mjjax.mjcf import new
+
         if element.spec is not self or element is self.worldbody:
             raise ValueError("the element is not in this model, or is its world")
-        module("mjcf.new").delete(self, element)
+        new.delete(self, element)
 
     def attach(
         self,
@@ -211,6 +237,9 @@ class Spec:
             ValueError: there is no such site or frame, or both are given.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
+        from mjjax.mjcf import assets, new
+        from mjjax.mjcf.attach import Rename
+
         if child is self or (site is not None and frame is not None):
             raise ValueError("attach another model, to a site or a frame")
         holder: Any = self.worldbody if site is None and frame is None else site or frame
@@ -218,9 +247,9 @@ class Spec:
             holder = self._find("frames" if site is None else "sites", holder)
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
-        rename = module("mjcf.attach").Rename(prefix, suffix, assets=True)
-        self.directories += (module("mjcf.assets").files_of(child).root, *child.directories)
-        return module("mjcf.new").attach_world(self, child, holder, rename)
+        rename = Rename(prefix, suffix, assets=True)
+        self.directories += (assets.files_of(child).root, *child.directories)
+        return new.attach_world(self, child, holder, rename)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
         """An independent copy; `copies` gets the copy of each element."""
@@ -252,9 +281,12 @@ class Spec:
             MjcfError: the description is not a valid model.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        module("mjcf.assets").find_files(self)
-        model = module("compiler").compile_model(self)
-        self.compiled = module("mjcf.keyframes").owners(self)
+        from mjjax.compiler.load import compile_model
+        from mjjax.mjcf import assets, keyframes
+
+        assets.find_files(self)
+        model = compile_model(self)
+        self.compiled = keyframes.owners(self)
         return model
 
     def recompile(self, model: Any, data: Any) -> tuple[Any, Any]:
@@ -271,7 +303,9 @@ class Spec:
         Raises:
             ValueError: the model was not compiled from this description.
         """
-        return module("pipeline.recompile").recompile(self, model, data)
+        from mjjax.pipeline.recompile import recompile
+
+        return recompile(self, model, data)
 
     def copy_back(self, model: Any) -> None:
         """Copies the real numbers of a changed model into this description (`mj_copyBack`).
@@ -288,18 +322,24 @@ class Spec:
             ValueError: it was compiled from another one, or this one has settings (fusestatic,
                 discardvisual) with which the model has other elements than are described.
         """
-        module("compiler.copy_back").copy_back(self, model)
+        from mjjax.compiler.copy_back import copy_back
+
+        copy_back(self, model)
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""
-        return module("mjcf.write").to_xml(self)
+        from mjjax.mjcf.write import to_xml
+
+        return to_xml(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Writes MJCF to a file; the file is complete or, after an error, as it was before.
 
         Files that the model refers to stay where they are: in a file elsewhere they get full paths.
         """
-        assets, moved = module("mjcf.assets"), self.copy()
+        from mjjax.mjcf import assets
+
+        moved = self.copy()
         assets.find_files(moved)
         moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
         assets.keep_files(moved, moved.everything())

@@ -178,7 +178,7 @@ PLUGIN_SENSOR = """
     plugin text; instance text
 """
 
-# ---- elements whose physics is still to come ----------------------------------------------------
+# ---- soft bodies, skins, composites ----------------------------------------------------
 
 FLEX_CONTACT = f"""
     contype int; conaffinity int; condim int; priority int; friction real[..3]; solmix real;

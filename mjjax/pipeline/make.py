@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.driver import default_nconmax, empty_contact, plan_of
-from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
@@ -14,6 +13,7 @@ from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import CollisionRules
+from mjjax.pipeline.support import check_support
 
 UNLIMITED = 1 << 30
 

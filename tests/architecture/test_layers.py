@@ -25,8 +25,13 @@ LAYERS = (
     "cli",
     "__main__",
 )
-# `Model.from_xml_path` and `Spec.compile` are the compiler's work: looked up when called.
-CALLED = {("model/model.py", "mjjax.compiler")}
+# Methods of `Model` and `Spec` that are the work of layers below: imported when they are called.
+CALLED = {
+    ("model/model.py", "mjjax.compiler"),
+    ("mjcf/spec.py", "mjjax.compiler.load.compile_model"),
+    ("mjcf/spec.py", "mjjax.compiler.copy_back.copy_back"),
+    ("mjcf/spec.py", "mjjax.pipeline.recompile.recompile"),
+}
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.compiler.constants import positions
+from mjjax.compiler.constants.set_const import positions
 
 
 @pytest.mark.feature("A079")

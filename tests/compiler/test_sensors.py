@@ -2,7 +2,7 @@
 
 import pytest
 
-from mjjax.compiler.sensors import SENSORS
+from mjjax.compiler.elements.sensors import SENSORS
 from mjjax.mjcf.schema import ELEMENTS
 from tests.compiler.oracle import assert_same, refused
 

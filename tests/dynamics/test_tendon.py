@@ -11,7 +11,7 @@ import pytest
 from mjjax import Model, mjcf
 from mjjax.compiler import compile_spec
 from mjjax.compiler.assemble import host_model
-from mjjax.compiler.constants import positions
+from mjjax.compiler.constants.set_const import positions
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.wrap import wrap

@@ -4,10 +4,11 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import ints, reals, user
-from mjjax.compiler.principal import principal_axes, product
+from mjjax.compiler.principal_axes import principal_axes, product
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.math import quat as q
+from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.budget import BODIES, NV, bound
 
@@ -265,10 +266,16 @@ def align_free(ctx: Context) -> None:
         f["body_ipos"][body], f["body_iquat"][body] = 0, poses.IDENTITY
 
 
-def set_total_mass(ctx: Context) -> None:
-    """Scales all masses and inertias to the total mass that the user wants."""
+def mass_scale(body_mass: Array, total: Array | float) -> Array:
+    """The factor that brings masses (nbody,), and the inertias with them, to a total mass [kg]."""
+    xp = namespace(body_mass)
+    return xp.maximum(MINVAL, total / xp.maximum(MINVAL, body_mass.sum()))
+
+
+def compile_total_mass(ctx: Context) -> None:
+    """Scales all masses and inertias to the total mass that `settotalmass` asks for."""
     wanted = ctx.spec.compiler["settotalmass"]
     if wanted > 0:
-        scale = max(MINVAL, wanted / max(MINVAL, float(np.sum(ctx.fields["body_mass"]))))
+        scale = mass_scale(ctx.fields["body_mass"], wanted)
         ctx.fields["body_mass"] = ctx.fields["body_mass"] * scale
         ctx.fields["body_inertia"] = ctx.fields["body_inertia"] * scale

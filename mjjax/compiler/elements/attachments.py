@@ -3,9 +3,9 @@
 import numpy as np
 
 from mjjax.compiler.context import Context
+from mjjax.compiler.elements.geoms import placed
+from mjjax.compiler.elements.shapes import SHAPES
 from mjjax.compiler.fields import bools, ints, reals, user
-from mjjax.compiler.geoms import placed
-from mjjax.compiler.shapes import SHAPES
 from mjjax.core.enums import GeomType, LightType, ProjectionType
 from mjjax.mjcf import orientation as poses
 

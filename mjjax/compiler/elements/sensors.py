@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mjjax.compiler.context import Context
-from mjjax.compiler.fields import reals, user
-from mjjax.compiler.history import compile_history
+from mjjax.compiler.fields import compile_history, reals, user
 from mjjax.core.enums import DataType, JointType, ObjType, SensorType, Stage
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.keywords import OBJECT_TYPES

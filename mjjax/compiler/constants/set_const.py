@@ -8,15 +8,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from mjjax.compiler.coupling import equality_offsets, listed_once, tendon_constants
-from mjjax.compiler.hfields import hfield_box
-from mjjax.compiler.inverse import (
+from mjjax.compiler.assets.hfields import hfield_box
+from mjjax.compiler.constants.inverse_inertia import (
     InverseInertia,
     diagonal,
     inverse_inertia,
     tendon_blocks,
     tree_inertia,
 )
+from mjjax.compiler.constants.tendons_and_equalities import (
+    equality_offsets,
+    listed_once,
+    tendon_constants,
+)
+from mjjax.compiler.elements.bodies import mass_scale
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType, JointType, TrnType
 from mjjax.core.struct import specs
@@ -277,3 +282,17 @@ def _rotational(model: Model) -> np.ndarray:
     kind = s.jnt_type[s.dof_jntid]
     free = (kind == JointType.FREE) & (within >= 3)
     return free | (kind == JointType.BALL) | (kind == JointType.HINGE)
+
+
+def get_total_mass(model: Model) -> Array:
+    """Sum of the masses of all bodies [kg] (`mj_getTotalmass`)."""
+    return model.body_mass.sum()
+
+
+def set_total_mass(model: Model, mass: Array | float) -> Model:
+    """The model with masses and inertias scaled to a total mass (`mj_setTotalmass`).
+
+    Derived constants stay as they are: see `set_const`.
+    """
+    scale = mass_scale(model.body_mass, mass)
+    return model.replace(body_mass=scale * model.body_mass, body_inertia=scale * model.body_inertia)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler import builtin_meshes, hulls, mesh_inertia, mesh_normals
+from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
@@ -102,15 +102,15 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     kind = mesh_inertia.SHELL if _is_flat(element) else values["inertia"]
     hull = None
     if colliding or kind == mesh_inertia.CONVEX or not len(face):
-        hull = hulls.convex_hull(vert, values["maxhullvert"])
+        hull = mesh_surface.convex_hull(vert, values["maxhullvert"])
     if hull is not None and not len(face):
         face = hull.face
     inside = hull.face if hull is not None and kind == mesh_inertia.CONVEX else face
     normal = source.normal
     if not len(normal):
-        normal = mesh_normals.vertex_normals(vert, face, bool(values["smoothnormal"]))
+        normal = mesh_surface.vertex_normals(vert, face, bool(values["smoothnormal"]))
     vert = _rescaled(vert - values["refpos"], values)
-    normal = mesh_normals.unit(_rescaled(normal, values))
+    normal = mesh_surface.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
     back = q.conj(solid.quat)
     return Mesh(
@@ -120,7 +120,7 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
         face=face,
         facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
         facetexcoord=_numbered(source.facetexcoord, face, len(source.texcoord), len(vert)),
-        graph=hulls.graph(hull) if hull is not None else np.zeros(0, np.int32),
+        graph=mesh_surface.graph(hull) if hull is not None else np.zeros(0, np.int32),
         solid=solid,
     )
 

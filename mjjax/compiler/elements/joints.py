@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mjjax.compiler.bodies import DOFS
 from mjjax.compiler.context import Context
+from mjjax.compiler.elements.bodies import DOFS
 from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import JointType
 from mjjax.mjcf.orientation import EPS, normalize

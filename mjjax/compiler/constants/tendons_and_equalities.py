@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from jax.core import Tracer
 
-from mjjax.compiler.inverse import InverseInertia
+from mjjax.compiler.constants.inverse_inertia import InverseInertia
 from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.tendon import tendon, tendon_plan
 from mjjax.math import quat

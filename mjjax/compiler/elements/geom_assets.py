@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mjjax.compiler.assets.hfields import hfield_box
+from mjjax.compiler.assets.meshes import MESH_TYPES
 from mjjax.compiler.context import Context
-from mjjax.compiler.hfields import hfield_box
-from mjjax.compiler.meshes import MESH_TYPES
-from mjjax.compiler.shapes import Measure, box, box_shell
+from mjjax.compiler.elements.shapes import Measure, box, box_shell
 from mjjax.core.enums import GeomType
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses

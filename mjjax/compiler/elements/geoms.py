@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mjjax.compiler import fluid, geom_assets
 from mjjax.compiler.context import Context
+from mjjax.compiler.elements import fluid, geom_assets
+from mjjax.compiler.elements.shapes import SHAPES, Measure
 from mjjax.compiler.fields import bools, ints, reals, user
-from mjjax.compiler.shapes import SHAPES, Measure
 from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
 from mjjax.mjcf import orientation as poses

@@ -1,12 +1,17 @@
-"""Textures: what can be said without decoding pictures; pictures themselves are read when drawn."""
+"""Textures and materials.
+
+Of textures what can be said without decoding pictures; pictures themselves are read when drawn.
+"""
 
 from pathlib import PurePath
 
 import numpy as np
 
 from mjjax.compiler.context import Context
+from mjjax.compiler.fields import bools, reals
 from mjjax.mjcf import assets
 from mjjax.mjcf.budget import PIXELS
+from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.spec import Element
 
 _2D, _SKYBOX = 0, 2
@@ -14,6 +19,8 @@ _PNG, _KTX = "image/png", "image/ktx"
 _KINDS = {".png": _PNG}
 _GRID_LETTERS = frozenset(".RLUDFB")
 _MAX_CHANNELS = 4
+_ROLES = KEYWORDS["texrole"]
+_REALS = ("emission", "specular", "shininess", "reflectance", "metallic", "roughness")
 
 
 def compile_textures(ctx: Context) -> None:
@@ -81,3 +88,18 @@ def _check_picture(element: Element, attribute: str, content: bytes) -> None:
 def _area(content: bytes) -> int:
     width, height = np.frombuffer(content, "<i4", 2)
     return int(width) * int(height)
+
+
+def compile_materials(ctx: Context) -> None:
+    """Adds the fields `mat_*`; `mat_texid` has a column for each role, -1 for no texture."""
+    elements, f = ctx.spec.elements["material"], ctx.fields
+    f["mat_texid"] = np.full((len(elements), 1 + len(_ROLES)), -1, np.int32)
+    f["mat_texid"][:, _ROLES["rgb"]] = ctx.names.find_all("texture", elements, "texture")
+    for row, element in zip(f["mat_texid"], elements, strict=True):
+        for layer in element.children:
+            row[layer.values["role"]] = ctx.names.find("texture", layer.values["texture"], layer)
+    f["mat_texuniform"] = bools(elements, "texuniform")
+    f["mat_texrepeat"] = reals(elements, "texrepeat", 2)
+    f["mat_rgba"] = reals(elements, "rgba", 4)
+    for name in _REALS:
+        f[f"mat_{name}"] = reals(elements, name)

@@ -15,7 +15,7 @@ from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
-# Size -> kind, and the integer fields that the kernels read -> kind they belong to, kind they name.
+# Sizes -> kinds of rows that a world has copies of.
 _KINDS = {
     "nbody": "body",
     "njnt": "joint",
@@ -28,27 +28,29 @@ _KINDS = {
     "nu": "actuator",
     "ntree": "tree",
 }
-_FIELDS = {
-    "body_parentid": ("body", "body"),
-    "body_rootid": ("body", "body"),
-    "body_treeid": ("body", "tree"),
-    "body_mocapid": ("body", "mocap"),
-    "body_simple": ("body", None),
-    "body_jntnum": ("body", None),
-    "body_jntadr": ("body", "joint"),
-    "jnt_type": ("joint", None),
-    "jnt_bodyid": ("joint", "body"),
-    "jnt_qposadr": ("joint", "qpos"),
-    "jnt_dofadr": ("joint", "dof"),
-    "dof_jntid": ("dof", "joint"),
-    "dof_bodyid": ("dof", "body"),
-    "dof_treeid": ("dof", "tree"),
-    "geom_bodyid": ("geom", "body"),
-    "site_bodyid": ("site", "body"),
-    "tendon_num": ("tendon", None),
-    "wrap_type": ("wrap", None),
-    "wrap_sideid": ("wrap", "site"),
-    "actuator_trntype": ("actuator", None),
+# Integer fields belong to the kind that their name begins with ...
+_PREFIXES = {kind: kind for kind in _KINDS.values()} | {"jnt": "joint"}
+# ... and say the same in every world, but for ids and addresses: these count anew. One whose kind
+# is not here is left out, so that a kernel that reads it fails.
+_IDS = ("id", "adr")
+_NAMED = {
+    "body_parentid": "body",
+    "body_rootid": "body",
+    "body_weldid": "body",
+    "body_treeid": "tree",
+    "body_mocapid": "mocap",
+    "body_jntadr": "joint",
+    "body_dofadr": "dof",
+    "jnt_bodyid": "body",
+    "jnt_qposadr": "qpos",
+    "jnt_dofadr": "dof",
+    "dof_jntid": "joint",
+    "dof_bodyid": "body",
+    "dof_treeid": "tree",
+    "dof_parentid": "dof",
+    "geom_bodyid": "body",
+    "site_bodyid": "body",
+    "wrap_sideid": "site",
 }
 _WRAPS = {
     WrapType.JOINT: "joint",
@@ -73,7 +75,7 @@ class _Rows(NamedTuple):
     world: np.ndarray
 
 
-def copies(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
+def parallel_worlds(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
     """One world for each of some actuators, with that actuator alone.
 
     Mocap bodies stand where they are; geoms and sites that nothing of this touches are left out.
@@ -117,7 +119,10 @@ def copies(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
     }
     sizes = {size: len(table[kind].old) for size, kind in _KINDS.items()}
     structure = Structure(
-        s.sizes | sizes | {"nmocap": 0}, _integers(s, table, kept, tendons), {}, s.nonzero
+        s.sizes | sizes | {"nmocap": 0},
+        _integers(s, table, kept, tendons),
+        {},
+        {name: _nonzero(name, mask, table) for name, mask in s.nonzero.items()},
     )
     return dataclasses.replace(model, structure=structure, **leaves)
 
@@ -142,10 +147,12 @@ def _integers(
         return np.where(old < first, old, position)
 
     found = {}
-    for name, (kind, target) in _FIELDS.items():
+    for name, values in s.arrays.items():
+        kind, target = _PREFIXES.get(name.partition("_")[0]), _NAMED.get(name)
+        if kind is None or (target is None and name.endswith(_IDS)):
+            continue
         old, world = table[kind]
-        value = getattr(s, name)[old]
-        found[name] = value if target is None else place(target, value, world)
+        found[name] = values[old] if target is None else place(target, values[old], world)
     old, world = table["wrap"]
     found["wrap_objid"] = np.full(len(old), -1)
     for wrap, kind in _WRAPS.items():
@@ -158,3 +165,13 @@ def _integers(
         ids = s.actuator_trnid[old[mine]]
         found["actuator_trnid"][mine] = place(kind, ids, world[mine][:, None])
     return found
+
+
+def _nonzero(name: str, mask: np.ndarray, table: Mapping[str, _Rows]) -> np.ndarray:
+    """Which entries of a real field of the copies may differ from zero."""
+    kind = _KINDS.get(str(specs(Model)[name].shape[0]))
+    if kind is None or not mask.size:
+        return mask
+    _, *rest = specs(Model)[name].shape
+    width = int(np.prod([n for n in rest if isinstance(n, int)]))
+    return mask.reshape(-1, width)[table[kind].old].ravel()

@@ -3,8 +3,15 @@
 import numpy as np
 
 from mjjax.compiler.context import Context
-from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
-from mjjax.compiler.history import compile_history
+from mjjax.compiler.fields import (
+    bools,
+    check_autolimits,
+    compile_history,
+    ints,
+    limited,
+    reals,
+    user,
+)
 from mjjax.core.constants import NBIAS, NDYN, NGAIN
 from mjjax.core.enums import BiasType, DynType, GainType, JointType, TrnType
 from mjjax.mjcf.spec import Element

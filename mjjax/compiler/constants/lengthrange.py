@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.compiler.constants import positions
-from mjjax.compiler.copies import copies
-from mjjax.compiler.limits import Limits, State
+from mjjax.compiler.constants.lengthrange_limits import Limits, State
+from mjjax.compiler.constants.parallel_worlds import parallel_worlds
+from mjjax.compiler.constants.set_const import positions
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import BiasType, DisableBit, EqType, GainType, TrnType
 from mjjax.dynamics.inertia import coupled, dof_plan
@@ -204,17 +204,17 @@ class Worlds:
         self._shared = np.union1d(self.limits.tendons, heavy).astype(int)
         shared = np.broadcast_to(self._shared, (self.size, len(self._shared)))
         tendons = np.concatenate([own, shared], axis=1) if s.ntendon else shared
-        self._copies = copies(model, actuators, tendons)
+        self._worlds = parallel_worlds(model, actuators, tendons)
         self._world = np.arange(self.size)
 
     def move(self, qpos: np.ndarray, qvel: np.ndarray, time: Array) -> np.ndarray:
         """Positions after moving with some velocities for a time."""
-        moved = integrate_pos(self._copies, qpos.ravel(), qvel.ravel(), time)
+        moved = integrate_pos(self._worlds, qpos.ravel(), qvel.ravel(), time)
         return moved.reshape(qpos.shape)
 
     def forces(self, qpos: np.ndarray, qvel: np.ndarray) -> _Forces:
         """Inertia, forces and lengths in some states."""
-        one, many, n = self.model.structure, self._copies, self.size
+        one, many, n = self.model.structure, self._worlds, self.size
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
         composite = rows(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
         momentum = inertia_mul(composite, data.cdof).reshape(n, one.nv, 6)

@@ -1,0 +1,1 @@
+"""Assets: meshes, height fields, textures and materials."""
