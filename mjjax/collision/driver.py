@@ -21,7 +21,7 @@ from mjjax.collision.params import PairParams, pair_params
 from mjjax.collision.table import colliders
 from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import DisableBit, GeomType, WarningType
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Contact, Data
@@ -159,7 +159,7 @@ def _lookup(table: np.ndarray, index: Array) -> Array:
 
 
 def _at(x: Array, index: Array) -> Array:
-    return rows(x, index) if isinstance(index, np.ndarray) else x[index]
+    return gather(x, index) if isinstance(index, np.ndarray) else x[index]
 
 
 def _broad_phase(

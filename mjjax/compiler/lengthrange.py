@@ -23,7 +23,7 @@ from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import subtree_sum
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS
@@ -216,7 +216,7 @@ class Worlds:
         """Inertia, forces and lengths in some states."""
         one, many, n = self.model.structure, self._copies, self.size
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
-        composite = rows(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
+        composite = gather(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
         momentum = inertia_mul(composite, data.cdof).reshape(n, one.nv, 6)
         inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).lower)
         inertia = inertia + np.diag(self.model.dof_armature)

@@ -133,10 +133,12 @@ def triangular_solve(upper: Array, b: Array) -> Array:
     return jax.scipy.linalg.solve_triangular(upper, b, lower=False)
 
 
-SMALL = 96  # up to this many rows a product with a 0/1 matrix is faster than a gather (measured)
+SMALL = (
+    96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
+)
 
 
-def rows(x: Array, index: np.ndarray) -> Array:
+def gather(x: Array, index: np.ndarray) -> Array:
     """`x[index]` along the first axis for a static `index`, in the fastest form.
 
     XLA's gather handles one element at a time, and its derivative is a scatter. Runs of indices
@@ -160,8 +162,8 @@ def rows(x: Array, index: np.ndarray) -> Array:
     return matmul(table, x.reshape(n, -1)).reshape(shape)
 
 
-def columns(x: Array, index: np.ndarray) -> Array:
-    """`x[:, index]` of a component-first array (k, n) for a static `index`; see `rows`."""
+def gather_columns(x: Array, index: np.ndarray) -> Array:
+    """`x[:, index]` of a component-first array (k, n) for a static `index`; see `gather`."""
     index = np.asarray(index)
     n = x.shape[1]
     run = len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index)))
@@ -172,21 +174,21 @@ def columns(x: Array, index: np.ndarray) -> Array:
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
 
 
-def selectors(indices: Sequence[np.ndarray], x: Array) -> Array:
-    """Equally long indices into the columns of `x` (k, n), in the form `selected` takes."""
+def gather_tables(indices: Sequence[np.ndarray], x: Array) -> Array:
+    """Equally long indices into the columns of `x` (k, n), in the form `gather_traced` takes."""
     n = x.shape[1]
     if n > SMALL:
         return jnp.asarray(np.stack(indices), jnp.int32)
     return jnp.asarray(np.eye(n)[:, np.stack(indices)].swapaxes(0, 1), x.dtype)
 
 
-def selected(x: Array, selector: Array) -> Array:
-    """`columns` for one of `selectors`, which may be traced, as in a loop over them."""
+def gather_traced(x: Array, selector: Array) -> Array:
+    """`gather_columns` for one of `gather_tables`, which may be traced, as in a loop over them."""
     return x[:, selector] if selector.ndim == 1 else matmul(x, selector)
 
 
-def sum_rows(x: Array, index: np.ndarray, size: int) -> Array:
-    """Transpose of `rows` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
+def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
+    """Transpose of `gather` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
     if not len(index):
         return jnp.zeros(size, x.dtype)
     first = int(index[0])

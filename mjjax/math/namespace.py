@@ -24,7 +24,7 @@ def namespace(*arrays: Array) -> Any:
     return np
 
 
-def materialize(x: Array) -> Array:
+def stored_once(x: Array) -> Array:
     """The same array, computed once and stored.
 
     XLA otherwise computes it anew inside each of its readers, one kernel apiece. No effect on

@@ -12,7 +12,7 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.namespace import Array, namespace, stored_once
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
@@ -89,7 +89,7 @@ def sub(a: Array, b: Array) -> Array:
 
 def integrate(q: Array, v: Array) -> Array:
     """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
-    return normalize(mul(materialize(q), materialize(exp(v))))
+    return normalize(mul(stored_once(q), stored_once(exp(v))))
 
 
 # Matrices of the cross products with the axes.
