@@ -117,7 +117,11 @@ def copies(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
     }
     sizes = {size: len(table[kind].old) for size, kind in _KINDS.items()}
     structure = Structure(
-        s.sizes | sizes | {"nmocap": 0}, _integers(s, table, kept, tendons), {}, s.nonzero
+        s.sizes | sizes | {"nmocap": 0},
+        _integers(s, table, kept, tendons),
+        {},
+        s.nonzero,
+        partial=True,
     )
     return dataclasses.replace(model, structure=structure, **leaves)
 

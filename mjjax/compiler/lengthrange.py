@@ -179,9 +179,9 @@ def _simulate(
 class _Forces(NamedTuple):
     """What a state determines: inertia (w, nv, nv), bias force and arm (w, nv), lengths."""
 
-    inertia: np.ndarray
-    bias: np.ndarray
-    arm: np.ndarray
+    inertia: Array
+    bias: Array
+    arm: Array
     length: Array
     limits: State
 
@@ -210,7 +210,7 @@ class Worlds:
     def move(self, qpos: np.ndarray, qvel: np.ndarray, time: Array) -> np.ndarray:
         """Positions after moving with some velocities for a time."""
         moved = integrate_pos(self._copies, qpos.ravel(), qvel.ravel(), time)
-        return moved.reshape(qpos.shape)
+        return np.asarray(moved).reshape(qpos.shape)
 
     def forces(self, qpos: np.ndarray, qvel: np.ndarray) -> _Forces:
         """Inertia, forces and lengths in some states."""

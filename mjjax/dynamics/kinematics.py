@@ -207,10 +207,10 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
     kinds = np.concatenate([plan.free, plan.ball, plan.scalar]).astype(int)
     nfree, nball = len(plan.free), len(plan.ball)
     first = nfree + nball
-    anchor = add(frames[:3], rotate(frames[3:], split(model.jnt_pos[kinds])))
+    anchor = add(tuple(frames[:3]), rotate(tuple(frames[3:]), split(model.jnt_pos[kinds])))
     # a hinge turns about its axis and a slide moves along it: the axis is the same before and after
     local = split(model.jnt_axis[plan.scalar])
-    axis = rotate(frames[3:, first:], local)
+    axis = rotate(tuple(frames[3:, first:]), local)
     slide = s.jnt_type[plan.scalar] == JointType.SLIDE
     if slide.any():
         back = xp.where(slide, displacement(model, qpos), 0)

@@ -5,14 +5,16 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import A, Array, namespace
 
 
 def einsum(spec: str, *operands: Array) -> Array:
@@ -36,20 +38,24 @@ def matmul(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array) -> Array:
     """Inner products (...,) along a short last axis."""
-    return sum(a[..., k] * b[..., k] for k in range(a.shape[-1]))
+    return _total(a[..., k] * b[..., k] for k in range(a.shape[-1]))
 
 
 def matvec3(mat: Array, v: Array) -> Array:
     """Products (..., 3) of 3 x 3 matrices with vectors."""
-    return sum(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
+    return _total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
 
 
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
-    return sum(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
+    return _total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
 
 
-def largest(x: Array, axis: int = -1) -> Array:
+def _total(terms: Iterable[Array]) -> Array:
+    return functools.reduce(operator.add, terms)
+
+
+def largest(x: A, axis: int = -1) -> A:
     """Maximum along an axis that is not empty; its derivative is that of one of the largest.
 
     JAX's own derivative of `max` compares the entries with a maximum computed once more, which
@@ -62,9 +68,9 @@ def largest(x: Array, axis: int = -1) -> Array:
     return xp.squeeze(xp.take_along_axis(x, index, axis=axis), axis)
 
 
-def smallest(x: Array, axis: int = -1) -> Array:
+def smallest(x: A, axis: int = -1) -> A:
     """Minimum along an axis, as `largest`."""
-    return -largest(-x, axis)
+    return cast(A, -largest(-x, axis))
 
 
 _SHORT = 4  # up to which pairs are compared one after the other
@@ -74,7 +80,7 @@ def cholesky(a: Array) -> Array:
     """Lower factor L of a symmetric positive definite matrix, a = L L'; NaN if it is not."""
     if namespace(a) is np:
         return np.linalg.cholesky(a)
-    return lax.linalg.cholesky(a, symmetrize_input=False)
+    return lax.linalg.cholesky(jnp.asarray(a), symmetrize_input=False)
 
 
 def cho_solve(factor: Array, b: Array) -> Array:

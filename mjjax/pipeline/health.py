@@ -31,7 +31,8 @@ def checked(model: Model, data: Data) -> Data:
     """Restarts worlds whose position or velocity is bad (`mj_checkPos`, `mj_checkVel`)."""
     bad_pos = is_bad(data.qpos)
     bad_vel = is_bad(data.qvel) & ~bad_pos
-    data = data.counted(WarningType.BADQPOS, bad_pos).counted(WarningType.BADQVEL, bad_vel)
+    data = data.with_warning(WarningType.BADQPOS, bad_pos)
+    data = data.with_warning(WarningType.BADQVEL, bad_vel)
     if model.opt.disabled(DisableBit.AUTORESET):
         return data
     return restarted(model, data, bad_pos | bad_vel)
@@ -47,7 +48,7 @@ def checked_forward(model: Model, data: Data, callbacks: Callbacks | None = None
         run, constants = _program(forward, model, data, callbacks)
         return _attempt(run, constants, model, data)
     data = forward(model, data, callbacks)
-    return data.counted(WarningType.BADQACC, is_bad(data.qacc))
+    return data.with_warning(WarningType.BADQACC, is_bad(data.qacc))
 
 
 def checked_acceleration(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -60,7 +61,7 @@ def checked_acceleration(model: Model, data: Data, callbacks: Callbacks | None =
         full, more = _program(forward, model, data, callbacks)
         return _complete(last, full, (some, more), model, data)
     data = _last_stage(model, data, callbacks)
-    return data.counted(WarningType.BADQACC, is_bad(data.qacc))
+    return data.with_warning(WarningType.BADQACC, is_bad(data.qacc))
 
 
 def _last_stage(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -103,7 +104,7 @@ def _plain(stages: Stages) -> Program:
 
 
 def _restart_from(model: Model, data: Data, bad: Array) -> Data:
-    return restarted(model, data, bad).counted(WarningType.BADQACC, bad)
+    return restarted(model, data, bad).with_warning(WarningType.BADQACC, bad)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

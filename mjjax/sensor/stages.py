@@ -102,7 +102,7 @@ def readings(model: Model, data: Data, ids: np.ndarray) -> tuple[Data, Array]:
 
 def _entries(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Entries of `sensordata` of sensors, one after the other."""
-    parts = [np.arange(s.sensor_adr[i], s.sensor_adr[i] + s.sensor_dim[i]) for i in ids]
+    parts = [s.sensor_adr[i] + np.arange(int(s.sensor_dim[i])) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts]).astype(int)
 
 
@@ -133,7 +133,7 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     entry = _padded_entries(model.structure, ids, b)
     kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
     held = entry < len(values)
-    return values.at[entry[held]].set(kept[held])
+    return jnp.asarray(values).at[entry[held]].set(kept[held])
 
 
 def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:

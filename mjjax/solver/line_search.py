@@ -26,7 +26,7 @@ class Points(NamedTuple):
     slope: Array
     curvature: Array
 
-    def at(self, k: Array) -> "Points":
+    def at(self, k: Array | int) -> "Points":
         """The point number `k`."""
         return Points(*jnp.stack(self)[:, k])
 
