@@ -27,7 +27,7 @@ def _compile(args: argparse.Namespace) -> None:
         raise UsageError(f"--out {args.out}: no such folder")
     spec = spec_of(args.model)
     model = spec.compile()
-    for warning in model.warnings:
+    for warning in model.structure.warnings:
         print(f"mjjax: warning: {warning}", file=sys.stderr)
     if args.out.suffix == ".xml":
         spec.to_file(args.out)

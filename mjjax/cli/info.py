@@ -59,7 +59,7 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
             for i, (kind, dim) in enumerate(zip(s.sensor_type, s.sensor_dim, strict=True))
         ],
         "contact_pairs": _pairs(model),
-        "warnings": list(model.warnings),
+        "warnings": list(model.structure.warnings),
         "not_simulated": findings(model),
     }
 

@@ -10,7 +10,7 @@ from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
 from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import GeomType
 from mjjax.core.errors import Origin
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -53,7 +53,9 @@ def candidates(
         limit: (n,) distances beyond which nothing is sought.
     """
     mat = mat3(data.geom_xmat)
-    sides = [(rows(data.geom_xpos, g), rows(mat, g), rows(model.geom_size, g)) for g in geoms.T]
+    sides = [
+        (gather(data.geom_xpos, g), gather(mat, g), gather(model.geom_size, g)) for g in geoms.T
+    ]
     touch = jax.vmap(COLLIDERS[types].function)(*sides[0], *sides[1], limit)
     half = 0.5 * touch.dist[..., None] * touch.normal
     ends = [touch.pos - half, touch.pos + half]

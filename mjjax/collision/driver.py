@@ -21,7 +21,7 @@ from mjjax.collision.params import PairParams, pair_params
 from mjjax.collision.table import colliders
 from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import DisableBit, GeomType, WarningType
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Contact, Data
@@ -96,7 +96,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
         missed |= count > slots
     kept = jnp.sum(touching, dtype=jnp.int32)
     data = data.replace(contact=_contact(plan, params, found, touching, slots), ncon=kept)
-    return data.counted(WarningType.CONTACTFULL, missed)
+    return data.with_warning(WarningType.CONTACTFULL, missed)
 
 
 def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callable) -> Array:
@@ -159,7 +159,7 @@ def _lookup(table: np.ndarray, index: Array) -> Array:
 
 
 def _at(x: Array, index: Array) -> Array:
-    return rows(x, index) if isinstance(index, np.ndarray) else x[index]
+    return gather(x, index) if isinstance(index, np.ndarray) else x[index]
 
 
 def _broad_phase(

@@ -180,7 +180,8 @@ def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) ->
     if corners is not None:
         owners, index = np.unique(plan.owner, return_inverse=True)
         start, along = (x[:, index] for x in _local(data, owners, point, direction))
-        found.append(triangle(start, along, tuple(corners[None, :, k] for k in range(3))))
+        a, b, c = (corners[None, :, k] for k in range(3))
+        found.append(triangle(start, along, (a, b, c)))
     dist = jnp.concatenate(found, axis=1)
     body = s.geom_bodyid[plan.geom].astype(np.int32)
     ahead = seen[plan.geom][None] & (body[None] != exclude[:, None]) & (dist >= 0)

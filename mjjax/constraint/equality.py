@@ -1,6 +1,6 @@
 """Equality constraints: residuals and Jacobians of connect, weld, joint and tendon."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -114,8 +114,8 @@ def _polynomial(
     coupled: np.ndarray,
     x: Array,
     y: Array,
-    jacobians: list[Array],
-    weights: list[Array],
+    jacobians: Sequence[Array],
+    weights: Sequence[Array],
 ) -> Equality:
     c, on = model.eq_data[ids, :5].T, coupled.astype(x.dtype)
     value = c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])))

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.tree import tree_plan
-from mjjax.math.linalg import matmul, rows, sum_rows
+from mjjax.math.linalg import gather, matmul, scatter_sum
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -92,7 +92,7 @@ def pyramid(frame: Array, friction: Array) -> Array:
 
 def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
     """Product J v (nrow,)."""
-    scalar = rows(v, layout.dof) * layout.sign.astype(v.dtype)
+    scalar = gather(v, layout.dof) * layout.sign.astype(v.dtype)
     if len(layout.general):
         scalar = _merge(layout, scalar, matmul(jac.general, v))
     return jnp.concatenate([scalar, matmul(jac.contact, v)])
@@ -100,8 +100,8 @@ def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
 
 def mul_t(layout: RowLayout, jac: RowJacobian, f: Array) -> Array:
     """Product J' f (nv,)."""
-    single = rows(f, layout.single) * layout.sign.astype(f.dtype)
-    total = sum_rows(single, layout.dof, layout.nv)
+    single = gather(f, layout.single) * layout.sign.astype(f.dtype)
+    total = scatter_sum(single, layout.dof, layout.nv)
     if len(layout.general):
         total = total + matmul(f[layout.general], jac.general)
     return total + matmul(f[layout.nscalar :], jac.contact)

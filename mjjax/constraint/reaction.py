@@ -10,7 +10,7 @@ from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout
 from mjjax.constraint.rows import layout_of
 from mjjax.core.enums import ConstraintType, DisableBit, EqType
 from mjjax.dynamics.tree import body_sum, subtree_sum
-from mjjax.math.linalg import matmul, matvec3, rows
+from mjjax.math.linalg import gather, matmul, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import force_cross, inertia_mul, mat3
@@ -76,7 +76,7 @@ def external_forces(model: Model, data: Data) -> Array:
     total = _wrench(data.xipos, force, torque)
     for wrench, body in (*_contacts(model, data), *_equalities(model, data)):
         total = total + _per_body(wrench, body, s.nbody)
-    com = rows(data.subtree_com, s.body_rootid)
+    com = gather(data.subtree_com, s.body_rootid)
     total = jnp.concatenate([total[:, :3] - cross(com, total[:, 3:]), total[:, 3:]], axis=1)
     return total * (np.arange(s.nbody) > 0).astype(total.dtype)[:, None]
 

@@ -10,7 +10,7 @@ from mjjax.constraint.equality import equalities
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -72,16 +72,16 @@ def _equality(model: Model, data: Data, layout: RowLayout) -> Scalars:
 def _dof_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
     """Dry friction: |force| <= frictionloss, residual zero."""
     dof, _ = layout.of(ConstraintType.FRICTION_DOF)
-    loss = rows(model.dof_frictionloss, dof)
+    loss = gather(model.dof_frictionloss, dof)
     zero = jnp.zeros_like(loss)
     return Scalars(
         active=loss > 0,
         pos=zero,
         distance=zero,
         margin=zero,
-        solref=rows(model.dof_solref, dof),
-        solimp=rows(model.dof_solimp, dof),
-        weight=rows(model.dof_invweight0, dof),
+        solref=gather(model.dof_solref, dof),
+        solimp=gather(model.dof_solimp, dof),
+        weight=gather(model.dof_invweight0, dof),
         frictionloss=loss,
         jacobian=_no_matrix(data),
     )
@@ -109,8 +109,8 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
     """Joint limits: side (value - bound) < margin; balls limit the rotation angle."""
     s = model.structure
     joint, side = layout.of(ConstraintType.LIMIT_JOINT)
-    value = rows(data.qpos, s.jnt_qposadr[joint])
-    bounds = rows(model.jnt_range, joint)
+    value = gather(data.qpos, s.jnt_qposadr[joint])
+    bounds = gather(model.jnt_range, joint)
     low, high = bounds[:, 0], bounds[:, 1]
     dist = jnp.where(side > 0, value - low, high - value)
     ball = side == 0
@@ -120,15 +120,15 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
         index = np.maximum(np.cumsum(ball) - 1, 0)
         dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
         jacobian = _against(s.jnt_dofadr[joint[ball]], axis, s.nv)
-    margin = rows(model.jnt_margin, joint)
+    margin = gather(model.jnt_margin, joint)
     return Scalars(
         active=dist < margin,
         pos=dist,
         distance=dist - margin,
         margin=margin,
-        solref=rows(model.jnt_solref, joint),
-        solimp=rows(model.jnt_solimp, joint),
-        weight=rows(model.dof_invweight0, s.jnt_dofadr[joint]),
+        solref=gather(model.jnt_solref, joint),
+        solimp=gather(model.jnt_solimp, joint),
+        weight=gather(model.dof_invweight0, s.jnt_dofadr[joint]),
         frictionloss=jnp.zeros_like(dist),
         jacobian=jacobian,
     )

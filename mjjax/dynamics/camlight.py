@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import CamLightType
 from mjjax.math import quat, safe
-from mjjax.math.linalg import matmul3, matvec3, rows
+from mjjax.math.linalg import gather, matmul3, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
@@ -28,7 +28,7 @@ def camlight(model: Model, data: Data) -> Data:
         np.concatenate([s.arrays[f"cam_{name}"], s.arrays[f"light_{name}"]])
         for name in ("mode", "bodyid", "targetbodyid")
     )
-    frame = rows(xp.concatenate([data.xpos, data.xmat], axis=1), body)
+    frame = gather(xp.concatenate([data.xpos, data.xmat], axis=1), body)
     origin, turn = frame[:, :3], mat3(frame[:, 3:])
     offset = xp.concatenate([model.cam_pos, model.light_pos])
     pos = _positions(model, data, mode, body, origin, matvec3(turn, offset))
@@ -62,7 +62,7 @@ def _positions(
         pos = xp.where(tracking, origin + offset, pos)
     if following.any():
         offset = xp.concatenate([model.cam_poscom0, model.light_poscom0])
-        pos = xp.where(following, rows(data.subtree_com, body) + offset, pos)
+        pos = xp.where(following, gather(data.subtree_com, body) + offset, pos)
     return pos
 
 
@@ -75,10 +75,10 @@ def _select(mode: np.ndarray, attached: Array, initial: Array) -> Array:
 def _targets(data: Data, mode: np.ndarray, target: np.ndarray) -> Array:
     com = (mode == CamLightType.TARGETBODYCOM)[:, None]
     body = np.maximum(target, 0)
-    origin = rows(data.xpos, body)
+    origin = gather(data.xpos, body)
     if not com.any():
         return origin
-    return namespace(data.xpos).where(com, rows(data.subtree_com, body), origin)
+    return namespace(data.xpos).where(com, gather(data.subtree_com, body), origin)
 
 
 def _look_at(direction: Array) -> Array:

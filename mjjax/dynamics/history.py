@@ -104,7 +104,7 @@ def stored(history: Array, b: Buffers, x: Samples) -> Array:
     entry = np.concatenate([b.first, b.first + 1, b.time.ravel(), b.value.ravel()])
     parts = [x.user, x.cursor.astype(time.dtype), time.ravel(), value.ravel()]
     kept = entry < len(history)
-    return history.at[entry[kept]].set(jnp.concatenate(parts)[kept])
+    return jnp.asarray(history).at[entry[kept]].set(jnp.concatenate(parts)[kept])
 
 
 def _places(b: Buffers) -> tuple[np.ndarray, np.ndarray]:
@@ -232,7 +232,9 @@ def remember_ctrl(model: Model, data: Data) -> Data:
     return data.replace(history=stored(data.history, b, new))
 
 
-def read_ctrl(model: Model, data: Data, actuator: int, time: Array, interp: int = -1) -> Array:
+def read_ctrl(
+    model: Model, data: Data, actuator: int, time: Array | float, interp: int = -1
+) -> Array:
     """Control that reaches an actuator at a time (`mj_readCtrl`).
 
     Args:
@@ -248,7 +250,9 @@ def read_ctrl(model: Model, data: Data, actuator: int, time: Array, interp: int 
     return _read_one(data, b, time - model.actuator_delay[actuator], interp)[0]
 
 
-def read_sensor(model: Model, data: Data, sensor: int, time: Array, interp: int = -1) -> Array:
+def read_sensor(
+    model: Model, data: Data, sensor: int, time: Array | float, interp: int = -1
+) -> Array:
     """Reading (dim,) of a sensor at a time (`mj_readSensor`); arguments as for `read_ctrl`."""
     b = _buffer(model.structure, "sensor", sensor)
     if b is None:
@@ -278,7 +282,7 @@ def init_ctrl_history(
 
 
 def init_sensor_history(
-    model: Model, data: Data, sensor: int, times: Array | None, values: Array, phase: Array
+    model: Model, data: Data, sensor: int, times: Array | None, values: Array, phase: Array | float
 ) -> Data:
     """`data` with past readings (n, dim) of a sensor (`mj_initSensorHistory`).
 
@@ -295,7 +299,7 @@ def _initialized(
     index: int,
     times: Array | None,
     values: Array,
-    user: Array | None,
+    user: Array | float | None,
 ) -> Data:
     b = _buffer(model.structure, kind, index)
     if b is None:

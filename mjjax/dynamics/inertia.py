@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import subtree_sum, tree_plan
-from mjjax.math.linalg import cholesky, matmul, rows, solve_definite, triangular_solve
+from mjjax.math.linalg import cholesky, gather, matmul, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
@@ -70,12 +70,12 @@ def com_pos(model: Model, data: Data) -> Data:
     s, plan = model.structure, dof_plan(model.structure)
     xp = namespace(data.xipos)
     com = subtree_com(model, data.xipos)
-    root = rows(com, s.body_rootid)
+    root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
     columns = xp.swapaxes(mat3(data.xmat), -1, -2).reshape(-1, 3)
     world = xp.eye(3, dtype=data.xaxis.dtype)
-    axis = rows(xp.concatenate([data.xaxis, columns, world]), plan.source)
-    lever = rows(root, s.dof_bodyid) - rows(data.xanchor, s.dof_jntid)
+    axis = gather(xp.concatenate([data.xaxis, columns, world]), plan.source)
+    lever = gather(root, s.dof_bodyid) - gather(data.xanchor, s.dof_jntid)
     turn = plan.rotates[:, None]
     cdof = xp.concatenate(
         [xp.where(turn, axis, 0), xp.where(turn, cross(axis, lever), axis)], axis=-1
@@ -92,7 +92,7 @@ def crb(model: Model, data: Data) -> Data:
     s, plan = model.structure, dof_plan(model.structure)
     xp = namespace(data.cinert)
     composite = subtree_sum(s, data.cinert)
-    momentum = inertia_mul(rows(composite, s.dof_bodyid), data.cdof)
+    momentum = inertia_mul(gather(composite, s.dof_bodyid), data.cdof)
     inertia = coupled(momentum, data.cdof, plan.lower)
     inertia = inertia + xp.eye(s.nv, dtype=inertia.dtype) * model.dof_armature[:, None]
     return data.replace(crb=composite, qM=inertia)

@@ -11,7 +11,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import quat
-from mjjax.math.linalg import dot, einsum, matmul, matmul3, rows
+from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
@@ -38,7 +38,7 @@ def point_jacobian(model: Model, data: Data, point: Array, body: np.ndarray) -> 
     xp = namespace(data.cdof)
     moves = tree_plan(s).moves[body][:, :, None]
     ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
-    lever = (point - rows(data.subtree_com, s.body_rootid[body]))[:, None]
+    lever = (point - gather(data.subtree_com, s.body_rootid[body]))[:, None]
     jacp, jacr = xp.where(moves, lin + cross(ang, lever), 0), xp.where(moves, ang, 0)
     return xp.swapaxes(jacp, 1, 2), xp.swapaxes(jacr, 1, 2)
 
@@ -169,7 +169,7 @@ def point_rows(
     """
     s = model.structure
     xp = namespace(force, data.cdof)
-    lever = point - rows(data.subtree_com, s.body_rootid[body])
+    lever = point - gather(data.subtree_com, s.body_rootid[body])
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
     return xp.where(tree_plan(s).moves[body], matmul(wrench, data.cdof.T), 0)
 
@@ -186,6 +186,6 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     """
     s = model.structure
     xp = namespace(force)
-    lever = point - rows(data.subtree_com, s.body_rootid)
+    lever = point - gather(data.subtree_com, s.body_rootid)
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
     return dot(data.cdof, dof_sum(s, wrench))

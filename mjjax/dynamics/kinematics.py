@@ -24,8 +24,8 @@ from mjjax.math.components import (
     rotate,
     split,
 )
-from mjjax.math.linalg import columns, matmul3, matvec3, rows, selected, selectors
-from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced, matmul3, matvec3
+from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -96,17 +96,17 @@ def kinematics(model: Model, data: Data) -> Data:
     """
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(data.qpos)
-    body = materialize(body_frames(model, data))
+    body = body_frames(model, data)
     links = world_links(s, local_links(model, data.qpos, body))
     xanchor, xaxis = joint_frames(model, data.qpos, links, body)
 
-    bodies = materialize(columns(links, plan.body_link).T)
+    bodies = gather_columns(links, plan.body_link).T
     xpos, xquat = bodies[:, :3], bodies[:, 3:]
     xmat = flat9(quat.to_mat(xquat))
     owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
     offset = xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos])
     turn = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
-    pos, mat = attached(rows(xp.concatenate([xpos, xmat], axis=1), owner), offset, turn)
+    pos, mat = attached(gather(xp.concatenate([xpos, xmat], axis=1), owner), offset, turn)
     n, g = s.nbody, s.nbody + s.ngeom
     return data.replace(
         xpos=xpos,
@@ -133,7 +133,7 @@ def attached(frame: Array, offset: Array, turn: Array) -> tuple[Array, Array]:
     """
     rotation = mat3(frame[:, 3:])
     pos = frame[:, :3] + matvec3(rotation, offset)
-    return pos, flat9(matmul3(rotation, materialize(quat.to_mat(turn))))
+    return pos, flat9(matmul3(rotation(quat.to_mat(turn))))
 
 
 def body_frames(model: Model, data: Data) -> Array:
@@ -143,15 +143,15 @@ def body_frames(model: Model, data: Data) -> Array:
     pos, ori = model.body_pos, model.body_quat
     if s.nmocap:
         mocap, index = (s.body_mocapid >= 0)[:, None], np.maximum(s.body_mocapid, 0)
-        pos = xp.where(mocap, rows(data.mocap_pos, index), pos)
-        ori = xp.where(mocap, rows(data.mocap_quat, index), ori)
+        pos = xp.where(mocap, gather(data.mocap_pos, index), pos)
+        ori = xp.where(mocap, gather(data.mocap_quat, index), ori)
     return xp.concatenate([pos, quat.normalize(ori)], axis=1).T
 
 
 def displacement(model: Model, qpos: Array) -> Array:
     """`qpos - qpos0` of the scalar joints, in the order of the link plan [m or rad]."""
     adr = model.structure.jnt_qposadr[link_plan(model.structure).scalar]
-    return rows(qpos, adr) - rows(model.qpos0, adr)
+    return gather(qpos, adr) - gather(model.qpos0, adr)
 
 
 def local_links(model: Model, qpos: Array, body: Array) -> Array:
@@ -166,7 +166,7 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     hinge = s.jnt_type[plan.scalar] == JointType.HINGE
     axis = split(model.jnt_axis[plan.scalar])
     turn = from_axis_angle(axis, offset if hinge.all() else xp.where(hinge, offset, 0))
-    turn = _joined(normalize(tuple(rows(qpos, ball + k) for k in range(4))), turn)
+    turn = _joined(normalize(tuple(gather(qpos, ball + k) for k in range(4))), turn)
     moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
     anchor = split(model.jnt_pos[moving])
     shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
@@ -177,10 +177,10 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
         shift = add(shift, slide)
 
     identity = xp.asarray([0.0, 0, 0, 1, 0, 0, 0], dtype=body.dtype)[:, None]
-    base = materialize(xp.where(plan.first, columns(body, s.jnt_bodyid[moving]), identity))
+    base = xp.where(plan.first, gather_columns(body, s.jnt_bodyid[moving]), identity)
     moved = compose(tuple(base), (*shift, *turn))
-    floating = tuple(rows(qpos, free + k) for k in range(7))
-    fixed = tuple(columns(body, plan.fixed))
+    floating = tuple(gather(qpos, free + k) for k in range(7))
+    fixed = tuple(gather_columns(body, plan.fixed))
     return xp.stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
 
 
@@ -193,10 +193,10 @@ def world_links(s: Structure, frames: Array) -> Array:
         return frames
 
     def double(frames: Array, pick: Array) -> tuple[Array, None]:
-        return jnp.stack(compose(tuple(selected(frames, pick)), tuple(frames))), None
+        return jnp.stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
     # a loop, so that the size of the program does not grow with the depth of the tree
-    return lax.scan(double, frames, selectors(parents, frames))[0] if parents else frames
+    return lax.scan(double, frames, gather_tables(parents, frames))[0] if parents else frames
 
 
 def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:
@@ -207,10 +207,10 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
     kinds = np.concatenate([plan.free, plan.ball, plan.scalar]).astype(int)
     nfree, nball = len(plan.free), len(plan.ball)
     first = nfree + nball
-    anchor = add(frames[:3], rotate(frames[3:], split(model.jnt_pos[kinds])))
+    anchor = add(tuple(frames[:3]), rotate(tuple(frames[3:]), split(model.jnt_pos[kinds])))
     # a hinge turns about its axis and a slide moves along it: the axis is the same before and after
     local = split(model.jnt_axis[plan.scalar])
-    axis = rotate(frames[3:, first:], local)
+    axis = rotate(tuple(frames[3:, first:]), local)
     slide = s.jnt_type[plan.scalar] == JointType.SLIDE
     if slide.any():
         back = xp.where(slide, displacement(model, qpos), 0)
@@ -220,8 +220,8 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
         )
     parts = [split(model.jnt_axis[plan.free]), axis]
     if nball:
-        before = columns(links[3:], plan.above)
-        own = mul(tuple(before), tuple(columns(body[3:], s.jnt_bodyid[plan.ball])))
+        before = gather_columns(links[3:], plan.above)
+        own = mul(tuple(before), tuple(gather_columns(body[3:], s.jnt_bodyid[plan.ball])))
         pick = plan.first[:nball]
         before = tuple(xp.where(pick, a, b) for a, b in zip(own, before, strict=True))
         parts.insert(1, rotate(before, split(model.jnt_axis[plan.ball])))
@@ -230,7 +230,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
         xp.concatenate([x[:nfree], c[nfree:]]) for x, c in zip(frames[:3], anchor, strict=True)
     )
     order = plan.joint_link - len(plan.fixed)
-    both = columns(xp.stack((*anchor, *_joined(*parts))), order)
+    both = gather_columns(xp.stack((*anchor, *_joined(*parts))), order)
     return both[:3].T, both[3:].T
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import ObjType
 from mjjax.math import quat
-from mjjax.math.linalg import matvec3, rows
+from mjjax.math.linalg import gather, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -49,7 +49,7 @@ def object_frames(
     pos = xp.concatenate([getattr(data, name) for name in names])
     mats = ("xmat", "ximat", "geom_xmat", "site_xmat", "cam_xmat")
     mat = xp.concatenate([getattr(data, name) for name in mats])
-    frame = rows(xp.concatenate([pos, mat], axis=1), index)
+    frame = gather(xp.concatenate([pos, mat], axis=1), index)
     return frame[:, :3], mat3(frame[:, 3:])
 
 
@@ -59,8 +59,8 @@ def object_quats(model: Model, data: Data, objtype: np.ndarray, objid: np.ndarra
     xp = namespace(data.xquat)
     unit = xp.broadcast_to(xp.asarray([1.0, 0, 0, 0], dtype=data.xquat.dtype), data.xquat.shape)
     local = [unit, model.body_iquat, model.geom_quat, model.site_quat, model.cam_quat]
-    turn = rows(xp.concatenate(local), object_rows(s, objtype, objid))
-    return quat.mul(rows(data.xquat, object_bodies(s, objtype, objid)), turn)
+    turn = gather(xp.concatenate(local), object_rows(s, objtype, objid))
+    return quat.mul(gather(data.xquat, object_bodies(s, objtype, objid)), turn)
 
 
 def moved_to(data: Data, s: Structure, motion: Array, body: np.ndarray, pos: Array) -> Array:
@@ -73,8 +73,8 @@ def moved_to(data: Data, s: Structure, motion: Array, body: np.ndarray, pos: Arr
         body: (n,) bodies.
         pos: (n, 3) world points.
     """
-    about = rows(motion, body)
-    arm = pos - rows(data.subtree_com, s.body_rootid[body])
+    about = gather(motion, body)
+    arm = pos - gather(data.subtree_com, s.body_rootid[body])
     ang = about[:, :3]
     return namespace(motion).concatenate([ang, about[:, 3:] + cross(ang, arm)], axis=-1)
 

@@ -6,7 +6,7 @@ from mjjax.core.enums import DisableBit, JointType
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
-from mjjax.math.linalg import matmul, rows
+from mjjax.math.linalg import gather, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -57,24 +57,24 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
     parts, where = [], []
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]
-    parts.append(rows(qpos, adr) - model.qpos_spring[adr])
+    parts.append(gather(qpos, adr) - model.qpos_spring[adr])
     where.append(s.jnt_dofadr[scalar])
     free = np.flatnonzero(kind == JointType.FREE)
     three = np.arange(3)
     if len(free):
         adr = s.jnt_qposadr[free][:, None] + three
-        parts.append((rows(qpos, adr) - model.qpos_spring[adr]).ravel())
+        parts.append((gather(qpos, adr) - model.qpos_spring[adr]).ravel())
         where.append((s.jnt_dofadr[free][:, None] + three).ravel())
     turning = np.flatnonzero((kind == JointType.FREE) | (kind == JointType.BALL))
     if len(turning):
         shift = np.where(kind[turning] == JointType.FREE, 3, 0)
         adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
-        parts.append(quat.sub(quat.normalize(rows(qpos, adr)), model.qpos_spring[adr]).ravel())
+        parts.append(quat.sub(quat.normalize(gather(qpos, adr)), model.qpos_spring[adr]).ravel())
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
     index = np.concatenate(where)
     source = np.full(s.nv, len(index))
     source[index] = np.arange(len(index))
-    return rows(xp.concatenate([*parts, xp.zeros(1, qpos.dtype)]), source)
+    return gather(xp.concatenate([*parts, xp.zeros(1, qpos.dtype)]), source)
 
 
 def spring_force(model: Model, qpos: Array) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.math import quat
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 
@@ -22,15 +22,15 @@ def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> 
     linear_q.append((q[free][:, None] + np.arange(3)).ravel())
     linear_v.append((v[free][:, None] + np.arange(3)).ravel())
     at, along = np.concatenate(linear_q), np.concatenate(linear_v)
-    parts, where = [rows(qpos, at) + dt * rows(qvel, along)], [at]
+    parts, where = [gather(qpos, at) + dt * gather(qvel, along)], [at]
     turning = kind <= JointType.BALL
     if turning.any():
         shift = np.where(free[turning], 3, 0)
         adr = (q[turning] + shift)[:, None] + np.arange(4)
-        spin = rows(qvel, (v[turning] + shift)[:, None] + np.arange(3))
-        parts.append(quat.integrate(quat.normalize(rows(qpos, adr)), dt * spin).ravel())
+        spin = gather(qvel, (v[turning] + shift)[:, None] + np.arange(3))
+        parts.append(quat.integrate(quat.normalize(gather(qpos, adr)), dt * spin).ravel())
         where.append(adr.ravel())
-    return rows(xp.concatenate(parts), np.argsort(np.concatenate(where)))
+    return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
 
 
 def differentiate_pos(model: Model, dt: Array | float, qpos1: Array, qpos2: Array) -> Array:

@@ -108,7 +108,7 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     one, two = data.site_xpos[plan.start], data.site_xpos[plan.end]
     bodies = [s.site_bodyid[plan.start], s.site_bodyid[plan.end]]
     n, m = len(plan.tendon), len(plan.around)
-    pieces = [(one, two, *bodies)]
+    pieces: list[tuple[Array, ...]] = [(one, two, *bodies)]
     weight, arcs, owner = xp.ones(n, one.dtype), 0.0, plan.tendon
     if m:
         on, first, last, arc = _wrapped(model, data, plan, one[n - m :], two[n - m :])

@@ -9,7 +9,7 @@ from mjjax.core.enums import JointType, TrnType
 from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import matmul, rows
+from mjjax.math.linalg import gather, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -54,7 +54,7 @@ def _in_order(s: Structure, parts: list[Array]) -> Array:
     if len(parts) == 1:
         return parts[0]
     where = [ids for _, ids in _kinds(s)]
-    return rows(namespace(*parts).concatenate(parts), np.argsort(np.concatenate(where)))
+    return gather(namespace(*parts).concatenate(parts), np.argsort(np.concatenate(where)))
 
 
 # ---- joints -------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def _joint_length(model: Model, data: Data, ids: np.ndarray) -> Array:
     joint = s.actuator_trnid[ids, 0]
     kind = s.jnt_type[joint]
     scalar = kind >= JointType.SLIDE
-    length = model.actuator_gear[ids, 0] * rows(data.qpos, s.jnt_qposadr[joint])
+    length = model.actuator_gear[ids, 0] * gather(data.qpos, s.jnt_qposadr[joint])
     if not scalar.all():
         length = xp.where(scalar, length, 0)
     ball = np.flatnonzero(kind == JointType.BALL)

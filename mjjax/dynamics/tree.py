@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from mjjax.math.linalg import einsum, rows
+from mjjax.math.linalg import einsum, gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 
@@ -115,11 +115,11 @@ def subtree_sum(s: Structure, x: Array) -> Array:
     plan = tree_plan(s)
     parts, heads = [], []
     for block in plan.blocks:
-        total = einsum("tij,tjk->tik", block.subtree, rows(x, block.bodies))
+        total = einsum("tij,tjk->tik", block.subtree, gather(x, block.bodies))
         heads.append(total[:, 0])
         parts.append(total.reshape(-1, x.shape[-1]))
     static = einsum(
-        "ij,jk->ik", plan.static_subtree, xp.concatenate([rows(x, plan.static_bodies), *heads])
+        "ij,jk->ik", plan.static_subtree, xp.concatenate([gather(x, plan.static_bodies), *heads])
     )
     return in_body_order(s, [static, *parts])
 
@@ -128,17 +128,17 @@ def dof_sum(s: Structure, x: Array) -> Array:
     """Sum over the bodies that each dof moves: (nbody, k) -> (nv, k)."""
     xp = namespace(x)
     parts = [
-        einsum("tij,tik->tjk", b.above, rows(x, b.bodies)).reshape(-1, x.shape[-1])
+        einsum("tij,tik->tjk", b.above, gather(x, b.bodies)).reshape(-1, x.shape[-1])
         for b in tree_plan(s).blocks
     ]
     if not parts:
         return xp.zeros((0, x.shape[-1]), x.dtype)
-    return rows(xp.concatenate(parts), _order(s, "dofs"))
+    return gather(xp.concatenate(parts), _order(s, "dofs"))
 
 
 def in_body_order(s: Structure, parts: list[Array]) -> Array:
     """Values (nbody, ...) of the static bodies and of those of each block, one after the other."""
-    return rows(namespace(*parts).concatenate(parts), _order(s, "bodies"))
+    return gather(namespace(*parts).concatenate(parts), _order(s, "bodies"))
 
 
 def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
@@ -157,9 +157,9 @@ def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> A
     none = plan.static_bodies[: None if target == "bodies" else 0]
     parts = [xp.zeros((len(none), x.shape[-1]), x.dtype)]
     for block in plan.blocks:
-        picked = rows(x, getattr(block, source))
+        picked = gather(x, getattr(block, source))
         parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
-    return rows(xp.concatenate(parts), _order(s, target))
+    return gather(xp.concatenate(parts), _order(s, target))
 
 
 @functools.lru_cache(maxsize=128)

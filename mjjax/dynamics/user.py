@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import DynType
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -49,4 +49,4 @@ def _asked(ask: Ask, model: Model, data: Data, ids: np.ndarray, shape: tuple[int
 def _put(values: Array, where: np.ndarray, new: Array) -> Array:
     source = np.arange(values.shape[0])
     source[where] = values.shape[0] + np.arange(len(where))
-    return rows(jnp.concatenate([values, new]), source)
+    return gather(jnp.concatenate([values, new]), source)

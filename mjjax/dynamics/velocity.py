@@ -3,7 +3,7 @@
 from mjjax.core.enums import DisableBit, JointType
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import force_cross, inertia_mul, motion_cross
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -42,6 +42,6 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
         zero = xp.zeros_like(model.opt.gravity)
         cacc = cacc - xp.concatenate([zero, model.opt.gravity])[None]
     force = inertia_mul(data.cinert, cacc)
-    momentum = materialize(inertia_mul(data.cinert, data.cvel))
+    momentum = inertia_mul(data.cinert, data.cvel)
     force = force + force_cross(data.cvel, momentum)
     return dot(data.cdof, dof_sum(s, force))

@@ -203,10 +203,11 @@ def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
         return xp.arcsin(ratio_a * z) + xp.arcsin(ratio_b * z) - 2 * xp.arcsin(z) + gap
 
     def slope(z: Array) -> Array:
-        return sum(
-            k * r / xp.maximum(MINVAL, safe.sqrt(1 - (r * z) ** 2))
-            for k, r in ((1, ratio_a), (1, ratio_b), (-2, xp.ones_like(z)))
+        a, b, c = (
+            r / xp.maximum(MINVAL, safe.sqrt(1 - (r * z) ** 2))
+            for r in (ratio_a, ratio_b, xp.ones_like(z))
         )
+        return a + b - 2 * c
 
     def advance(_: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         z, good = carry

@@ -7,6 +7,7 @@ vector: the band row by row (n - ndense, nband), then the dense rows (ndense, n)
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -28,7 +29,7 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
     n = factor.shape[0]
     sign = 1.0 if plus else -1.0
 
-    def column(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    def column(k: Array, carry: tuple[jax.Array, Array]) -> tuple[Array, Array]:
         lower, x = carry
         old = lower[k, k]
         square = old * old + sign * x[k] * x[k]

@@ -5,14 +5,16 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 """
 
 import functools
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import A, Array, namespace
 
 
 def einsum(spec: str, *operands: Array) -> Array:
@@ -36,20 +38,24 @@ def matmul(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array) -> Array:
     """Inner products (...,) along a short last axis."""
-    return sum(a[..., k] * b[..., k] for k in range(a.shape[-1]))
+    return _total(a[..., k] * b[..., k] for k in range(a.shape[-1]))
 
 
 def matvec3(mat: Array, v: Array) -> Array:
     """Products (..., 3) of 3 x 3 matrices with vectors."""
-    return sum(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
+    return _total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
 
 
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
-    return sum(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
+    return _total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
 
 
-def largest(x: Array, axis: int = -1) -> Array:
+def _total(terms: Iterable[Array]) -> Array:
+    return functools.reduce(operator.add, terms)
+
+
+def largest(x: A, axis: int = -1) -> A:
     """Maximum along an axis that is not empty; its derivative is that of one of the largest.
 
     JAX's own derivative of `max` compares the entries with a maximum computed once more, which
@@ -62,9 +68,9 @@ def largest(x: Array, axis: int = -1) -> Array:
     return xp.squeeze(xp.take_along_axis(x, index, axis=axis), axis)
 
 
-def smallest(x: Array, axis: int = -1) -> Array:
+def smallest(x: A, axis: int = -1) -> A:
     """Minimum along an axis, as `largest`."""
-    return -largest(-x, axis)
+    return cast(A, -largest(-x, axis))
 
 
 _SHORT = 4  # up to which pairs are compared one after the other
@@ -74,7 +80,7 @@ def cholesky(a: Array) -> Array:
     """Lower factor L of a symmetric positive definite matrix, a = L L'; NaN if it is not."""
     if namespace(a) is np:
         return np.linalg.cholesky(a)
-    return lax.linalg.cholesky(a, symmetrize_input=False)
+    return lax.linalg.cholesky(jnp.asarray(a), symmetrize_input=False)
 
 
 def cho_solve(factor: Array, b: Array) -> Array:
@@ -122,10 +128,12 @@ def triangular_solve(upper: Array, b: Array) -> Array:
     return jax.scipy.linalg.solve_triangular(upper, b, lower=False)
 
 
-SMALL = 96  # up to this many rows a product with a 0/1 matrix is faster than a gather (measured)
+SMALL = (
+    96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
+)
 
 
-def rows(x: Array, index: np.ndarray) -> Array:
+def gather(x: Array, index: np.ndarray) -> Array:
     """`x[index]` along the first axis for a static `index`, in the fastest form.
 
     XLA's gather handles one element at a time, and its derivative is a scatter. Runs of indices
@@ -149,8 +157,8 @@ def rows(x: Array, index: np.ndarray) -> Array:
     return matmul(table, x.reshape(n, -1)).reshape(shape)
 
 
-def columns(x: Array, index: np.ndarray) -> Array:
-    """`x[:, index]` of a component-first array (k, n) for a static `index`; see `rows`."""
+def gather_columns(x: Array, index: np.ndarray) -> Array:
+    """`x[:, index]` of a component-first array (k, n) for a static `index`; see `gather`."""
     index = np.asarray(index)
     n = x.shape[1]
     run = len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index)))
@@ -161,21 +169,21 @@ def columns(x: Array, index: np.ndarray) -> Array:
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
 
 
-def selectors(indices: Sequence[np.ndarray], x: Array) -> Array:
-    """Equally long indices into the columns of `x` (k, n), in the form `selected` takes."""
+def gather_tables(indices: Sequence[np.ndarray], x: Array) -> Array:
+    """Equally long indices into the columns of `x` (k, n), in the form `gather_traced` takes."""
     n = x.shape[1]
     if n > SMALL:
         return jnp.asarray(np.stack(indices), jnp.int32)
     return jnp.asarray(np.eye(n)[:, np.stack(indices)].swapaxes(0, 1), x.dtype)
 
 
-def selected(x: Array, selector: Array) -> Array:
-    """`columns` for one of `selectors`, which may be traced, as in a loop over them."""
+def gather_traced(x: Array, selector: Array) -> Array:
+    """`gather_columns` for one of `gather_tables`, which may be traced, as in a loop over them."""
     return x[:, selector] if selector.ndim == 1 else matmul(x, selector)
 
 
-def sum_rows(x: Array, index: np.ndarray, size: int) -> Array:
-    """Transpose of `rows` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
+def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
+    """Transpose of `gather` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
     if not len(index):
         return jnp.zeros(size, x.dtype)
     first = int(index[0])

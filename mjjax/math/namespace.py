@@ -5,14 +5,16 @@ as the simulation. At load they run on numpy arrays, where nothing is compiled; 
 same code is traced by JAX. A kernel asks `namespace(...)` for the library of its arguments.
 """
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-Array = Any  # np.ndarray or jax.Array
+Array = jax.Array | np.ndarray
+# numpy arguments give numpy results, which the compiler of models relies on
+A = TypeVar("A", bound=Array)
 
 
 def namespace(*arrays: Array) -> Any:
@@ -22,12 +24,3 @@ def namespace(*arrays: Array) -> Any:
         if type(a) is not np.ndarray and isinstance(a, jax.Array):
             return jnp
     return np
-
-
-def materialize(x: Array) -> Array:
-    """The same array, computed once and stored.
-
-    XLA otherwise computes it anew inside each of its readers, one kernel apiece. No effect on
-    values, derivatives or numpy arrays.
-    """
-    return x

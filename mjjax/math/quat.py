@@ -5,6 +5,8 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
+from typing import Any, cast
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -12,53 +14,53 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.namespace import Array, materialize, namespace
+from mjjax.math.namespace import A, Array, namespace
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 
-def join(parts: tuple[Array, ...]) -> Array:
-    """Component arrays as one array with the components on the last axis."""
+def join(parts: components.Parts) -> Any:
+    """Component arrays as one array of their kind with the components on the last axis."""
     return namespace(*parts).stack(parts, axis=-1)
 
 
-def cross(a: Array, b: Array) -> Array:
+def cross(a: A, b: A) -> A:
     """Cross product on the last axis."""
     xp = namespace(a, b)
     if xp is np:
-        return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
+        return cast(A, a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT])
     # operands shifted by slicing (x y z x y): rolls would be copies of their own
-    a, b = (xp.concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
-    return a[..., 1:4] * b[..., 2:5] - a[..., 2:5] * b[..., 1:4]
+    x, y = (xp.concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
+    return x[..., 1:4] * y[..., 2:5] - x[..., 2:5] * y[..., 1:4]
 
 
-def mul(a: Array, b: Array) -> Array:
+def mul(a: A, b: A) -> A:
     """Hamilton product: the rotation `b`, then `a`."""
     return join(components.mul(split(a), split(b)))
 
 
-def conj(q: Array) -> Array:
+def conj(q: A) -> A:
     """Inverse of a unit quaternion."""
     xp = namespace(q)
     return xp.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
 
 
-def rotate(q: Array, v: Array) -> Array:
+def rotate(q: A, v: A) -> A:
     """Vector `v` (..., 3) rotated by `q`."""
     return join(components.rotate(split(q), split(v)))
 
 
-def normalize(q: Array) -> Array:
+def normalize(q: A) -> A:
     """Unit quaternion; the zero quaternion gives the identity. The derivative is exact."""
     return safe.normalize(q)[0]
 
 
-def from_axis_angle(axis: Array, angle: Array) -> Array:
+def from_axis_angle(axis: A, angle: A) -> A:
     """Rotation by `angle` [rad] about the unit vector `axis`."""
     return join(components.from_axis_angle(split(axis), angle))
 
 
-def exp(v: Array) -> Array:
+def exp(v: A) -> A:
     """Rotation by the vector `v` (..., 3) [rad]; smooth through zero."""
     xp = namespace(v)
     half = 0.5 * v
@@ -69,7 +71,7 @@ def exp(v: Array) -> Array:
     return xp.concatenate([xp.where(small, 1 - square / 2, xp.cos(angle)), half * ratio], axis=-1)
 
 
-def log(q: Array) -> Array:
+def log(q: A) -> A:
     """Rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi."""
     xp = namespace(q)
     w, u = q[..., :1], q[..., 1:]
@@ -82,14 +84,14 @@ def log(q: Array) -> Array:
     return u * xp.where(small, 2 / xp.where(small, w, 1), angle / sine)
 
 
-def sub(a: Array, b: Array) -> Array:
+def sub(a: A, b: A) -> A:
     """Rotation vector that leads from `b` to `a`, in the frame of `b` (MuJoCo's subQuat)."""
     return log(mul(conj(b), a))
 
 
-def integrate(q: Array, v: Array) -> Array:
+def integrate(q: A, v: A) -> A:
     """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
-    return normalize(mul(materialize(q), materialize(exp(v))))
+    return normalize(mul(q(exp(v))))
 
 
 # Matrices of the cross products with the axes.
@@ -98,7 +100,7 @@ for _i in range(3):
     _SKEW[_i, (_i + 2) % 3, (_i + 1) % 3], _SKEW[_i, (_i + 1) % 3, (_i + 2) % 3] = 1, -1
 
 
-def to_mat(q: Array) -> Array:
+def to_mat(q: A) -> A:
     """Rotation matrix (..., 3, 3) of a unit quaternion: (w^2 - u.u) 1 + 2 u u' + 2 w [u]."""
     w, u = q[..., :1, None], q[..., 1:, None]
     x = [u[..., k : k + 1, :] for k in range(3)]
@@ -110,7 +112,7 @@ def to_mat(q: Array) -> Array:
     return scalar * unit + 2 * u * namespace(q).swapaxes(u, -1, -2) + 2 * w * turn
 
 
-def from_z(v: Array) -> Array:
+def from_z(v: A) -> A:
     """Smallest rotation that takes the z axis to the direction of `v` (`mju_quatZ2Vec`).
 
     The identity for the zero vector; half a turn about x for the opposite direction. At either the
@@ -129,7 +131,7 @@ def from_z(v: Array) -> Array:
     return xp.where(nothing, same, turn)
 
 
-def from_mat(mat: Array) -> Array:
+def from_mat(mat: A) -> A:
     """Unit quaternion of a rotation matrix (..., 3, 3) (`mju_mat2Quat`).
 
     Of the two that are its rotation, the one whose largest component (the first, where the trace is

@@ -8,7 +8,7 @@ derivative is zero. All functions accept numpy and JAX arrays and return the sam
 import numpy as np
 
 from mjjax.core.constants import MAXVAL
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import A, Array, namespace
 
 
 def is_bad(x: Array) -> Array:
@@ -17,29 +17,29 @@ def is_bad(x: Array) -> Array:
     return xp.any(~(xp.abs(x) <= MAXVAL))  # XLA's maximum may lose a NaN on its way
 
 
-def sqrt(x: Array) -> Array:
+def sqrt(x: A) -> A:
     """Square root of `max(x, 0)`; derivative 0 where `x <= 0`. What is no number stays so."""
     xp = namespace(x)
     if xp is np:
-        return np.sqrt(np.maximum(x, 0))
+        return xp.sqrt(xp.maximum(x, 0))
     positive = ~(x <= 0)
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
 
 
-def norm(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
+def norm(x: A, axis: int = -1, keepdims: bool = False) -> A:
     """Euclidean norm along `axis`; derivative 0 at the zero vector."""
     xp = namespace(x)
     return sqrt(xp.sum(x * x, axis=axis, keepdims=keepdims))
 
 
-def divide(a: Array, b: Array, otherwise: float = 0.0) -> Array:
+def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
     """Quotient `a / b`, `otherwise` (a constant) where `b == 0`."""
     xp = namespace(b)
     nonzero = b != 0
     return xp.where(nonzero, a / xp.where(nonzero, b, 1), otherwise)
 
 
-def normalize(x: Array, axis: int = -1) -> tuple[Array, Array]:
+def normalize(x: A, axis: int = -1) -> tuple[A, A]:
     """Unit vector and length (kept dimension); the zero vector gives (1, 0, ...), as in MuJoCo."""
     xp = namespace(x)
     length = norm(x, axis=axis, keepdims=True)

@@ -5,6 +5,7 @@ import numpy as np
 
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array, static
+from mjjax.math.namespace import Array
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
 
@@ -131,7 +132,7 @@ class Data(PyTree, Named):
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
     )
 
-    def counted(self, warning: WarningType, count: jax.Array) -> "Data":
+    def with_warning(self, warning: WarningType, count: Array) -> "Data":
         """This data with `count` (a number or a truth value) more of a warning."""
         kind = np.arange(self.warning.shape[0], dtype=np.int32) == warning
         more = kind.astype(np.int32) * count.astype(np.int32)

@@ -11,11 +11,12 @@ import jax
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
 from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
+from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
 
 
-class Model(PyTree, Named):
+class Model(PyTree, Named, StaticFields):
     """A compiled model (`mjModel`): real-valued leaves, with everything static in `structure`.
 
     Attributes have MuJoCo's names. Real numbers are JAX arrays of MuJoCo's shapes and may be
@@ -170,7 +171,7 @@ class Model(PyTree, Named):
     actuator_acc0: jax.Array = array("nu", doc="acceleration from unit force at qpos0")
     actuator_length0: jax.Array = array("nu", doc="length at qpos0")
     actuator_lengthrange: jax.Array = array("nu", 2, doc="feasible range of lengths")
-    actuator_delay: jax.Array = array("nu", unit="s", doc="delay of the control; not simulated yet")
+    actuator_delay: jax.Array = array("nu", unit="s", doc="delay of the control")
     actuator_user: jax.Array = array("nu", "nuser_actuator", doc="user data")
     eq_solref: jax.Array = array("neq", 2, doc="reference")
     eq_solimp: jax.Array = array("neq", 5, doc="impedance")
@@ -284,11 +285,6 @@ class Model(PyTree, Named):
         if wider and "structure" not in changes:
             changes["structure"] = self.structure.widened(wider)
         return dataclasses.replace(self, **changes)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "structure":
-            raise AttributeError(name)
-        return getattr(self.structure, name)
 
 
 def _compiler() -> Any:

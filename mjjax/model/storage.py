@@ -14,6 +14,7 @@ from mjjax.core.version import VERSION
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
+from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
 
 Path = str | os.PathLike[str]
@@ -56,12 +57,15 @@ def model_from_bytes(content: bytes) -> Model:
     for name, value in arrays.items():
         group, _, field = name.partition(".")
         groups.setdefault(group, {})[field] = value
+    stale = ValueError(
+        f"the file was written by mjjax {meta.get('mjjax')}, this is {VERSION}; "
+        "compile the model again"
+    )
     for part, cls in _PARTS.items():
         if set(groups.get(part, ())) != set(_leaves(cls)):
-            raise ValueError(
-                f"the file was written by mjjax {meta.get('mjjax')}, this is {VERSION}; "
-                "compile the model again"
-            )
+            raise stale
+    if set(meta["sizes"]) != set(SIZES) or set(groups["structure"]) != set(TABLES):
+        raise stale
     structure = Structure(
         meta["sizes"],
         groups["structure"],

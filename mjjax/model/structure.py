@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mjjax.core.enums import ObjType
+from mjjax.model.static_fields import SIZES, TABLES, StaticFields
 
 NAMED = {
     ObjType.BODY: "body",
@@ -47,13 +48,13 @@ class CollisionRules(NamedTuple):
     colliders: frozenset[tuple[Any, Any]] = frozenset()
 
 
-class Structure:
+class Structure(StaticFields):
     """The static half of a model; hashable, so that JAX compiles once per structure.
 
     MuJoCo's integer and boolean arrays and its sizes are attributes under their own names
-    (`s.nv`, `s.jnt_type`, `s.dof_bodyid`). Two structures are equal when their contents are; the
-    digest is taken once. Static plans (tree masks, collision pairs, constraint rows) are functions
-    of a structure, cached by the modules that use them.
+    (`s.nv`, `s.jnt_type`, `s.dof_bodyid`), declared in `StaticFields`. Two structures are equal
+    when their contents are; the digest is taken once. Static plans (tree masks, collision pairs,
+    constraint rows) are functions of a structure, cached by the modules that use them.
 
     Attributes:
         sizes: MuJoCo's sizes by name.
@@ -65,9 +66,14 @@ class Structure:
         origins: where elements were written, by (kind, id); not part of the identity.
         warnings: messages of the compiler; not part of the identity.
         collision: what callbacks change about collision detection.
+
+    Raises:
+        ValueError: a declared size or array is missing, another one is given, or an array has
+            another shape or type than declared. Only arrays may be missing if `partial`: for
+            worlds in which some kinds of elements play no part.
     """
 
-    collision = CollisionRules()
+    collision: CollisionRules = CollisionRules()
 
     def __init__(
         self,
@@ -78,7 +84,10 @@ class Structure:
         model_name: str = "",
         origins: Mapping[tuple[str, int], Any] | None = None,
         warnings: tuple[str, ...] = (),
+        *,
+        partial: bool = False,
     ):
+        _check(sizes, arrays, partial)
         self.sizes = {k: int(v) for k, v in sizes.items()}
         self.arrays = {k: _frozen(v) for k, v in arrays.items()}
         self.names = dict(names)
@@ -86,6 +95,7 @@ class Structure:
         self.model_name = model_name
         self.origins = dict(origins or {})
         self.warnings = warnings
+        vars(self).update(self.sizes, **self.arrays)
         self._digest = self._fingerprint()
 
     def _fingerprint(self) -> bytes:
@@ -96,13 +106,6 @@ class Structure:
                 a = group[name]
                 h.update(f"{name}{a.shape}{a.dtype}".encode() + a.tobytes())
         return h.digest()
-
-    def __getattr__(self, name: str) -> Any:
-        for group in ("sizes", "arrays"):
-            found = self.__dict__.get(group, {}).get(name)
-            if found is not None:
-                return found
-        raise AttributeError(f"no size or integer field {name!r} in this model")
 
     def __hash__(self) -> int:
         return hash((self._digest, self.collision))
@@ -122,15 +125,10 @@ class Structure:
         merged = {k: v | nonzero[k] if k in nonzero else v for k, v in self.nonzero.items()}
         if all(np.array_equal(merged[k], self.nonzero[k]) for k in merged):
             return self
-        return Structure(
-            self.sizes,
-            self.arrays,
-            self.names,
-            merged,
-            self.model_name,
-            self.origins,
-            self.warnings,
-        )
+        new = copy.copy(self)
+        new.nonzero = {k: _frozen(v) for k, v in merged.items()}
+        new._digest = new._fingerprint()
+        return new
 
     def with_collision(self, rules: CollisionRules) -> "Structure":
         """This structure with other rules of collision."""
@@ -151,6 +149,22 @@ class Structure:
             known = ", ".join(sorted(ids)) or "none is named"
             raise KeyError(f"no {kind} {name!r}; valid names: {known}")
         return ids[name]
+
+
+def _check(sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray], partial: bool) -> None:
+    for given, declared in ((sizes, SIZES), (arrays, TABLES)):
+        unknown = sorted(set(given) - set(declared))
+        missing = sorted(set(declared) - set(given))
+        if unknown or (missing and not (partial and given is arrays)):
+            raise ValueError(f"static fields of a model: missing {missing}, unknown {unknown}")
+    for name, a in arrays.items():
+        spec = TABLES[name]
+        shape = tuple(sizes.get(n, -1) if isinstance(n, str) else n for n in spec.shape)
+        fits = len(a.shape) == len(shape) and all(
+            n in (-1, m) for n, m in zip(shape, a.shape, strict=True)
+        )
+        if not fits or (a.dtype.kind == "b") != (spec.dtype is bool) or a.dtype.kind not in "biu":
+            raise ValueError(f"{name} is {a.dtype} {a.shape}, not {spec.dtype.__name__} {shape}")
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:

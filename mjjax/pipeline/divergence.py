@@ -103,5 +103,3 @@ def _masked_jvp(step: Step, primals: Any, tangents: Any) -> tuple[Data, Data]:
         return jnp.where(reset, 0, slope) if real else slope
 
     return out, jax.tree.map(mask, push(*(mask(slopes[i]) for i in moved)))
-
-

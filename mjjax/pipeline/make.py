@@ -151,5 +151,5 @@ def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),
         "eq_active": jnp.asarray(model.structure.eq_active0.astype(bool)),
-        "history": initial_history(model).astype(real),
+        "history": jnp.asarray(initial_history(model), real),
     }

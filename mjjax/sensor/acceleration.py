@@ -6,7 +6,7 @@ import numpy as np
 from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import TrnType
 from mjjax.dynamics.objects import object_motion
-from mjjax.math.linalg import matmul, matvec3, rows
+from mjjax.math.linalg import gather, matmul, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -52,25 +52,25 @@ def interaction(part: slice):
     def force(model: Model, data: Data, ids: np.ndarray) -> Array:
         s, site = model.structure, measured(model, ids)[1]
         body = s.site_bodyid[site]
-        wrench = rows(data.cfrc_int, body)
+        wrench = gather(data.cfrc_int, body)
         if part is not LINEAR:
-            arm = rows(data.site_xpos, site) - rows(data.subtree_com, s.body_rootid[body])
+            arm = gather(data.site_xpos, site) - gather(data.subtree_com, s.body_rootid[body])
             wrench = wrench[:, :3] - cross(arm, wrench[:, 3:])
         else:
             wrench = wrench[:, LINEAR]
-        return matvec3(transposed(mat3(rows(data.site_xmat, site))), wrench).ravel()
+        return matvec3(transposed(mat3(gather(data.site_xmat, site))), wrench).ravel()
 
     return force
 
 
 def actuatorfrc(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Forces of actuators."""
-    return rows(data.actuator_force, measured(model, ids)[1])
+    return gather(data.actuator_force, measured(model, ids)[1])
 
 
 def jointactuatorfrc(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Total actuator forces at slides and hinges."""
-    return rows(data.qfrc_actuator, model.structure.jnt_dofadr[measured(model, ids)[1]])
+    return gather(data.qfrc_actuator, model.structure.jnt_dofadr[measured(model, ids)[1]])
 
 
 def tendonactuatorfrc(model: Model, data: Data, ids: np.ndarray) -> Array:

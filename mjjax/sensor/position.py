@@ -7,7 +7,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.objects import object_frames, object_quats
 from mjjax.math import quat
-from mjjax.math.linalg import matmul3, matvec3, rows
+from mjjax.math.linalg import gather, matmul3, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -38,7 +38,7 @@ def transposed(mat: Array) -> Array:
 
 def magnetometer(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Global flux in the frames of sites."""
-    mat = mat3(rows(data.site_xmat, measured(model, ids)[1]))
+    mat = mat3(gather(data.site_xmat, measured(model, ids)[1]))
     return matvec3(transposed(mat), model.opt.magnetic[None]).ravel()
 
 
@@ -69,23 +69,23 @@ def focal_lengths(model: Model, cam: np.ndarray) -> Array:
 
 def jointpos(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Positions of slides and hinges."""
-    return rows(data.qpos, model.structure.jnt_qposadr[measured(model, ids)[1]])
+    return gather(data.qpos, model.structure.jnt_qposadr[measured(model, ids)[1]])
 
 
 def tendonpos(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Lengths of tendons."""
-    return rows(data.ten_length, measured(model, ids)[1])
+    return gather(data.ten_length, measured(model, ids)[1])
 
 
 def actuatorpos(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Lengths of actuators."""
-    return rows(data.actuator_length, measured(model, ids)[1])
+    return gather(data.actuator_length, measured(model, ids)[1])
 
 
 def ballquat(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Orientations of ball joints."""
     adr = model.structure.jnt_qposadr[measured(model, ids)[1]][:, None] + np.arange(4)
-    return quat.normalize(rows(data.qpos, adr)).ravel()
+    return quat.normalize(gather(data.qpos, adr)).ravel()
 
 
 def framepos(model: Model, data: Data, ids: np.ndarray) -> Array:
@@ -122,7 +122,7 @@ def frameaxis(k: int):
 
 def subtreecom(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Centres of mass of subtrees."""
-    return rows(data.subtree_com, measured(model, ids)[1]).ravel()
+    return gather(data.subtree_com, measured(model, ids)[1]).ravel()
 
 
 def insidesite(model: Model, data: Data, ids: np.ndarray) -> Array:

@@ -9,7 +9,7 @@ from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.subtree import subtree_vel
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -68,7 +68,7 @@ def _user(
     data = function(model, data, stage)
     if not len(ids):
         return data
-    values = _limited(model, ids, rows(data.sensordata, _entries(s, ids)))
+    values = _limited(model, ids, gather(data.sensordata, _entries(s, ids)))
     return _written(s, data, ids, values)
 
 
@@ -77,7 +77,7 @@ def _written(s: Structure, data: Data, ids: np.ndarray, values: Array) -> Data:
     entries = _entries(s, ids)
     order = np.arange(s.nsensordata)
     order[entries] = s.nsensordata + np.arange(len(entries))
-    return data.replace(sensordata=rows(jnp.concatenate([data.sensordata, values]), order))
+    return data.replace(sensordata=gather(jnp.concatenate([data.sensordata, values]), order))
 
 
 def _known(s: Structure) -> np.ndarray:
@@ -96,13 +96,13 @@ def readings(model: Model, data: Data, ids: np.ndarray) -> tuple[Data, Array]:
         own = ids[kinds == kind]
         parts.append(KERNELS[SensorType(kind)](model, data, own).astype(data.sensordata.dtype))
         order.append(_entries(s, own))
-    values = rows(jnp.concatenate(parts), np.argsort(np.concatenate(order)))
+    values = gather(jnp.concatenate(parts), np.argsort(np.concatenate(order)))
     return data, _limited(model, ids, values)
 
 
 def _entries(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Entries of `sensordata` of sensors, one after the other."""
-    parts = [np.arange(s.sensor_adr[i], s.sensor_adr[i] + s.sensor_dim[i]) for i in ids]
+    parts = [s.sensor_adr[i] + np.arange(int(s.sensor_dim[i])) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts]).astype(int)
 
 
@@ -115,7 +115,7 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
     both, above = (kind == DataType.REAL) & ~free, (kind == DataType.POSITIVE) & ~free
     if not (both | above).any():
         return values
-    limit = rows(model.sensor_cutoff, owner)
+    limit = gather(model.sensor_cutoff, owner)
     over = (limit > 0) & (both | above) & (values > limit)
     under = (limit > 0) & both & (values < -limit)
     return jnp.where(over, limit, jnp.where(under, -limit, values))
@@ -133,7 +133,7 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     entry = _padded_entries(model.structure, ids, b)
     kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
     held = entry < len(values)
-    return values.at[entry[held]].set(kept[held])
+    return jnp.asarray(values).at[entry[held]].set(kept[held])
 
 
 def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:
@@ -177,12 +177,12 @@ def remember_sensors(model: Model, data: Data) -> Data:
     if b is None:
         return data
     ids = b.ids
-    values = rows(data.sensordata, _entries(s, ids))
+    values = gather(data.sensordata, _entries(s, ids))
     late = s.nonzero["sensor_delay"][ids]
     if late.any() and not model.opt.disabled(DisableBit.SENSOR):
         # what is in `sensordata` is from the past
         _, fresh = readings(model, data, ids)
-        delay = rows(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
+        delay = gather(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
         values = jnp.where(delay > 0, fresh, values)
     old = samples(data.history, b)
     due = _due(model, data, ids, old.user)

@@ -12,7 +12,7 @@ from mjjax.collision.sdf import DISTANCE
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat
-from mjjax.math.linalg import dot, matvec3, rows
+from mjjax.math.linalg import dot, gather, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -131,12 +131,12 @@ def tactile(model: Model, data: Data, ids: np.ndarray) -> Array:
 def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
     s = model.structure
     geom, mesh = s.sensor_refid[ids], s.sensor_objid[ids]
-    turn = mat3(rows(data.geom_xmat, geom))[:, None]
-    point = rows(data.geom_xpos, geom)[:, None] + matvec3(turn, model.mesh_vert[plan.vertex])
+    turn = mat3(gather(data.geom_xmat, geom))[:, None]
+    point = gather(data.geom_xpos, geom)[:, None] + matvec3(turn, model.mesh_vert[plan.vertex])
     body = np.repeat(s.geom_bodyid[geom], point.shape[1])
     motion = moved_to(data, s, data.cvel, body, point.reshape(-1, 3))
     # as MuJoCo, which turns the tangents with the mesh but not with the geom
-    axes = rows(model.mesh_quat, mesh)[:, None, None]
+    axes = gather(model.mesh_quat, mesh)[:, None, None]
     tangent = quat.rotate(axes, model.mesh_normal[plan.tangent])
     return Skin(
         point,
@@ -169,11 +169,11 @@ def _felt(
     The rank of what is not felt is -1. The velocity of a geom is that of its centre, as in MuJoCo.
     """
     s = model.structure
-    away = transposed(mat3(rows(data.geom_xmat, other)))[:, None]
-    at = matvec3(away, skin.point[:, :, None] - rows(data.geom_xpos, other)[:, None])
-    depth = jnp.minimum(DISTANCE[kind](at, rows(model.geom_size, other)[:, None]), 0)
+    away = transposed(mat3(gather(data.geom_xmat, other)))[:, None]
+    at = matvec3(away, skin.point[:, :, None] - gather(data.geom_xpos, other)[:, None])
+    depth = jnp.minimum(DISTANCE[kind](at, gather(model.geom_size, other)[:, None]), 0)
     motion = moved_to(data, s, data.cvel, s.geom_bodyid, data.geom_xpos)[:, 3:]
-    relative = skin.velocity[:, :, None] - rows(motion, other)[:, None]
+    relative = skin.velocity[:, :, None] - gather(motion, other)[:, None]
     speed = jnp.abs(dot(skin.tangent[:, :, None], relative[:, :, :, None]))
     reading = jnp.concatenate([(depth / (SOFTNESS - depth))[..., None], speed], axis=-1)
     rank = jnp.where(other >= 0, skin.contact[np.arange(len(other))[:, None], other], -1)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.objects import object_frames, object_motion
-from mjjax.math.linalg import matvec3, rows
+from mjjax.math.linalg import gather, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.model.data import Data
@@ -48,30 +48,30 @@ def frame_velocity(part: slice):
 
 def jointvel(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Velocities of slides and hinges."""
-    return rows(data.qvel, model.structure.jnt_dofadr[measured(model, ids)[1]])
+    return gather(data.qvel, model.structure.jnt_dofadr[measured(model, ids)[1]])
 
 
 def ballangvel(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Angular velocities of ball joints."""
     dof = model.structure.jnt_dofadr[measured(model, ids)[1]]
-    return rows(data.qvel, dof[:, None] + np.arange(3)).ravel()
+    return gather(data.qvel, dof[:, None] + np.arange(3)).ravel()
 
 
 def tendonvel(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Velocities of tendons."""
-    return rows(data.ten_velocity, measured(model, ids)[1])
+    return gather(data.ten_velocity, measured(model, ids)[1])
 
 
 def actuatorvel(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Velocities of actuators."""
-    return rows(data.actuator_velocity, measured(model, ids)[1])
+    return gather(data.actuator_velocity, measured(model, ids)[1])
 
 
 def subtreelinvel(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Velocities of the centres of mass of subtrees."""
-    return rows(data.subtree_linvel, measured(model, ids)[1]).ravel()
+    return gather(data.subtree_linvel, measured(model, ids)[1]).ravel()
 
 
 def subtreeangmom(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Angular momenta of subtrees about their centres of mass."""
-    return rows(data.subtree_angmom, measured(model, ids)[1]).ravel()
+    return gather(data.subtree_angmom, measured(model, ids)[1]).ravel()

@@ -114,9 +114,9 @@ def ray(
     force0, d, _ = scalar_force(problem, layout, base.scalar)
     half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
     bend = d * direction.scalar * direction.scalar
-    cones = layout.ncontact > 0 and not layout.pyramidal
     cone_d = split(layout, problem.D).cone
-    cone0 = cone.cost(problem, cone_d, base.cone)[None] if cones else None
+    elliptic = layout.ncontact > 0 and not layout.pyramidal
+    cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
     def evaluate(alpha: Array) -> Points:
@@ -130,7 +130,7 @@ def ray(
         )
         terms = jnp.stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
         cost, slope, curvature = matmul(terms, jnp.ones(d.shape[0], d.dtype))
-        if cones:
+        if cone0 is not None:
             cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, alpha)
             cost = cost + jnp.sum(cone_terms[0] - cone0, axis=-1)
             slope = slope + jnp.sum(cone_terms[1], axis=-1)

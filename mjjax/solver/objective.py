@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
-from mjjax.math.linalg import einsum, matmul, rows, sum_rows
+from mjjax.math.linalg import einsum, gather, matmul, scatter_sum
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
 from mjjax.solver.problem import Problem
@@ -101,7 +101,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
     weight = jnp.where(inside, d, 0)
     total = problem.M
     if len(layout.single):
-        diagonal = sum_rows(rows(weight, layout.single), layout.dof, layout.nv)
+        diagonal = scatter_sum(gather(weight, layout.single), layout.dof, layout.nv)
         total = total + jnp.eye(layout.nv, dtype=diagonal.dtype) * diagonal[:, None]
     if len(layout.general):
         g = jac.general

@@ -10,6 +10,7 @@ import pytest
 
 import mjjax
 from mjjax.dynamics.kinematics import kinematics
+from mjjax.math.namespace import Array
 from tests.derivatives import all_finite, derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours
 
@@ -133,7 +134,7 @@ def test_derivatives() -> None:
     both, _, data = scene()
     start, along = rays(40)
 
-    def meet(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def meet(x: dict[str, jax.Array]) -> dict[str, Array]:
         moved = data.replace(geom_xpos=data.geom_xpos + x["shift"][None])
         hit = mjjax.ray(both.ours, moved, x["start"], x["along"])
         return {"dist": hit.dist, "normal": hit.normal}

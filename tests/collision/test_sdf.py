@@ -7,12 +7,13 @@ import pytest
 
 from mjjax.collision.sdf import DISTANCE
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import Array
 from tests.derivatives import derivative_errors, directions
 
 SIZE = jnp.array([0.3, 0.4, 0.5])
 
 
-def distances(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
+def distances(x: dict[str, jax.Array]) -> dict[str, Array]:
     """Of one point from all shapes."""
     return {kind.name: of(x["point"], x["size"]) for kind, of in DISTANCE.items()}
 

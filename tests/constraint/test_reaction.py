@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.oracle_tools import Both, differences, load, quick, stack, to_ours, world
 
 XML = """
@@ -86,7 +87,7 @@ def test_motion_of_objects() -> None:
     kinds += [(mjjax.ObjType.SITE, 0), (mjjax.ObjType.BODY, 6)]
     cases = [(*kind, local) for kind in kinds for local in (False, True)]
 
-    def run(data: mjjax.Data) -> list[tuple[jax.Array, jax.Array]]:
+    def run(data: mjjax.Data) -> list[tuple[Array, Array]]:
         return [
             (
                 mjjax.object_velocity(both.ours, data, *case),

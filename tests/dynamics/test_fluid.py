@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
+from mjjax.math.namespace import Array
 from tests.derivatives import all_finite, derivative_errors
 from tests.oracle_tools import quick
 
@@ -79,7 +80,7 @@ def test_ellipsoid_terms(speed: float) -> None:
 NAMES = ("velocity", "axes", "prm", "density", "viscosity")
 
 
-def wrenches(x: dict[str, jax.Array]) -> jax.Array:
+def wrenches(x: dict[str, jax.Array]) -> Array:
     """Wrench as a function of everything."""
     return ellipsoid_wrench(*(x[name] for name in NAMES))
 

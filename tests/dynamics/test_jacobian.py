@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.oracle_tools import Both, load, quick, random_state, to_ours
 from tests.random_models import random_mjcf
 
@@ -54,7 +55,7 @@ def test_jacobian_is_the_derivative_of_the_pose() -> None:
         qpos = mjjax.integrate_pos(model, data.qpos, data.qvel, t)
         return mjjax.kinematics(model, data.replace(qpos=qpos)).site_xpos[site]
 
-    def both_ways(data: mjjax.Data) -> tuple[jax.Array, jax.Array]:
+    def both_ways(data: mjjax.Data) -> tuple[Array, Array]:
         rate = jax.jvp(position, (jnp.asarray(0.0),), (jnp.asarray(1.0),))[1]
         return rate, mjjax.jac_site(model, data, site)[0] @ data.qvel
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.oracle_tools import Both, full_inertia, load, quick, random_state, to_ours
 
 XML = """
@@ -118,7 +119,7 @@ def test_inertia() -> None:
     model, nv = both.ours, both.ours.nv
     v = np.random.default_rng(1).normal(size=nv)
 
-    def everything(data: mjjax.Data, v: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    def everything(data: mjjax.Data, v: Array) -> tuple[list[Array], Array]:
         functions = (mjjax.mul_m, mjjax.mul_m2, mjjax.solve_m, mjjax.solve_m2)
         total = mjjax.add_m(model, data, np.ones((nv, nv)))
         return [f(model, data, v) for f in functions], total

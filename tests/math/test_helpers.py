@@ -86,7 +86,7 @@ def test_velocities_of_quaternions() -> None:
         np.testing.assert_allclose(quat.rate(q, v), filled(4, mujoco.mju_derivQuat, q, v), **CLOSE)
         axis = v / np.linalg.norm(v)
         np.testing.assert_allclose(
-            quat.from_axis_angle(axis, np.float64(0.7)),
+            quat.from_axis_angle(axis, np.array(0.7)),
             filled(4, mujoco.mju_axisAngle2Quat, axis, 0.7),
             **CLOSE,
         )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mjjax.math import components, quat
+from mjjax.math.namespace import Array
 
 COUNT = 200
 REAL = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -25,7 +26,7 @@ def vectors(seed: int, dtype: type = np.float64) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(COUNT, 3)).astype(dtype)
 
 
-def close(a: np.ndarray, b: np.ndarray, dtype: type = np.float64) -> None:
+def close(a: Array, b: Array, dtype: type = np.float64) -> None:
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 if dtype == np.float64 else 2e-5)
 
 

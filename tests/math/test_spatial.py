@@ -62,9 +62,9 @@ def test_cholesky_solves(n: int) -> None:
 def test_rows_is_indexing(index: list, width: int) -> None:
     """The fast forms of static indexing give what indexing gives, with the same derivative."""
     x, at = jnp.asarray(rand(width, 2)), np.asarray(index)
-    np.testing.assert_array_equal(linalg.rows(x, at), x[at])
+    np.testing.assert_array_equal(linalg.gather(x, at), x[at])
     weight = jnp.asarray(rand(*x[at].shape, seed=1))
-    mine = jax.grad(lambda x: jnp.sum(weight * linalg.rows(x, at)))(x)
+    mine = jax.grad(lambda x: jnp.sum(weight * linalg.gather(x, at)))(x)
     np.testing.assert_allclose(mine, jax.grad(lambda x: jnp.sum(weight * x[at]))(x), atol=1e-14)
 
 
@@ -73,7 +73,7 @@ def test_sum_rows_is_the_transpose(index: list) -> None:
     """Sums into rows: dense small case, runs and long repeated lists."""
     x, expected = rand(len(index)), np.zeros(5)
     np.add.at(expected, np.asarray(index, int), x)
-    mine = linalg.sum_rows(jnp.asarray(x), np.asarray(index, int), 5)
+    mine = linalg.scatter_sum(jnp.asarray(x), np.asarray(index, int), 5)
     np.testing.assert_allclose(mine, expected, atol=1e-12)
 
 

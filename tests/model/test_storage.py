@@ -40,7 +40,7 @@ def test_loaded_model_is_the_saved_one(model: mjjax.Model, tmp_path: Path) -> No
     assert_same_leaves(model, loaded)
     assert loaded.structure == model.structure and hash(loaded.structure) == hash(model.structure)
     assert loaded.structure.origins == model.structure.origins
-    assert loaded.warnings == model.warnings
+    assert loaded.structure.warnings == model.structure.warnings
     assert os.listdir(tmp_path) == ["m.mjjax"]
 
 

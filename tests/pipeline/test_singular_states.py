@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.derivatives import all_finite
 from tests.oracle_tools import load, quick, stack
 
@@ -64,7 +65,7 @@ def test_integrate_and_differentiate_at_zero() -> None:
     model = load(REST.format(cone="pyramidal", option="")).ours
     q, v = model.qpos0, jnp.zeros(model.nv)
 
-    def there_and_back(v: jax.Array) -> jax.Array:
+    def there_and_back(v: jax.Array) -> Array:
         h = jnp.asarray(0.1)
         return mjjax.differentiate_pos(model, h, q, mjjax.integrate_pos(model, q, v, h))
 

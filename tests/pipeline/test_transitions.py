@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.oracle_tools import error, load, quick, random_state, stack, to_ours, world
 
 CRAWLER = """
@@ -181,7 +182,7 @@ def test_transitions_with_delays_and_of_second_order() -> None:
 
     weight = np.random.default_rng(0).normal(size=(5, 5))
 
-    def weighted(qvel: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def weighted(qvel: jax.Array) -> tuple[jax.Array, Array]:
         found = mjjax.transition_jacobian(model, data.replace(qvel=qvel))
         return jnp.sum(weight * found.A), found.B
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import A, namespace
 from mjjax.mjcf import assets
 from mjjax.mjcf.budget import NUMBERS
 from mjjax.mjcf.read import Files
@@ -37,7 +37,7 @@ def compile_hfields(ctx: Context) -> None:
     ctx.sizes["nhfield"], ctx.sizes["nhfielddata"] = len(elements), int(count.sum())
 
 
-def hfield_box(size: Array) -> tuple[Array, Array, Array]:
+def hfield_box(size: A) -> tuple[A, A, A]:
     """Of height fields with sizes (..., 4): size of their geoms, bounding sphere and box."""
     xp = namespace(size)
     x, y, top, base = (size[..., i] for i in range(4))

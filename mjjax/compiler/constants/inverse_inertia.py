@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.dynamics.inertia import coupled, dof_plan
 from mjjax.dynamics.tree import Block, in_dof_order, subtree_sum, tree_plan
-from mjjax.math.linalg import einsum, matmul, rows
+from mjjax.math.linalg import einsum, gather, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import inertia_mul
 from mjjax.model.data import Data
@@ -40,7 +40,7 @@ class InverseInertia(NamedTuple):
 def tree_inertia(model: Model, data: Data) -> list[Array]:
     """Joint-space inertia (T, d, d) of the trees of each block."""
     s = model.structure
-    momentum = inertia_mul(rows(subtree_sum(s, data.cinert), s.dof_bodyid), data.cdof)
+    momentum = inertia_mul(gather(subtree_sum(s, data.cinert), s.dof_bodyid), data.cdof)
     lower, found = dof_plan(s).lower, []
     for block in tree_plan(s).blocks:
         d = block.dofs

@@ -23,7 +23,7 @@ from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import subtree_sum
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
-from mjjax.math.linalg import rows
+from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS
@@ -179,9 +179,9 @@ def _simulate(
 class _Forces(NamedTuple):
     """What a state determines: inertia (w, nv, nv), bias force and arm (w, nv), lengths."""
 
-    inertia: np.ndarray
-    bias: np.ndarray
-    arm: np.ndarray
+    inertia: Array
+    bias: Array
+    arm: Array
     length: Array
     limits: State
 
@@ -210,13 +210,13 @@ class Worlds:
     def move(self, qpos: np.ndarray, qvel: np.ndarray, time: Array) -> np.ndarray:
         """Positions after moving with some velocities for a time."""
         moved = integrate_pos(self._worlds, qpos.ravel(), qvel.ravel(), time)
-        return moved.reshape(qpos.shape)
+        return np.asarray(moved).reshape(qpos.shape)
 
     def forces(self, qpos: np.ndarray, qvel: np.ndarray) -> _Forces:
         """Inertia, forces and lengths in some states."""
         one, many, n = self.model.structure, self._worlds, self.size
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
-        composite = rows(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
+        composite = gather(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
         momentum = inertia_mul(composite, data.cdof).reshape(n, one.nv, 6)
         inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).lower)
         inertia = inertia + np.diag(self.model.dof_armature)

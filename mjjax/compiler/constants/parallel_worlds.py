@@ -123,6 +123,7 @@ def parallel_worlds(model: Model, actuators: np.ndarray, tendons: np.ndarray) ->
         _integers(s, table, kept, tendons),
         {},
         {name: _nonzero(name, mask, table) for name, mask in s.nonzero.items()},
+        partial=True,
     )
     return dataclasses.replace(model, structure=structure, **leaves)
 
