@@ -96,7 +96,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
         missed |= count > slots
     kept = jnp.sum(touching, dtype=jnp.int32)
     data = data.replace(contact=_contact(plan, params, found, touching, slots), ncon=kept)
-    return data.with_warning(WarningType.CONTACTFULL, missed)
+    return data.with_warnings({WarningType.CONTACTFULL: missed})
 
 
 def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callable) -> Array:

@@ -49,7 +49,7 @@ def make_constraint(model: Model, data: Data) -> Data:
         )
     else:
         lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
-    return data.with_warning(WarningType.CNSTRFULL, lost > 0).replace(
+    return data.with_warnings({WarningType.CNSTRFULL: lost > 0}).replace(
         nefc=jnp.sum(on, dtype=jnp.int32),
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},

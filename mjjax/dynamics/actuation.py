@@ -70,7 +70,7 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
         force, qfrc = (xp.zeros_like(x) for x in (data.actuator_force, data.qfrc_actuator))
         return data.replace(actuator_force=force, qfrc_actuator=qfrc)
     ctrl, bad = clamped_ctrl(model, data)
-    data = data.with_warning(WarningType.BADCTRL, bad)
+    data = data.with_warnings({WarningType.BADCTRL: bad})
     calls = callbacks or NONE
     rates = user_rates(calls.act_dyn, model, data, activation_rate(model, data, ctrl))
     data = data.replace(act_dot=rates)

@@ -133,7 +133,7 @@ def attached(frame: Array, offset: Array, turn: Array) -> tuple[Array, Array]:
     """
     rotation = mat3(frame[:, 3:])
     pos = frame[:, :3] + matvec3(rotation, offset)
-    return pos, flat9(matmul3(rotation(quat.to_mat(turn))))
+    return pos, flat9(matmul3(rotation, quat.to_mat(turn)))
 
 
 def body_frames(model: Model, data: Data) -> Array:

@@ -5,12 +5,11 @@ as the simulation. At load they run on numpy arrays, where nothing is compiled; 
 same code is traced by JAX. A kernel asks `namespace(...)` for the library of its arguments.
 """
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 Array = jax.Array | np.ndarray
 # numpy arguments give numpy results, which the compiler of models relies on

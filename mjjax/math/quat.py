@@ -91,7 +91,7 @@ def sub(a: A, b: A) -> A:
 
 def integrate(q: A, v: A) -> A:
     """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
-    return normalize(mul(q(exp(v))))
+    return normalize(mul(q, exp(v)))
 
 
 # Matrices of the cross products with the axes.

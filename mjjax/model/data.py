@@ -1,7 +1,9 @@
 """`Data`: the state of one world and everything computed from it, as one immutable pytree."""
 
+from collections.abc import Mapping
+
 import jax
-import numpy as np
+import jax.numpy as jnp
 
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array, static
@@ -132,8 +134,8 @@ class Data(PyTree, Named):
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
     )
 
-    def with_warning(self, warning: WarningType, count: Array) -> "Data":
-        """This data with `count` (a number or a truth value) more of a warning."""
-        kind = np.arange(self.warning.shape[0], dtype=np.int32) == warning
-        more = kind.astype(np.int32) * count.astype(np.int32)
-        return self.replace(warning=self.warning + more)
+    def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
+        """This data with more warnings; a count is a number or a truth value."""
+        none = jnp.int32(0)
+        more = [counts[k].astype(jnp.int32) if k in counts else none for k in WarningType]
+        return self.replace(warning=self.warning + jnp.stack(more))

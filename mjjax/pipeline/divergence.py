@@ -27,11 +27,12 @@ RESETS = slice(WarningType.BADQPOS, WarningType.BADQACC + 1)
 
 def check_state(model: Model, data: Data) -> Data:
     """Resets worlds whose position or velocity is bad (`mj_checkPos`, `mj_checkVel`)."""
-    data, bad = _count_bad_state(data)
+    bad = _bad_state(data)
+    data = data.with_warnings(bad)
     if model.opt.disabled(DisableBit.AUTORESET):
         return data
-    fresh = reset_state(model, data)
-    return data.replace(**{k: jnp.where(bad, x, getattr(data, k)) for k, x in fresh.items()})
+    lost, fresh = functools.reduce(jnp.logical_or, bad.values()), reset_state(model, data)
+    return data.replace(**{k: jnp.where(lost, x, getattr(data, k)) for k, x in fresh.items()})
 
 
 def reset_diverged(model: Model, data: Data) -> Data:
@@ -40,21 +41,18 @@ def reset_diverged(model: Model, data: Data) -> Data:
     Nothing of what was computed for them is left: their `Data` is that of a reset, apart from the
     warnings.
     """
-    bad = is_bad(data.qacc)
-    data = data.counted(WarningType.BADQACC, bad)
+    bad = {WarningType.BADQACC: is_bad(data.qacc)}
     if model.opt.disabled(DisableBit.AUTORESET):
-        return data  # the next step counts a bad state
-    data, bad_state = _count_bad_state(data, unless=bad)
+        return data.with_warnings(bad)  # a bad state is counted by the next step
+    bad |= {k: x & ~bad[WarningType.BADQACC] for k, x in _bad_state(data).items()}
+    data, lost = data.with_warnings(bad), functools.reduce(jnp.logical_or, bad.values())
     fresh = blank_data(model, data).replace(warning=data.warning)
-    bad = bad | bad_state
-    return jax.tree.map(lambda new, old: jnp.where(bad, new, old), fresh, data)
+    return jax.tree.map(lambda new, old: jnp.where(lost, new, old), fresh, data)
 
 
-def _count_bad_state(data: Data, unless: Array | bool = False) -> tuple[Data, Array]:
-    bad_pos = is_bad(data.qpos) & ~jnp.asarray(unless)
-    bad_vel = is_bad(data.qvel) & ~jnp.asarray(unless) & ~bad_pos
-    data = data.counted(WarningType.BADQPOS, bad_pos).counted(WarningType.BADQVEL, bad_vel)
-    return data, bad_pos | bad_vel
+def _bad_state(data: Data) -> dict[WarningType, Array]:
+    bad = is_bad(data.qpos)
+    return {WarningType.BADQPOS: bad, WarningType.BADQVEL: is_bad(data.qvel) & ~bad}
 
 
 def no_derivative_where_reset(step: Step) -> Step:
