@@ -46,7 +46,7 @@ from mjjax.core.enums import (
     WarningType,
     WrapType,
 )
-from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.core.errors import AbsentTerm, MjcfError, UnsupportedFeature
 from mjjax.core.threads import ensure_threads
 from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
@@ -134,6 +134,7 @@ ensure_threads()
 __version__ = VERSION
 
 __all__ = [
+    "AbsentTerm",
     "BiasType",
     "Callbacks",
     "CamLightType",

@@ -11,8 +11,8 @@ from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
-from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.structure import Structure
+from mjjax.model.terms import TERMS, size_of
 
 _VANISHING = 1e-14  # components smaller than this count as zero
 _COINCIDING = 1e-6  # frames nearer than this are one, for MuJoCo
@@ -26,15 +26,16 @@ def host_model(compiled: Compiled) -> Model:
     fields, sizes, option = merged_frames(compiled.fields), compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
     integers["body_simple"] = simple_bodies(fields)
-    nonzero = {
-        k: may_hold(fields[k], test, fields[k].size) if k in fields else np.zeros(0, bool)
-        for k, test in SPARSE_FIELDS.items()
+    values = fields | {f"opt.{k}": v for k, v in option.items()}
+    terms = {
+        name: term.mask({f: values[f] for f in term.fields if f in values}, size_of(term, sizes))
+        for name, term in TERMS.items()
     }
     structure = Structure(
         sizes,
         integers,
         compiled.names,
-        nonzero,
+        terms,
         compiled.modelname,
         compiled.origins,
         compiled.warnings,
@@ -52,14 +53,11 @@ def host_model(compiled: Compiled) -> Model:
     }
     static = {k: v for k, v in option.items() if k not in specs(Option)}
     real: dict[str, Any] = {k: np.array(v, float) for k, v in option.items() if k in specs(Option)}
-    fluid = bool(real["density"] > 0 or real["viscosity"] > 0)
     zeros: dict[str, Any] = {
         k: np.zeros(_shape(spec.shape, {})) for k, spec in specs(Statistic).items()
     }
     stat = Statistic(**zeros)
-    return Model(
-        structure=structure, opt=Option(**real, **static, has_fluid=fluid), stat=stat, **leaves
-    )
+    return Model(structure=structure, opt=Option(**real, **static), stat=stat, **leaves)
 
 
 def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul, mul_t
+from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.constraint.rows import all_rows, layout_of, row_jacobian
 from mjjax.constraint.scalars import scalars
 from mjjax.core.enums import ConeType, SolverType, WarningType
@@ -50,10 +51,16 @@ def make_constraint(model: Model, data: Data) -> Data:
     else:
         lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
     return data.with_warnings({WarningType.CNSTRFULL: lost > 0}).replace(
-        nefc=jnp.sum(on, dtype=jnp.int32),
+        nefc=jnp.sum(on & ~_idle(layout, rows.frictionloss), dtype=jnp.int32),
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )
+
+
+def _idle(layout: RowLayout, frictionloss: Array) -> Array:
+    """Rows (nrow,) of dry friction where there is none: C does not count them."""
+    friction = np.pad(np.isin(layout.kind, FRICTION), (0, layout.nrow - layout.nscalar))
+    return friction & (frictionloss == 0)
 
 
 def reference_constraint(model: Model, data: Data) -> Data:

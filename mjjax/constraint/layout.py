@@ -124,7 +124,7 @@ def _equalities(s: Structure) -> Slots:
 
 
 def _lossy(s: Structure, kind: str) -> Slots:
-    return [(i, 0) for i in np.flatnonzero(s.nonzero[f"{kind}_frictionloss"]).tolist()]
+    return [(i, 0) for i in np.flatnonzero(s.terms[f"{kind}_frictionloss"]).tolist()]
 
 
 def _joint_limits(s: Structure) -> Slots:

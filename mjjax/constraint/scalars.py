@@ -70,12 +70,15 @@ def _equality(model: Model, data: Data, layout: RowLayout) -> Scalars:
 
 
 def _dof_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
-    """Dry friction: |force| <= frictionloss, residual zero."""
+    """Dry friction: |force| <= frictionloss, residual zero.
+
+    A row without friction, which C does not have, exerts no force but has its derivative.
+    """
     dof, _ = layout.of(ConstraintType.FRICTION_DOF)
     loss = gather(model.dof_frictionloss, dof)
     zero = jnp.zeros_like(loss)
     return Scalars(
-        active=loss > 0,
+        active=loss >= 0,
         pos=zero,
         distance=zero,
         margin=zero,
@@ -93,7 +96,7 @@ def _tendon_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
     arms = data.ten_J[tendon]
     zero = jnp.zeros_like(loss)
     return Scalars(
-        active=(loss > 0) & jnp.any(arms != 0, axis=1),
+        active=(loss >= 0) & jnp.any(arms != 0, axis=1),
         pos=zero,
         distance=zero,
         margin=zero,

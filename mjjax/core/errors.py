@@ -1,4 +1,4 @@
-"""Exceptions raised at load time; nothing in the step raises."""
+"""Exceptions raised at load time and while a program is traced; nothing raises in a step."""
 
 from typing import NamedTuple
 
@@ -39,6 +39,10 @@ class MjcfError(MjjaxError, ValueError):
 
 class UnsupportedFeature(MjjaxError, NotImplementedError):
     """The model is valid MJCF, but uses something that mjjax does not simulate."""
+
+
+class AbsentTerm(ValueError):
+    """A value or a derivative that needs a term which the program leaves out (`model.terms`)."""
 
 
 class Origin(NamedTuple):

@@ -50,11 +50,11 @@ def passive_vel(model: Model, data: Data) -> Array:
     xp = namespace(data.qM)
     total = xp.zeros_like(data.qM)
     damped = not opt.disabled(DisableBit.DAMPER)
-    if opt.has_fluid and (damped or not opt.disabled(DisableBit.SPRING)):
+    if s.terms["fluid"].any() and (damped or not opt.disabled(DisableBit.SPRING)):
         total = total + fluid_derivative(model, data)
     if damped:
         total = total - xp.eye(s.nv, dtype=total.dtype) * model.dof_damping[:, None]
-        if s.nonzero["tendon_damping"].any():
+        if s.ntendon:
             arm = data.ten_J
             total = total - matmul(arm.T * model.tendon_damping[None], arm)
     return total

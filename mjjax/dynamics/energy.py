@@ -15,10 +15,9 @@ def potential_energy(model: Model, data: Data) -> Array:
     if not model.opt.disabled(DisableBit.GRAVITY):
         total = total - xp.sum(model.body_mass[1:] * matmul(data.xipos[1:], model.opt.gravity))
     if not model.opt.disabled(DisableBit.SPRING):
-        if model.structure.nonzero["jnt_stiffness"].any():
-            stiffness = model.jnt_stiffness[model.structure.dof_jntid]
-            total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
-        if model.structure.nonzero["tendon_stiffness"].any():
+        stiffness = model.jnt_stiffness[model.structure.dof_jntid]
+        total = total + xp.sum(0.5 * stiffness * spring_stretch(model, data.qpos) ** 2)
+        if model.structure.ntendon:
             stretch = slack(model, data.ten_length)
             total = total + xp.sum(0.5 * model.tendon_stiffness * stretch**2)
     return total

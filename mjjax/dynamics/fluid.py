@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.core.constants import MINVAL, NFLUID
+from mjjax.core.constants import MINVAL
 from mjjax.core.enums import IntegratorType
 from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
 from mjjax.dynamics.jacobian import body_wrench
@@ -18,6 +18,7 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.model.terms import complete_or_absent
 
 
 class Place(NamedTuple):
@@ -31,7 +32,7 @@ class Place(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def fluid_geoms(s: Structure) -> np.ndarray:
     """Geoms that may feel the medium as ellipsoids."""
-    return np.flatnonzero(s.nonzero["geom_fluid"].reshape(-1, NFLUID)[:, 0])
+    return np.flatnonzero(s.terms["geom_fluid"])
 
 
 def inertia_box(model: Model) -> Array:
@@ -92,6 +93,8 @@ def fluid(model: Model, data: Data) -> Array:
     A body with a geom of fluid shape `ellipsoid` feels the medium through its ellipsoids, others
     through the box of their inertia. The derivative of |v| v is 2 |v|, zero at rest.
     """
+    if not model.terms["fluid"].any():
+        return complete_or_absent(model, "fluid", namespace(data.qvel).zeros_like(data.qvel))
     place = _inertial(model, data)
     linear, quadratic = box_coefficients(model)
     v = local_velocity(model, data, place)

@@ -10,6 +10,7 @@ from mjjax.math.linalg import gather, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.terms import complete_or_absent
 
 
 def passive(model: Model, data: Data) -> Data:
@@ -23,18 +24,13 @@ def passive(model: Model, data: Data) -> Data:
     zero = xp.zeros_like(data.qvel)
     off = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
     spring = damper = gravcomp = flow = zero
-    if not opt.disabled(DisableBit.SPRING) and s.nonzero["jnt_stiffness"].any():
-        spring = spring_force(model, data.qpos)
-    if not opt.disabled(DisableBit.DAMPER) and s.nonzero["dof_damping"].any():
-        damper = -model.dof_damping * data.qvel
-    if not opt.disabled(DisableBit.SPRING) and s.nonzero["tendon_stiffness"].any():
-        pull = model.tendon_stiffness * slack(model, data.ten_length)
-        spring = spring + matmul(pull, data.ten_J)
-    if not opt.disabled(DisableBit.DAMPER) and s.nonzero["tendon_damping"].any():
-        damper = damper - matmul(model.tendon_damping * data.ten_velocity, data.ten_J)
-    if not off and not opt.disabled(DisableBit.GRAVITY) and s.nonzero["body_gravcomp"].any():
+    if not opt.disabled(DisableBit.SPRING):
+        spring = spring_force(model, data)
+    if not opt.disabled(DisableBit.DAMPER):
+        damper = damping_force(model, data)
+    if not off and not opt.disabled(DisableBit.GRAVITY):
         gravcomp = gravity_compensation(model, data)
-    if not off and opt.has_fluid:
+    if not off:
         flow = fluid(model, data)
     compensated = xp.where(s.jnt_actgravcomp[s.dof_jntid].astype(bool), 0, gravcomp)
     return data.replace(
@@ -47,14 +43,14 @@ def passive(model: Model, data: Data) -> Data:
 
 
 def spring_stretch(model: Model, qpos: Array) -> Array:
-    """Displacement of the dofs with springs from rest (nv,), 0 without a spring [m or rad].
+    """Displacement of the dofs from where springs are at rest (nv,) [m or rad].
 
     Rotations of ball and free joints: the rotation vector from rest, in the body frame.
     """
     s = model.structure
     xp = namespace(qpos)
-    kind = np.where(s.nonzero["jnt_stiffness"], s.jnt_type, -1)
-    parts, where = [], []
+    kind = s.jnt_type
+    parts, where = [xp.zeros(0, qpos.dtype)], [np.zeros(0, int)]
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]
     parts.append(gather(qpos, adr) - model.qpos_spring[adr])
@@ -71,16 +67,24 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
         adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
         parts.append(quat.sub(quat.normalize(gather(qpos, adr)), model.qpos_spring[adr]).ravel())
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
-    index = np.concatenate(where)
-    source = np.full(s.nv, len(index))
-    source[index] = np.arange(len(index))
-    return gather(xp.concatenate([*parts, xp.zeros(1, qpos.dtype)]), source)
+    return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
 
 
-def spring_force(model: Model, qpos: Array) -> Array:
-    """Joint spring force -k (q - q_spring) (nv,) [N or N m]."""
-    stiffness = model.jnt_stiffness[model.structure.dof_jntid]
-    return -stiffness * spring_stretch(model, qpos)
+def spring_force(model: Model, data: Data) -> Array:
+    """Force (nv,) of joint springs, -k (q - q_spring), and of tendon springs [N or N m]."""
+    s = model.structure
+    force = -model.jnt_stiffness[s.dof_jntid] * spring_stretch(model, data.qpos)
+    if not s.ntendon:
+        return force
+    return force + matmul(model.tendon_stiffness * slack(model, data.ten_length), data.ten_J)
+
+
+def damping_force(model: Model, data: Data) -> Array:
+    """Force (nv,) of dampers, -b v of joints and of tendons [N or N m]."""
+    force = -model.dof_damping * data.qvel
+    if not model.structure.ntendon:
+        return force
+    return force - matmul(model.tendon_damping * data.ten_velocity, data.ten_J)
 
 
 def slack(model: Model, length: Array) -> Array:
@@ -96,5 +100,7 @@ def slack(model: Model, length: Array) -> Array:
 def gravity_compensation(model: Model, data: Data) -> Array:
     """Force (nv,) that carries the fraction `gravcomp` of each body's weight [N or N m]."""
     xp = namespace(data.xipos)
+    if not model.terms["body_gravcomp"].any():
+        return complete_or_absent(model, "body_gravcomp", xp.zeros_like(data.qvel))
     weight = -(model.body_gravcomp * model.body_mass)[:, None] * model.opt.gravity[None]
     return body_wrench(model, data, weight, xp.zeros_like(weight), data.xipos)

@@ -23,6 +23,7 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.model.terms import complete_or_absent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,8 +193,8 @@ def tendon_inertia(model: Model, data: Data) -> Data:
     As in MuJoCo only where the matrix is stored: a tendon does not couple branches.
     """
     s = model.structure
-    if not s.nonzero["tendon_armature"].any():
-        return data
+    if not s.terms["tendon_armature"].any():
+        return data.replace(qM=complete_or_absent(model, "tendon_armature", data.qM))
     arms = data.ten_J
     added = einsum("ti,t,tj->ij", arms, model.tendon_armature, arms)
     return data.replace(qM=data.qM + namespace(added).where(dof_plan(s).kept, added, 0))

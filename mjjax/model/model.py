@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
-from mjjax.model.sparsity import SPARSE_FIELDS, may_hold
 from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure
+from mjjax.model.terms import TERMS, leaf
 from mjjax.model.view import Named
 
 
@@ -272,19 +273,50 @@ class Model(PyTree, Named, StaticFields):
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
-        Terms that are absent because their coefficients are zero (dry friction, damping, springs,
-        gravity compensation) appear when a coefficient becomes nonzero, or is traced; that is the
-        only case in which new numbers need a new compilation. Derived constants (`dof_M0`,
-        `body_invweight0`, ...) stay as they are.
+        Terms that are absent because their coefficients are zero (see `terms`) come into the
+        program when a coefficient becomes nonzero, or is traced; that is the only case in which
+        new numbers need a new compilation. Derived constants (`dof_M0`, `body_invweight0`, ...)
+        stay as they are.
         """
-        wider = {
-            name: may_hold(changes[name], test, self.structure.nonzero[name].size)
-            for name, test in SPARSE_FIELDS.items()
-            if name in changes
-        }
-        if wider and "structure" not in changes:
-            changes["structure"] = self.structure.widened(wider)
-        return dataclasses.replace(self, **changes)
+        new = dataclasses.replace(self, **changes)
+        if "structure" in changes:
+            return new
+        return new._widened({
+            name: term.mask(
+                {f: leaf(new, f) for f in term.fields if leaf(new, f) is not leaf(self, f)},
+                self.terms[name].size,
+            )
+            for name, term in TERMS.items()
+        })  # fmt: skip
+
+    @property
+    def terms(self) -> Mapping[str, np.ndarray]:
+        """Which entries of the terms that cost rows or passes are in the program, by name.
+
+        `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`, `body_gravcomp`, `fluid`,
+        `geom_fluid`, `sensor_delay`. Where one is off, its coefficients must be zero and have no
+        derivative (`AbsentTerm`); in a traced model they are not looked at.
+        """
+        return self.structure.terms
+
+    def with_terms(self, *names: str) -> "Model":
+        """This model with all entries of some terms in the program, or of all: `"all"`.
+
+        Ask for a term to differentiate with respect to its coefficients where they are zero, or to
+        change them by other means than `replace`: `jax.tree.map`, an optimizer's update. The
+        results are the same, the program does more.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        unknown = set(names) - set(TERMS) - {"all"}
+        if unknown:
+            raise ValueError(f"no term {sorted(unknown)}; there are {', '.join(TERMS)}, and all")
+        chosen = TERMS if "all" in names else names
+        return self._widened({name: np.ones_like(self.terms[name]) for name in chosen})
+
+    def _widened(self, terms: Mapping[str, np.ndarray]) -> "Model":
+        return dataclasses.replace(self, structure=self.structure.widened(terms))
 
 
 def _compiler() -> Any:

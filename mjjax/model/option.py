@@ -1,13 +1,9 @@
 """`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
 
-import dataclasses
-from typing import Any
-
 import jax
 
 from mjjax.core.enums import DisableBit, EnableBit
 from mjjax.core.struct import PyTree, array, static
-from mjjax.model.sparsity import may_hold
 
 
 class Option(PyTree):
@@ -42,7 +38,6 @@ class Option(PyTree):
     disableflags: int = static(0, doc="`DisableBit`s")
     enableflags: int = static(0, doc="`EnableBit`s")
     disableactuator: int = static(0, doc="bit i disables actuator group i")
-    has_fluid: bool = static(False, doc="density or viscosity may be positive")
 
     def disabled(self, bits: DisableBit) -> bool:
         """Whether any of `bits` is disabled."""
@@ -51,13 +46,6 @@ class Option(PyTree):
     def enabled(self, bits: EnableBit) -> bool:
         """Whether any of `bits` is enabled."""
         return bool(self.enableflags & bits)
-
-    def replace(self, **changes: Any) -> "Option":
-        """Options with some values changed; fluid forces appear with a density or viscosity."""
-        for name in {"density", "viscosity"} & set(changes):
-            if bool(may_hold(changes[name], lambda x: x > 0, 1)[0]):
-                changes["has_fluid"] = True
-        return dataclasses.replace(self, **changes)
 
 
 class Statistic(PyTree):

@@ -16,6 +16,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
+from mjjax.model.terms import TERMS
 
 Path = str | os.PathLike[str]
 # What decides the next step of the simulation; the rest of `Data` follows from it.
@@ -36,7 +37,7 @@ def model_to_bytes(model: Model) -> bytes:
         for name in _leaves(cls)
     }
     arrays |= {f"structure.{name}": a for name, a in s.arrays.items()}
-    arrays |= {f"nonzero.{name}": a for name, a in s.nonzero.items()}
+    arrays |= {f"terms.{name}": a for name, a in s.terms.items()}
     fields = {f: getattr(model.opt, f) for f in Option.__dataclass_fields__}
     meta = {
         "mjjax": VERSION,
@@ -64,13 +65,15 @@ def model_from_bytes(content: bytes) -> Model:
     for part, cls in _PARTS.items():
         if set(groups.get(part, ())) != set(_leaves(cls)):
             raise stale
-    if set(meta["sizes"]) != set(SIZES) or set(groups["structure"]) != set(TABLES):
+    declared = (SIZES, TABLES, TERMS)
+    found = (meta["sizes"], groups["structure"], groups.get("terms", ()))
+    if any(set(a) != set(b) for a, b in zip(found, declared, strict=True)):
         raise stale
     structure = Structure(
         meta["sizes"],
         groups["structure"],
         {kind: tuple(names) for kind, names in meta["names"].items()},
-        groups.get("nonzero", {}),
+        groups["terms"],
         meta["model_name"],
         {(kind, i): Origin(*origin) for kind, i, *origin in meta["origins"]},
         tuple(meta["warnings"]),
@@ -79,12 +82,9 @@ def model_from_bytes(content: bytes) -> Model:
     leaves: dict[str, dict[str, Any]] = {
         part: {name: jnp.asarray(a, real) for name, a in groups[part].items()} for part in _PARTS
     }
-    static: dict[str, Any] = {
-        f: bool(x) if f == "has_fluid" else x for f, x in meta["option"].items()
-    }
     return Model(
         structure=structure,
-        opt=Option(**leaves["opt"], **static),
+        opt=Option(**leaves["opt"], **meta["option"]),
         stat=Statistic(**leaves["stat"]),
         **leaves["model"],
     )

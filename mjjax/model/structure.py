@@ -60,8 +60,7 @@ class Structure(StaticFields):
         sizes: MuJoCo's sizes by name.
         arrays: integer and boolean arrays by name.
         names: names by kind (``"body"``, ``"joint"``, ...), ``""`` where unnamed.
-        nonzero: which entries of some real fields may differ from zero. Terms whose coefficients
-            are all zero are left out of the traced program; `Model.replace` widens this record.
+        terms: which entries of the terms in `mjjax.model.terms` are in the program, by term.
         model_name: name of the model.
         origins: where elements were written, by (kind, id); not part of the identity.
         warnings: messages of the compiler; not part of the identity.
@@ -80,7 +79,7 @@ class Structure(StaticFields):
         sizes: Mapping[str, int],
         arrays: Mapping[str, np.ndarray],
         names: Mapping[str, tuple[str, ...]],
-        nonzero: Mapping[str, np.ndarray],
+        terms: Mapping[str, np.ndarray],
         model_name: str = "",
         origins: Mapping[tuple[str, int], Any] | None = None,
         warnings: tuple[str, ...] = (),
@@ -91,7 +90,7 @@ class Structure(StaticFields):
         self.sizes = {k: int(v) for k, v in sizes.items()}
         self.arrays = {k: _frozen(v) for k, v in arrays.items()}
         self.names = dict(names)
-        self.nonzero = {k: _frozen(v) for k, v in nonzero.items()}
+        self.terms = {k: _frozen(v) for k, v in terms.items()}
         self.model_name = model_name
         self.origins = dict(origins or {})
         self.warnings = warnings
@@ -101,7 +100,7 @@ class Structure(StaticFields):
     def _fingerprint(self) -> bytes:
         h = hashlib.sha256(repr((sorted(self.sizes.items()), self.model_name)).encode())
         h.update(repr(sorted(self.names.items())).encode())
-        for group in (self.arrays, self.nonzero):
+        for group in (self.arrays, self.terms):
             for name in sorted(group):
                 a = group[name]
                 h.update(f"{name}{a.shape}{a.dtype}".encode() + a.tobytes())
@@ -120,13 +119,13 @@ class Structure(StaticFields):
         size = ", ".join(f"{k}={self.sizes[k]}" for k in ("nq", "nv", "nu", "nbody", "ngeom"))
         return f"Structure({self.model_name!r}, {size})"
 
-    def widened(self, nonzero: Mapping[str, np.ndarray]) -> "Structure":
-        """This structure with more entries that may differ from zero; itself if none is new."""
-        merged = {k: v | nonzero[k] if k in nonzero else v for k, v in self.nonzero.items()}
-        if all(np.array_equal(merged[k], self.nonzero[k]) for k in merged):
+    def widened(self, terms: Mapping[str, np.ndarray]) -> "Structure":
+        """This structure with more entries of some terms; itself if none is new."""
+        merged = {k: v | terms[k] if k in terms else v for k, v in self.terms.items()}
+        if all(np.array_equal(merged[k], self.terms[k]) for k in merged):
             return self
         new = copy.copy(self)
-        new.nonzero = {k: _frozen(v) for k, v in merged.items()}
+        new.terms = {k: _frozen(v) for k, v in merged.items()}
         new._digest = new._fingerprint()
         return new
 

@@ -83,7 +83,7 @@ def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -
         data = calls.passive(model, data)
     data = stage(reference_constraint)(model, data)
     bias = rne(model, data)
-    if s.nonzero["tendon_armature"].any():
+    if s.terms["tendon_armature"].any():
         bias = bias + tendon_bias(model, data)
     return data.replace(qfrc_bias=bias)
 

@@ -13,6 +13,7 @@ from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import CollisionRules
+from mjjax.model.terms import require_terms
 from mjjax.pipeline.support import check_support
 
 UNLIMITED = 1 << 30
@@ -39,10 +40,12 @@ def make_data(
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
+        AbsentTerm: a coefficient is not zero where its term is not in the program.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
     model = (callbacks or NONE).applied(model)
     check_support(model)
+    require_terms(model)
     s = model.structure
     slots = default_nconmax(model) if nconmax is None else nconmax
     if slots < 0:

@@ -178,8 +178,7 @@ def remember_sensors(model: Model, data: Data) -> Data:
         return data
     ids = b.ids
     values = gather(data.sensordata, _entries(s, ids))
-    late = s.nonzero["sensor_delay"][ids]
-    if late.any() and not model.opt.disabled(DisableBit.SENSOR):
+    if s.terms["sensor_delay"].any() and not model.opt.disabled(DisableBit.SENSOR):
         # what is in `sensordata` is from the past
         _, fresh = readings(model, data, ids)
         delay = gather(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))

@@ -10,6 +10,7 @@ from mjjax.core.enums import ConstraintType, DisableBit
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.terms import complete_or_absent
 from mjjax.solver.adjoint import minimize
 from mjjax.solver.newton import Settings, better_start
 from mjjax.solver.objective import residual, row_force
@@ -72,6 +73,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     warm start.
     """
     layout = layout_of(model, data)
+    data = data.replace(qfrc_smooth=_with_all_friction(model, data.qfrc_smooth))
     zero = jnp.zeros_like(data.qfrc_smooth)
     if not layout.nrow:
         return data.replace(
@@ -97,12 +99,22 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     )
 
 
+def _with_all_friction(model: Model, x: Array) -> Array:
+    """`x`, unless dry friction that has no rows is asked for."""
+    if model.opt.disabled(DisableBit.FRICTIONLOSS | DisableBit.CONSTRAINT):
+        return x
+    for name in ("dof_frictionloss", "tendon_frictionloss"):
+        x = complete_or_absent(model, name, x)
+    return x
+
+
 def inv_constraint(model: Model, data: Data) -> Data:
     """Constraint forces of the acceleration `qacc` (`mj_invConstraint`).
 
     Exact derivatives; at the border between active and inactive rows they are one-sided.
     """
     layout = layout_of(model, data)
+    data = data.replace(qacc=_with_all_friction(model, data.qacc))
     if not layout.nrow:
         return data.replace(qfrc_constraint=jnp.zeros_like(data.qfrc_constraint))
     problem = problem_of(model, data, layout)

@@ -38,7 +38,10 @@ def scalar_force(problem: Problem, layout: RowLayout, r: Array) -> tuple[Array, 
     n = r.shape[0]
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
     free = -d * r
-    return jnp.clip(free, low, high), d, (free > low) & (free < high)
+    above, below = free >= high, free <= low
+    # where the bounds meet, at no friction, each side has the derivative of its own bound
+    force = jnp.where(above, high, jnp.where(below, low, free))
+    return force, d, ~above & ~below
 
 
 def row_force(problem: Problem, layout: RowLayout, r: Array) -> Array:
@@ -61,7 +64,7 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
         ConstraintState.SATISFIED,
         jnp.where(force <= low, ConstraintState.LINEARPOS, ConstraintState.LINEARNEG),
     )
-    scalar = jnp.where(inside | (low == high), ConstraintState.QUADRATIC, beyond)
+    scalar = jnp.where(inside, ConstraintState.QUADRATIC, beyond)
     if layout.pyramidal:
         return scalar.astype(jnp.int32)
     state = cone.state(problem, parts.cone)

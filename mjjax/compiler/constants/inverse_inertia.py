@@ -13,6 +13,7 @@ from mjjax.math.spatial import inertia_mul
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.model.terms import complete_or_absent
 
 
 class InverseInertia(NamedTuple):
@@ -53,8 +54,8 @@ def tree_inertia(model: Model, data: Data) -> list[Array]:
 def tendon_blocks(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
     """Inertia of the trees with that of tendons, which as in MuJoCo couples no branches."""
     s = model.structure
-    if not s.nonzero["tendon_armature"].any():
-        return blocks
+    if not s.terms["tendon_armature"].any():
+        return [complete_or_absent(model, "tendon_armature", block) for block in blocks]
     xp, kept, found = namespace(data.ten_J), dof_plan(s).kept, []
     for block, inertia in zip(tree_plan(s).blocks, blocks, strict=True):
         arms = data.ten_J[:, block.dofs]

@@ -14,6 +14,7 @@ from mjjax.core.enums import TrnType, WrapType
 from mjjax.core.struct import specs
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.model.terms import TERMS
 
 # Sizes -> kinds of rows that a world has copies of.
 _KINDS = {
@@ -122,7 +123,7 @@ def parallel_worlds(model: Model, actuators: np.ndarray, tendons: np.ndarray) ->
         s.sizes | sizes | {"nmocap": 0},
         _integers(s, table, kept, tendons),
         {},
-        {name: _nonzero(name, mask, table) for name, mask in s.nonzero.items()},
+        {name: _switches(name, on, table) for name, on in s.terms.items()},
         partial=True,
     )
     return dataclasses.replace(model, structure=structure, **leaves)
@@ -168,11 +169,7 @@ def _integers(
     return found
 
 
-def _nonzero(name: str, mask: np.ndarray, table: Mapping[str, _Rows]) -> np.ndarray:
-    """Which entries of a real field of the copies may differ from zero."""
-    kind = _KINDS.get(str(specs(Model)[name].shape[0]))
-    if kind is None or not mask.size:
-        return mask
-    _, *rest = specs(Model)[name].shape
-    width = int(np.prod([n for n in rest if isinstance(n, int)]))
-    return mask.reshape(-1, width)[table[kind].old].ravel()
+def _switches(name: str, on: np.ndarray, table: Mapping[str, _Rows]) -> np.ndarray:
+    """Switches of a term of the copies."""
+    size = TERMS[name].size
+    return on if isinstance(size, int) else on[table[_KINDS[size]].old]

@@ -1,0 +1,144 @@
+"""Terms of the dynamics that cost constraint rows or passes: in the program only if asked for.
+
+`Structure.terms` says of each term which entries of its real fields take part. The compiler turns
+on what a file gives a value, `Model.replace` what it is given, `Model.with_terms` what its caller
+names. What is off is left out of the program, not multiplied by zero: a value there, or a
+derivative asked for there, is an `AbsentTerm` where it can be seen. It cannot be seen in a value
+that is traced (a model that is an argument of a jitted function, with a leaf made nonzero by
+`jax.tree.map`): such a leaf is ignored.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.custom_derivatives import SymbolicZero
+
+from mjjax.core.errors import AbsentTerm
+from mjjax.math.namespace import Array
+
+
+class Term(NamedTuple):
+    """One switch.
+
+    Attributes:
+        fields: leaves of the model that it reads.
+        size: how many switches: one per entry, as a size of the model, or 1 for all entries.
+        present: which entries of a field take part, from its values.
+        doc: what it costs.
+    """
+
+    fields: tuple[str, ...]
+    size: str | int
+    present: Callable[[Any], Any]
+    doc: str
+
+    def mask(self, values: Mapping[str, Any], size: int) -> np.ndarray:
+        """Which switches (size,) are on, over all batch dimensions; a tracer may hold anything.
+
+        Args:
+            values: some of the fields by name.
+            size: number of switches.
+        """
+        mask = np.zeros(size, bool)
+        for value in values.values():
+            if isinstance(value, Tracer):
+                return np.ones(size, bool)
+            if size:
+                found = self.present(np.asarray(value)).reshape(-1, size)
+                mask |= np.any(found, axis=0)
+        return mask
+
+
+def _positive(x: Any) -> Any:
+    return x > 0
+
+
+TERMS: dict[str, Term] = {
+    "dof_frictionloss": Term(("dof_frictionloss",), "nv", _positive, "a constraint row per dof"),
+    "tendon_frictionloss": Term(
+        ("tendon_frictionloss",), "ntendon", _positive, "a constraint row per tendon"
+    ),
+    "tendon_armature": Term(
+        ("tendon_armature",), 1, lambda x: x != 0, "a product of moment arms, a bias force"
+    ),
+    "body_gravcomp": Term(("body_gravcomp",), 1, _positive, "a pass over the bodies"),
+    "fluid": Term(("opt.density", "opt.viscosity"), 1, _positive, "a pass over the bodies"),
+    "geom_fluid": Term(
+        ("geom_fluid",), "ngeom", lambda x: x[..., 0] > 0, "ellipsoid forces per geom, with `fluid`"
+    ),
+    "sensor_delay": Term(
+        ("sensor_delay",), 1, _positive, "reading buffered sensors twice, now and then"
+    ),
+}
+
+
+def leaf(model: Any, field: str) -> Any:
+    """A real field of a model by its name, `opt.` in front for options."""
+    return functools.reduce(getattr, field.split("."), model)
+
+
+def size_of(term: Term, sizes: Mapping[str, int]) -> int:
+    """Number of entries of a term in a model of some sizes."""
+    return term.size if isinstance(term.size, int) else sizes[term.size]
+
+
+def require_terms(model: Any) -> None:
+    """Refuses concrete values where their term is off.
+
+    Raises:
+        AbsentTerm: naming the field.
+    """
+    for name, term in TERMS.items():
+        for field in term.fields:
+            _require_zero(model.structure.terms[name], name, field, leaf(model, field))
+
+
+def complete_or_absent(model: Any, name: str, value: Array) -> Array:
+    """`value`, computed with what is on of a term, if nothing else is asked of what is off.
+
+    Raises:
+        AbsentTerm: one of the term's fields has a value where it is off, as far as that can be
+            seen, or a derivative with respect to it is asked for.
+    """
+    on = model.structure.terms[name]
+    if on.all() or not isinstance(value, jax.Array):
+        return value
+    for field in TERMS[name].fields:
+        x = leaf(model, field)
+        _require_zero(on, name, field, x)
+        value = _without_derivative((name, field), value, jnp.asarray(x))
+    return value
+
+
+def _require_zero(on: np.ndarray, name: str, field: str, value: Any) -> None:
+    if isinstance(value, Tracer) or on.all():
+        return
+    if (TERMS[name].mask({field: value}, on.size) & ~on).any():
+        raise AbsentTerm(
+            f"{field} has values where the term '{name}' is not in the program; make the change "
+            f"by model.replace, or ask for the term: model.with_terms('{name}')"
+        )
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _without_derivative(what: tuple[str, str], value: Array, leaf: Array) -> Array:
+    return value
+
+
+@functools.partial(_without_derivative.defjvp, symbolic_zeros=True)
+def _refuse(what: tuple[str, str], primals: Any, tangents: Any) -> tuple[Array, Array]:
+    slope, asked = tangents
+    if not isinstance(asked, SymbolicZero):
+        name, field = what
+        raise AbsentTerm(
+            f"the derivative with respect to {field} is asked for, but the term '{name}' is not in "
+            f"the program, or not for all of its entries; ask for it, model.with_terms('{name}'), "
+            "or differentiate with respect to the fields that you need"
+        )
+    value, _ = primals
+    return value, jnp.zeros_like(value) if isinstance(slope, SymbolicZero) else slope
