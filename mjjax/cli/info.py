@@ -9,6 +9,7 @@ import numpy as np
 import mjjax
 from mjjax.cli.models import load
 from mjjax.collision.driver import contact_disabled, plan_of
+from mjjax.model.data import CollisionRules
 from mjjax.pipeline.support import findings
 
 SIZES = (
@@ -114,7 +115,7 @@ def _pairs(model: mjjax.Model) -> dict[str, int]:
         return {}
     return {
         "-".join(t.name.lower() for t in kind.types): len(kind.pairs)
-        for kind in plan_of(model).kinds
+        for kind in plan_of(model, CollisionRules()).kinds
     }
 
 

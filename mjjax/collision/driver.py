@@ -24,7 +24,7 @@ from mjjax.core.enums import DisableBit, GeomType, WarningType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9, mat3
-from mjjax.model.data import Contact, Data
+from mjjax.model.data import CollisionRules, Contact, Data
 from mjjax.model.model import Model
 
 
@@ -44,28 +44,28 @@ def contact_disabled(model: Model) -> bool:
     return model.opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT)
 
 
-def plan_of(model: Model) -> PairPlan:
-    """Candidate pairs under the model's options."""
-    return pair_plan(model.structure, not model.opt.disabled(DisableBit.FILTERPARENT))
+def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
+    """Candidate pairs under the model's options and what callbacks change."""
+    return pair_plan(model.structure, not model.opt.disabled(DisableBit.FILTERPARENT), rules)
 
 
-def default_nconmax(model: Model) -> int:
+def default_nconmax(model: Model, rules: CollisionRules) -> int:
     """Contact slots chosen for the user: all candidates if few, else two per colliding geom.
 
     Few are up to 64; above, 32 at least.
     """
     if contact_disabled(model):
         return 0
-    plan = plan_of(model)
+    plan = plan_of(model, rules)
     if plan.ncandidate <= 64:
         return plan.ncandidate
     return max(32, 2 * len(np.unique(plan.geom)))
 
 
-def slot_geoms(model: Model, nconmax: int) -> np.ndarray | None:
+def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
     """Geoms (nconmax, 2) of every slot where each candidate has its own, otherwise None."""
-    plan = plan_of(model)
-    if contact_disabled(model) or plan.ncandidate != nconmax:
+    plan = plan_of(model, data.rules)
+    if contact_disabled(model) or plan.ncandidate != data.contact.dist.shape[0]:
         return None
     count = np.diff(np.append(plan.start, plan.ncandidate))
     return np.repeat(plan.geom, count, axis=0)
@@ -77,12 +77,20 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
     Args:
         model: model.
         data: data with the poses of the geoms.
-        contact_filter: see `Callbacks`; for a model that they are `applied` to.
+        contact_filter: see `Callbacks`.
+
+    Raises:
+        ValueError: there is a contact filter, but `make_data` was not told, or the reverse.
     """
+    if data.rules.filtered != (contact_filter is not None):
+        raise ValueError(
+            "the contact filter of this call is not that of make_data: give the same callbacks to "
+            "both, make_data(model, callbacks=...)"
+        )
     slots = data.contact.dist.shape[0]
     if contact_disabled(model):
         return data.replace(ncon=jnp.int32(0), contact=empty_contact(data.contact))
-    plan = plan_of(model)
+    plan = plan_of(model, data.rules)
     if not plan.ncandidate:
         return data.replace(ncon=jnp.int32(0))
     params = pair_params(model, plan)
@@ -116,7 +124,7 @@ def _narrow_phase(
 ) -> tuple[Candidates, Array]:
     """All candidate contacts, in order if nothing was left out; and whether a pair was missed."""
     parts, missed = [], jnp.bool_(False)
-    table = colliders(model.structure)
+    table = colliders(data.rules)
     for kind in plan.kinds:
         collider = table[kind.types]
         pair, lost = _broad_phase(model, data, plan, params, kind, slots, discard)

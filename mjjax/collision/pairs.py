@@ -8,7 +8,10 @@ import numpy as np
 
 from mjjax.collision.table import colliders, never_collide
 from mjjax.core.enums import GeomType
+from mjjax.model.data import CollisionRules
 from mjjax.model.structure import Structure
+
+PLAIN = CollisionRules()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,26 +56,27 @@ class PairPlan:
 
 
 @functools.lru_cache(maxsize=64)
-def pair_plan(s: Structure, filterparent: bool = True) -> PairPlan:
+def pair_plan(s: Structure, filterparent: bool = True, rules: CollisionRules = PLAIN) -> PairPlan:
     """Candidate pairs of a structure.
 
     Args:
         s: structure.
         filterparent: whether bodies do not collide with their parents (flag `filterparent`).
+        rules: what callbacks change.
     """
     found = [
         (int(sig), 0, i, *_by_type(s, s.pair_geom1[i], s.pair_geom2[i]), i)
         for i, sig in enumerate(_signatures(s, s.pair_geom1, s.pair_geom2))
     ]
     listed = {tuple(sorted(row[3:5])) for row in found}
-    for sig, g1, g2 in _dynamic_pairs(s, filterparent):
+    for sig, g1, g2 in _dynamic_pairs(s, filterparent, rules):
         if (min(g1, g2), max(g1, g2)) not in listed:
             found.append((sig, 1, 0, *_by_type(s, g1, g2), -1))
     found.sort()
     geom = np.array([row[3:5] for row in found], int).reshape(-1, 2)
     explicit = np.array([row[5] for row in found], int)
     types = [(GeomType(s.geom_type[a]), GeomType(s.geom_type[b])) for a, b in geom]
-    table, never = colliders(s), never_collide(s)
+    table, never = colliders(rules), never_collide(rules)
     keep = [t not in never for t in types]
     unsupported = {}
     for t, row, kept in zip(types, geom, keep, strict=True):
@@ -100,11 +104,13 @@ def _by_type(s: Structure, g1: int, g2: int) -> tuple[int, int]:
     return (a, b) if s.geom_type[a] <= s.geom_type[b] else (b, a)
 
 
-def _dynamic_pairs(s: Structure, filterparent: bool) -> Iterator[tuple[int, int, int]]:
+def _dynamic_pairs(
+    s: Structure, filterparent: bool, rules: CollisionRules
+) -> Iterator[tuple[int, int, int]]:
     """Pairs that pass MuJoCo's filters: weld bodies, parents, bitmasks and excludes."""
     excluded = set(s.exclude_signature.tolist())
     weld = s.body_weldid
-    contype, conaffinity = _masks(s)
+    contype, conaffinity = _masks(s, rules)
     above = weld[s.body_parentid[weld]]
     geoms = [np.flatnonzero(s.geom_bodyid == b) for b in range(s.nbody)]
     occupied = [b for b in range(s.nbody) if len(geoms[b])]
@@ -121,9 +127,9 @@ def _dynamic_pairs(s: Structure, filterparent: bool) -> Iterator[tuple[int, int,
                 yield sig, int(geoms[b1][row]), int(geoms[b2][column])
 
 
-def _masks(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _masks(s: Structure, rules: CollisionRules) -> tuple[np.ndarray, np.ndarray]:
     """Bitmasks of the geoms; those of their bodies where a callback decides about the geoms."""
-    if not s.collision.filtered:
+    if not rules.filtered:
         return s.geom_contype, s.geom_conaffinity
     masks = []
     for geom in (s.geom_contype, s.geom_conaffinity):

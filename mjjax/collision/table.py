@@ -15,7 +15,7 @@ from mjjax.collision.plane import plane_box, plane_capsule, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.collision.touch import Touch
 from mjjax.core.enums import GeomType
-from mjjax.model.structure import Structure
+from mjjax.model.data import CollisionRules
 
 
 class Collider(NamedTuple):
@@ -53,10 +53,10 @@ NEVER_COLLIDE = frozenset(
 
 
 @functools.lru_cache(maxsize=64)
-def colliders(s: Structure) -> dict[tuple[GeomType, GeomType], Collider]:
-    """The table for a structure, with what callbacks put in its place."""
+def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
+    """The table with what callbacks put in its place."""
     table = dict(COLLIDERS)
-    for (first, second), function in s.collision.colliders:
+    for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
         table.pop(types, None)
         if function:
@@ -64,9 +64,9 @@ def colliders(s: Structure) -> dict[tuple[GeomType, GeomType], Collider]:
     return table
 
 
-def never_collide(s: Structure) -> frozenset[tuple[GeomType, GeomType]]:
+def never_collide(rules: CollisionRules) -> frozenset[tuple[GeomType, GeomType]]:
     """Pairs of types that pass through each other."""
-    custom = dict(s.collision.colliders)
+    custom = dict(rules.colliders)
     return frozenset(t for t in NEVER_COLLIDE | custom.keys() if not custom.get(t))
 
 

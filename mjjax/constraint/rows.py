@@ -31,8 +31,21 @@ class Rows(NamedTuple):
 
 
 def layout_of(model: Model, data: Data) -> RowLayout:
-    """Row layout of a model and the capacities of its data."""
-    return row_layout(model, data.contact.dist.shape[0], data.efc_D.shape[0], plan_of(model).maxdim)
+    """Row layout of a model and the capacities of its data.
+
+    Raises:
+        ValueError: the data has no room for the rows that need no contact.
+    """
+    width = plan_of(model, data.rules).maxdim
+    slots, room = data.contact.dist.shape[0], data.efc_D.shape[0]
+    layout = row_layout(model, slots, room, width)
+    if layout.nscalar > room or len(layout.general) != data.efc_Jgeneral.shape[0]:
+        raise ValueError(
+            f"the data has {room} constraint rows and the model needs {layout.nscalar} for "
+            "equalities, friction and limits: since make_data it got terms (model.terms), or other "
+            "flags; make the data again, make_data(model)"
+        )
+    return layout
 
 
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: Scalars) -> Rows:
@@ -48,7 +61,7 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: Scalars) -> Ro
     n = layout.nscalar
     found = (
         scalar_rows(model, scalar, layout, imp[:n]),
-        contact_rows(model, data.contact, layout, imp[n:]),
+        contact_rows(model, data, layout, imp[n:]),
     )
     return Rows(*(jnp.concatenate(column) for column in zip(*found, strict=True)))
 
@@ -73,12 +86,12 @@ def scalar_rows(model: Model, rows: Scalars, layout: RowLayout, imp: Array) -> R
     )
 
 
-def contact_weights(model: Model, contact: Contact, layout: RowLayout) -> tuple[Array, Array]:
+def contact_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
     """Sum of both bodies' inverse weights (ncontact,): translation, rotation."""
     s = model.structure
-    geoms = slot_geoms(model, contact.dist.shape[0])
+    geoms = slot_geoms(model, data)
     if geoms is None:
-        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
+        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(data.contact.geom, 0)]
     else:
         body = s.geom_bodyid[geoms]
     weight = model.body_invweight0[body]
@@ -96,15 +109,16 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
-def contact_rows(model: Model, contact: Contact, layout: RowLayout, imp: Array) -> Rows:
+def contact_rows(model: Model, data: Data, layout: RowLayout, imp: Array) -> Rows:
     """Contacts: pyramid edges, or normal and friction rows of the elliptic cone."""
+    contact = data.contact
     n, width, per = layout.ncontact, layout.width, layout.per_contact
     dist, margin = contact.dist[:n], contact.includemargin[:n]
     solimp, dim = contact.solimp[:n], contact.dim[:n]
     included = _included(contact, n)
     pos = jnp.where(included, dist, 0)
     k, b = _reference(model, contact.solref[:n], solimp)
-    trans, _ = contact_weights(model, contact, layout)
+    trans, _ = contact_weights(model, data, layout)
     friction = contact.friction[:n]
     normal_r = regularization(imp, trans)
     slot = np.arange(per, dtype=np.int32)[None]
@@ -146,12 +160,12 @@ def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -
 def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
     """Jacobian of the rows as an operator, from the positions in `data`."""
     s, n = model.structure, layout.ncontact
-    geoms = slot_geoms(model, data.contact.dist.shape[0])
+    geoms = slot_geoms(model, data)
     contact = data.contact.replace(**{k: v[:n] for k, v in vars(data.contact).items()})
     frame = contact_jacobian(s, data, contact, None if geoms is None else geoms[:n], layout.width)
     if layout.pyramidal and layout.width > 1:
         friction = contact.friction[:, : layout.width - 1]
-        if (plan_of(model).dim == 1).any():
+        if (plan_of(model, data.rules).dim == 1).any():
             friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
         frame = pyramid(frame, friction)
     return RowJacobian(data.efc_Jgeneral, frame.reshape(n * layout.per_contact, s.nv))

@@ -51,10 +51,6 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
     xp = namespace(qpos)
     kind = s.jnt_type
     parts, where = [xp.zeros(0, qpos.dtype)], [np.zeros(0, int)]
-    scalar = np.flatnonzero(kind >= JointType.SLIDE)
-    adr = s.jnt_qposadr[scalar]
-    parts.append(gather(qpos, adr) - model.qpos_spring[adr])
-    where.append(s.jnt_dofadr[scalar])
     free = np.flatnonzero(kind == JointType.FREE)
     three = np.arange(3)
     if len(free):
@@ -67,6 +63,10 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
         adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
         parts.append(quat.sub(quat.normalize(gather(qpos, adr)), model.qpos_spring[adr]).ravel())
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
+    scalar = np.flatnonzero(kind >= JointType.SLIDE)
+    adr = s.jnt_qposadr[scalar]
+    parts.append(gather(qpos, adr) - model.qpos_spring[adr])
+    where.append(s.jnt_dofadr[scalar])
     return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
 
 

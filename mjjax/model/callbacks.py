@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mjjax.core.enums import GeomType, Stage
-from mjjax.model.data import Data
+from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
-from mjjax.model.structure import CollisionRules
 
 Array = Any
 Collider = Callable[..., Any]
@@ -17,7 +16,9 @@ Collider = Callable[..., Any]
 class Callbacks:
     """Functions called within a step where MuJoCo calls its `mjcb_*`; pass it as `callbacks=`.
 
-    Each is pure and traced with the step. Two objects that hold the same functions are equal, so
+    Each is pure and traced with the step. Those that change which geoms collide, or how
+    (`contact_filter`, `collision`), are given to `make_data` too, which makes room for their
+    contacts. Two objects that hold the same functions are equal, so
     that one made anew for every call compiles once.
 
     Attributes:
@@ -62,12 +63,10 @@ class Callbacks:
         values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "collision")
         return hash((*values, frozenset(self.collision.items())))
 
-    def applied(self, model: Model) -> Model:
-        """`model` with the rules of collision that these callbacks change."""
-        rules = CollisionRules(self.contact_filter is not None, frozenset(self.collision.items()))
-        if rules == model.structure.collision:
-            return model
-        return dataclasses.replace(model, structure=model.structure.with_collision(rules))
+    @property
+    def rules(self) -> CollisionRules:
+        """What these callbacks change about collision detection, for `make_data` to keep."""
+        return CollisionRules(self.contact_filter is not None, frozenset(self.collision.items()))
 
 
 NONE = Callbacks()

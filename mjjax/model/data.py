@@ -1,6 +1,7 @@
 """`Data`: the state of one world and everything computed from it, as one immutable pytree."""
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,18 @@ from mjjax.core.struct import PyTree, array, static
 from mjjax.math.namespace import Array
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
+
+
+class CollisionRules(NamedTuple):
+    """What callbacks change about collision detection.
+
+    Attributes:
+        filtered: a callback decides which pairs of geoms collide, not their bitmasks.
+        colliders: pairs of geom types with the narrow phase in place of ours, None for none.
+    """
+
+    filtered: bool = False
+    colliders: frozenset[tuple[Any, Any]] = frozenset()
 
 
 class Contact(PyTree):
@@ -36,6 +49,7 @@ class Data(PyTree, Named):
     """
 
     structure: Structure = static(doc="structure of the model, for access by name")
+    rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")
     # state and inputs
     time: jax.Array = array(unit="s", doc="simulation time")
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")

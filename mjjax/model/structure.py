@@ -4,7 +4,7 @@ import copy
 import functools
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,18 +36,6 @@ NAMED = {
 }
 
 
-class CollisionRules(NamedTuple):
-    """What callbacks change about collision detection.
-
-    Attributes:
-        filtered: a callback decides which pairs of geoms collide, not their bitmasks.
-        colliders: pairs of geom types with the narrow phase in place of ours, None for none.
-    """
-
-    filtered: bool = False
-    colliders: frozenset[tuple[Any, Any]] = frozenset()
-
-
 class Structure(StaticFields):
     """The static half of a model; hashable, so that JAX compiles once per structure.
 
@@ -64,15 +52,12 @@ class Structure(StaticFields):
         model_name: name of the model.
         origins: where elements were written, by (kind, id); not part of the identity.
         warnings: messages of the compiler; not part of the identity.
-        collision: what callbacks change about collision detection.
 
     Raises:
         ValueError: a declared size or array is missing, another one is given, or an array has
             another shape or type than declared. Only arrays may be missing if `partial`: for
             worlds in which some kinds of elements play no part.
     """
-
-    collision: CollisionRules = CollisionRules()
 
     def __init__(
         self,
@@ -107,13 +92,10 @@ class Structure(StaticFields):
         return h.digest()
 
     def __hash__(self) -> int:
-        return hash((self._digest, self.collision))
+        return hash(self._digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Structure) and (self._digest, self.collision) == (
-            other._digest,
-            other.collision,
-        )
+        return isinstance(other, Structure) and self._digest == other._digest
 
     def __repr__(self) -> str:
         size = ", ".join(f"{k}={self.sizes[k]}" for k in ("nq", "nv", "nu", "nbody", "ngeom"))
@@ -127,12 +109,6 @@ class Structure(StaticFields):
         new = copy.copy(self)
         new.terms = {k: _frozen(v) for k, v in merged.items()}
         new._digest = new._fingerprint()
-        return new
-
-    def with_collision(self, rules: CollisionRules) -> "Structure":
-        """This structure with other rules of collision."""
-        new = copy.copy(self)
-        new.collision = rules
         return new
 
     @functools.cached_property

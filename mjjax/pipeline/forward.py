@@ -57,7 +57,11 @@ POSITION = (
 def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Everything that depends on positions only (`mj_fwdPosition`)."""
     calls = callbacks or NONE
-    model = calls.applied(model)
+    if calls.collision and calls.rules != data.rules:
+        raise ValueError(
+            "the colliders of this call are not those of make_data: give the same callbacks to "
+            "both, make_data(model, callbacks=...)"
+        )
     for part in POSITION:
         extra = (calls.contact_filter,) if part is collision else ()
         data = stage(part)(model, data, *extra)
@@ -71,7 +75,6 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
 def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Everything that depends on velocities too (`mj_fwdVelocity`)."""
     s, opt, calls = model.structure, model.opt, callbacks or NONE
-    model = calls.applied(model)
     if s.ntendon:
         data = data.replace(ten_velocity=tendon_velocity(data))
     if s.nu:
@@ -144,7 +147,7 @@ def acceleration_stage(model: Model, data: Data, callbacks: Callbacks, skipsenso
     """Forces and accelerations from the inputs, with sensors."""
     data = stage(fwd_actuation)(model, data, callbacks)
     data = fwd_acceleration(model, data)
-    data = stage(fwd_constraint)(callbacks.applied(model), data)
+    data = stage(fwd_constraint)(model, data)
     return data if skipsensor else sensors(model, data, Stage.ACC, callbacks)
 
 

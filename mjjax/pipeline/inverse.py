@@ -44,7 +44,7 @@ def inverse_skip(
     given = data.qacc
     if model.opt.enabled(EnableBit.INVDISCRETE):
         data = data.replace(qacc=continuous_acceleration(model, data))
-    data = inv_constraint(calls.applied(model), data)
+    data = inv_constraint(model, data)
     if not skipsensor:
         data = sensors(model, data, Stage.ACC, calls)
     force = mul_m(model, data, data.qacc) + data.qfrc_bias

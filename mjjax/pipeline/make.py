@@ -12,7 +12,6 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
-from mjjax.model.structure import CollisionRules
 from mjjax.model.terms import require_terms
 from mjjax.pipeline.support import check_support
 
@@ -35,30 +34,28 @@ def make_data(
             counted in `data.warning[WarningType.CONTACTFULL]`.
         njmax: constraint row slots; by default as many as friction, limits and `nconmax` contacts
             can need.
-        callbacks: those of the simulation, if they filter contacts or detect them: there is room
-            for all contacts that they may make.
+        callbacks: those of the simulation; needed if they filter contacts or detect them, so that
+            there is room for all contacts that they may make.
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
         AbsentTerm: a coefficient is not zero where its term is not in the program.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
-    model = (callbacks or NONE).applied(model)
-    check_support(model)
+    s, rules = model.structure, (callbacks or NONE).rules
+    check_support(model, rules)
     require_terms(model)
-    s = model.structure
-    slots = default_nconmax(model) if nconmax is None else nconmax
+    slots = default_nconmax(model, rules) if nconmax is None else nconmax
     if slots < 0:
         raise ValueError(f"nconmax must not be negative, got {slots}")
-    width = plan_of(model).maxdim
+    width = plan_of(model, rules).maxdim
     layout = row_layout(model, slots, UNLIMITED, width)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
     sizes = dict(s.sizes, nconmax=slots, njmax=rows, ngeneral=len(layout.general))
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
-    s = s.with_collision(CollisionRules())
-    data = Data(structure=s, contact=contact, **_zeros(Data, sizes))
+    data = Data(structure=s, rules=rules, contact=contact, **_zeros(Data, sizes))
     return data.replace(**_initial(model, data))
 
 

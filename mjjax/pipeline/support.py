@@ -3,13 +3,15 @@
 A model can be loaded, inspected and edited without being simulated, so loading does not ask.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from jax.core import Tracer
 
 from mjjax.collision.distance import types_of, unsupported
-from mjjax.collision.pairs import pair_plan
+from mjjax.collision.driver import plan_of
+from mjjax.collision.pairs import PLAIN
 from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
     DisableBit,
@@ -20,6 +22,7 @@ from mjjax.core.enums import (
 )
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
+from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
 from mjjax.sensor.separation import SEPARATIONS, separated_geoms
 from mjjax.sensor.table import KERNELS
@@ -28,23 +31,27 @@ from mjjax.sensor.tactile import unfelt_types
 Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
 
 
-def check_support(model: Model) -> None:
+def check_support(model: Model, rules: CollisionRules) -> None:
     """Refuses to simulate a model that would not be simulated as written.
+
+    Args:
+        model: model.
+        rules: what callbacks change about collision detection.
 
     Raises:
         UnsupportedFeature: naming the first such element, its file and line.
     """
-    for error in _errors(model):
+    for error in _errors(model, rules):
         raise error
 
 
 def findings(model: Model) -> list[str]:
     """Messages of everything in a model that is not simulated."""
-    return [str(error) for error in _errors(model)]
+    return [str(error) for error in _errors(model, PLAIN)]
 
 
-def _errors(model: Model) -> Iterator[UnsupportedFeature]:
-    for check in CHECKS:
+def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]:
+    for check in (*CHECKS, functools.partial(_collisions, rules=rules)):
         for kind, index, what, hint in check(model):
             origin = model.structure.origins.get((kind, index), Origin(kind))
             yield origin.unsupported(what, hint)
@@ -61,11 +68,11 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
 
 
-def _collisions(model: Model) -> Iterator[Finding]:
+def _collisions(model: Model, rules: CollisionRules) -> Iterator[Finding]:
     opt = model.opt
     if opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT):
         return
-    plan = pair_plan(model.structure, not opt.disabled(DisableBit.FILTERPARENT))
+    plan = plan_of(model, rules)
     for (a, b), geoms in plan.unsupported.items():
         pair = f"{a.name.lower()}-{b.name.lower()}"
         yield (
@@ -116,7 +123,6 @@ def _inertia(model: Model) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _options,
     _sensors,
-    _collisions,
     _free_joint_limits,
     _inertia,
 )

@@ -58,7 +58,7 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Zone (n,) of every row at the residuals `r`, as `ConstraintState`."""
     parts = split(layout, r)
     force, d, inside = scalar_force(problem, layout, parts.scalar)
-    low, high = problem.low[: len(d)], problem.high[: len(d)]
+    low = problem.low[: len(d)]
     beyond = jnp.where(
         low == 0,
         ConstraintState.SATISFIED,

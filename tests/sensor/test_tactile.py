@@ -58,7 +58,7 @@ STAGES = (mjjax.kinematics, mjjax.com_pos, mjjax.com_vel)
 def contacts(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
     """Contacts and readings; forces are not felt."""
     data = functools.reduce(lambda d, stage: stage(model, d), STAGES, data)
-    return mjjax.sensor_acc(model, mjjax.collision(ROUND.applied(model), data))
+    return mjjax.sensor_acc(model, mjjax.collision(model, data))
 
 
 @functools.cache

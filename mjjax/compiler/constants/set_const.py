@@ -35,7 +35,7 @@ from mjjax.math.linalg import largest, matmul, smallest
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
-from mjjax.model.data import Data
+from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Statistic
 from mjjax.model.structure import Structure
@@ -83,7 +83,7 @@ def positions(model: Model, qpos: Array) -> Data:
     empty = cast(dict[str, Any], dict.fromkeys(_DATA))
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
-    blank: Any = Data(structure=s, **empty).replace(
+    blank: Any = Data(structure=s, rules=CollisionRules(), **empty).replace(
         qpos=qpos,
         mocap_pos=model.body_pos[mocap],
         mocap_quat=model.body_quat[mocap],
