@@ -151,14 +151,17 @@ def test_terms_appear_when_their_coefficients_do(traced: bool) -> None:
 
 @pytest.mark.feature("C43", "D19")
 def test_coefficients_of_zero_make_no_rows() -> None:
-    """A widened model whose friction loss is zero again has no active row."""
+    """A widened model whose friction loss is zero again counts no row and feels no friction."""
     model = load(XML).ours
     wide = model.replace(dof_frictionloss=jnp.ones(model.nv))
     wide = wide.replace(dof_frictionloss=jnp.zeros(model.nv).at[3].set(1))
     data = forward(wide, mjjax.make_data(wide))
     assert data.efc_D.shape[0] == mjjax.make_data(model).efc_D.shape[0] + model.nv
     assert int(data.nefc) == 1
-    assert np.flatnonzero(np.asarray(data.efc_D)).tolist() == [3]
+    assert np.flatnonzero(np.asarray(data.efc_frictionloss)).tolist() == [3]
+    plain = forward(model, mjjax.make_data(model))
+    nearly = wide.replace(dof_frictionloss=wide.dof_frictionloss.at[3].set(0))
+    np.testing.assert_allclose(forward(nearly, data).qacc, plain.qacc, atol=1e-9)
 
 
 CONSTANTS = (

@@ -63,13 +63,13 @@ def test_other_fields_are_refused(sizes: dict, arrays: dict, message: str) -> No
         return {k: v for k, v in (old | new).items() if v is not None}
 
     with pytest.raises(ValueError, match=message):
-        mjjax.Structure(changed(s.sizes, sizes), changed(s.arrays, arrays), s.names, s.nonzero)
+        mjjax.Structure(changed(s.sizes, sizes), changed(s.arrays, arrays), s.names, s.terms)
 
 
 def test_part_of_a_structure() -> None:
     """Worlds in which only some elements matter may leave arrays out, and say so when asked."""
     s = mjjax.Model.from_xml_string(XML).structure
-    part = mjjax.Structure(s.sizes, {"jnt_type": s.jnt_type}, {}, s.nonzero, partial=True)
+    part = mjjax.Structure(s.sizes, {"jnt_type": s.jnt_type}, {}, s.terms, partial=True)
     assert part.jnt_type.tolist() == s.jnt_type.tolist() and part != s
     with pytest.raises(AttributeError, match="made without geom_type"):
         _ = part.geom_type
@@ -78,7 +78,9 @@ def test_part_of_a_structure() -> None:
 def test_widened_structures_differ() -> None:
     """Entries that may become nonzero make another structure, with everything else the same."""
     s = mjjax.Model.from_xml_string(XML).structure
-    wider = s.widened({"dof_damping": np.ones(1, bool)})
-    assert wider != s and wider.nonzero["dof_damping"].all() and not s.nonzero["dof_damping"].any()
-    assert wider.widened({"dof_damping": np.ones(1, bool)}) is wider
+    friction = {"dof_frictionloss": np.ones(1, bool)}
+    wider = s.widened(friction)
+    assert wider != s and wider.terms["dof_frictionloss"].all()
+    assert not s.terms["dof_frictionloss"].any()
+    assert wider.widened(friction) is wider
     assert wider.arrays is s.arrays and wider.nv == s.nv

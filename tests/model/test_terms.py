@@ -1,0 +1,262 @@
+"""Terms that cost rows or passes: what is off says so, what is on has its derivative."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax.model.terms import TERMS, leaf
+from tests.dynamics.scenes import driven
+from tests.oracle_tools import load, quick, random_state, to_ours
+
+# Coefficients that must not be negative: at zero their derivative is the one from above.
+ONE_SIDED = frozenset(
+    "dof_frictionloss tendon_frictionloss dof_damping tendon_damping jnt_stiffness "
+    "tendon_stiffness body_gravcomp tendon_armature dof_armature opt.density opt.viscosity".split()
+)
+STEPS = (1e-4, 1e-5, 1e-6)
+POINTS = {True: (1, 2), False: (1, -1, 2, -2)}  # in steps, one-sided or not
+
+ZEROS = """
+<mujoco>
+  <option timestep="0.005" integrator="{integrator}" cone="{cone}"/>
+  <worldbody>
+    <geom type="plane" size="0 0 1"/><site name="hook" pos="0.2 0.1 0.8"/>
+    <body mocap="true" name="hand" pos="0.5 0.2 0.5"><site name="palm"/></body>
+    <body name="upper" pos="0 0 0.6"><joint name="a" axis="0 1 0" range="-1 0.1" limited="true"/>
+      <geom type="capsule" size="0.05" fromto="0 0 0 0.3 0 0"/>
+      <body name="lower" pos="0.3 0 0"><joint name="b" type="ball"/>
+        <geom type="capsule" size="0.04" fromto="0 0 0 0.3 0 -0.1"/><site name="tip" pos="0.3 0 0"/>
+        <camera name="eye" mode="trackcom"/></body></body>
+    <body name="box" pos="0.1 0.8 0.1"><freejoint/><geom type="box" size="0.1 0.12 0.11"/>
+      <geom size="0.08" pos="0.25 0 0"/></body>
+    <body name="cart" pos="0 -1 0.5"><joint name="c" type="slide" axis="1 0 0"/>
+      <geom size="0.1" mass="1"/></body>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="a" coef="1"/><joint joint="c" coef="-2"/></fixed>
+    <spatial name="rope" range="0 0.4" limited="true"><site site="hook"/><site site="tip"/>
+    </spatial>
+  </tendon>
+  <equality><connect body1="lower" body2="hand" anchor="0.3 0 0"/><joint joint1="c" joint2="a"/>
+  </equality>
+  <actuator><motor name="m" joint="a"/><position joint="c" kp="3"/><intvelocity tendon="t" kp="2"
+    actrange="-1 1"/><motor tendon="rope"/></actuator>
+  <sensor><framepos objtype="site" objname="tip"/><accelerometer site="tip"/>
+    <tendonpos tendon="rope"/><actuatorfrc actuator="m"/><rangefinder site="hook"/></sensor>
+</mujoco>
+"""
+MORE = """
+<equality><weld body1="b4" body2="ball" relpose=".3 .1 0 1 .1 0 0"/></equality>
+<sensor><framelinacc objtype="site" objname="s3"/><velocimeter site="s4"/><force site="s4"/>
+  <subtreeangmom body="b1"/><clock/></sensor>
+"""
+
+
+def everything(integrator: str) -> str:
+    """A scene in which no term is absent."""
+    text = driven(f'integrator="{integrator}"').replace("<mujoco>", '<mujoco model="everything">')
+    text = text.replace('axis="1 0 .3"', 'axis="1 0 .3" frictionloss=".2" stiffness="2"')
+    text = text.replace('<body name="b2"', '<body name="b2" gravcomp=".7"')
+    text = text.replace(
+        '<fixed name="fixed"', '<fixed name="fixed" armature=".2" frictionloss=".1"'
+    )
+    return text.replace("</mujoco>", MORE + "</mujoco>")
+
+
+def fields(model: mjjax.Model) -> list[str]:
+    """All real leaves that are not empty."""
+    names = [f.name for f in dataclasses.fields(mjjax.Model)]
+    names = [n for n in names if n not in ("structure", "opt", "stat")]
+    for part in ("opt", "stat"):
+        inner = jax.tree_util.tree_leaves_with_path(getattr(model, part))
+        names += [part + jax.tree_util.keystr(path) for path, _ in inner]
+    return [n for n in names if leaf(model, n).size]
+
+
+def updated(model: mjjax.Model, field: str, value: Any) -> mjjax.Model:
+    """The model with another leaf and the same structure, as `jax.tree.map` would make it."""
+    part, _, name = field.rpartition(".")
+    if not part:
+        return dataclasses.replace(model, **{name: value})
+    inner = dataclasses.replace(getattr(model, part), **{name: value})
+    return dataclasses.replace(model, **{part: inner})
+
+
+def outcome(model: mjjax.Model, data: mjjax.Data) -> jax.Array:
+    """One number that depends on what a step computes, differently on every entry."""
+    end = mjjax.step(model, data)
+    parts = [end.qpos, end.qvel, end.act, end.qacc / 100, end.sensordata, end.energy]
+    flat = jnp.concatenate([x.ravel() for x in parts])
+    return jnp.sum(jnp.cos(jnp.arange(flat.size)) * flat)
+
+
+def direction(field: str, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A change of a leaf to differentiate along, of its own size, upwards from zero."""
+    scale = np.maximum(np.abs(value), 0.1 if field in ONE_SIDED else 1e-2)
+    v = scale * rng.normal(size=value.shape)
+    if field in SWITCHES:
+        return np.where(value == 0, 0, v)
+    return np.where(value == 0, np.abs(v), v) if field in ONE_SIDED else v
+
+
+def difference(f: Any, x: float, one_sided: bool, h: float) -> float:
+    """Derivative from values at the multiples `POINTS` of h, and that at 0."""
+    if one_sided:
+        return (4 * f[0] - f[1] - 3 * x) / (2 * h)
+    return (8 * (f[0] - f[1]) - (f[2] - f[3])) / (12 * h)
+
+
+# What a step reads by sign or as a switch, so that at zero there is no derivative.
+SWITCHES = frozenset({"sensor_delay", "geom_fluid", "sensor_cutoff"})
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D02", "D06")
+@pytest.mark.parametrize(
+    "xml",
+    [
+        ZEROS.format(integrator="Euler", cone="pyramidal"),
+        ZEROS.format(integrator="implicitfast", cone="elliptic"),
+        everything("Euler"),
+        everything("implicit"),
+    ],
+    ids=["zeros-euler", "zeros-implicitfast", "everything-euler", "everything-implicit"],
+)
+def test_every_leaf_has_its_derivative(xml: str) -> None:
+    """Protects gradients by the model: of every real leaf, also where it is zero."""
+    both = load(xml)
+    model = both.ours.with_terms("all")
+    start = to_ours(both.ours, random_state(both.reference, 1, spread=0.02))
+    names = {n: getattr(start, n) for n in "qpos qvel act ctrl mocap_pos mocap_quat".split()}
+    data = mjjax.make_data(model).replace(**names)
+    data = data.replace(qfrc_applied=start.qfrc_applied, xfrc_applied=start.xfrc_applied)
+    value, slope = quick(jax.value_and_grad(outcome))(model, data)
+    rng, plan, changed = np.random.default_rng(0), [], []
+    for field in fields(model):
+        x = np.asarray(leaf(model, field))
+        v = direction(field, x, rng)
+        one_sided = field in ONE_SIDED and not x.all()
+        for h in STEPS:
+            plan.append((field, v, one_sided, h))
+            changed += [(field, x + k * h * v) for k in POINTS[one_sided]]
+    program = quick(jax.vmap(outcome, in_axes=(0, None)))
+    values = iter(in_chunks(program, model, changed, data))
+    found: dict[str, list[float]] = {}
+    for field, v, one_sided, h in plan:
+        f = [next(values) for _ in POINTS[one_sided]]
+        expected = difference(f, float(value), one_sided, h)
+        mine = float(np.sum(np.asarray(leaf(slope, field)) * v))
+        error = abs(mine - expected) / max(1e-4, abs(expected))
+        found.setdefault(field, []).append(error)
+    bad = {k: min(e) for k, e in found.items() if not min(e) < 1e-4}
+    assert not bad, bad
+    moving = [n for n in TERMS if n not in SWITCHES]
+    for name in moving:
+        for field in TERMS[name].fields:
+            assert np.abs(leaf(slope, field)).max() > 1e-9, field
+
+
+def in_chunks(
+    program: Any,
+    model: mjjax.Model,
+    changed: list[tuple[str, Any]],
+    data: mjjax.Data,
+    size: int = 64,
+) -> list[float]:
+    """`program` of models that differ in one leaf each, `size` at a time."""
+    found: list[float] = []
+    for i in range(0, len(changed), size):
+        part = changed[i : i + size] + changed[:1] * max(0, size - len(changed[i : i + size]))
+        models = [updated(model, field, x) for field, x in part]
+        batch = jax.tree.map(lambda *x: np.stack([np.asarray(a) for a in x]), *models)
+        found += np.asarray(program(batch, data)).tolist()
+    return found[: len(changed)]
+
+
+@functools.cache
+def bare() -> tuple[mjjax.Model, mjjax.Data]:
+    both = load(ZEROS.format(integrator="Euler", cone="pyramidal"))
+    return both.ours, to_ours(both.ours, random_state(both.reference, 0))
+
+
+@pytest.mark.parametrize("field", [f for name, t in TERMS.items() for f in t.fields])
+def test_values_without_their_term_are_refused(field: str) -> None:
+    """Protects users who make a zero nonzero behind `replace`: make_data and a step say so."""
+    model, data = bare()
+    changed = updated(model, field, leaf(model, field) + 0.1)
+    with pytest.raises(mjjax.AbsentTerm, match=f"{field} has values.*with_terms"):
+        mjjax.make_data(changed)
+    if field not in SWITCHES:
+        with pytest.raises(mjjax.AbsentTerm, match=field):
+            jax.eval_shape(lambda d: mjjax.forward(changed, d), data)
+
+
+DIFFERENTIABLE = [f for n in TERMS if n not in SWITCHES for f in TERMS[n].fields]
+
+
+@pytest.mark.parametrize(
+    ("field", "mode"),
+    [(field, "grad") for field in DIFFERENTIABLE]
+    + [("body_gravcomp", mode) for mode in ("jit", "jacfwd", "vmap")],
+)
+def test_derivatives_without_their_term_are_refused(field: str, mode: str) -> None:
+    """Protects users from a zero that is no derivative, however it is asked for."""
+    model, data = bare()
+
+    def loss(value: jax.Array) -> jax.Array:
+        return jnp.sum(mjjax.step(updated(model, field, value), data).qvel)
+
+    wrap = {
+        "grad": jax.grad,
+        "jit": lambda f: jax.jit(jax.grad(f)),
+        "jacfwd": jax.jacfwd,
+        "vmap": lambda f: lambda x: jax.vmap(jax.grad(f))(x[None]),
+    }[mode]
+    with pytest.raises(mjjax.AbsentTerm, match=f"respect to {field} is asked for"):
+        jax.eval_shape(wrap(loss), leaf(model, field))
+
+
+def test_other_derivatives_are_not_refused() -> None:
+    """Absent terms do not stand in the way of derivatives by other fields or by the state."""
+    model, data = bare()
+
+    def loss(mass: jax.Array, qvel: jax.Array) -> jax.Array:
+        heavy = dataclasses.replace(model, body_mass=mass)
+        end, _ = mjjax.rollout(heavy, data.replace(qvel=qvel), nstep=2)
+        return jnp.sum(end.qpos)
+
+    slopes = jax.eval_shape(jax.grad(loss, argnums=(0, 1)), model.body_mass, data.qvel)
+    assert slopes[0].shape == model.body_mass.shape
+
+
+def test_terms_are_seen_and_set() -> None:
+    """A file turns on what it gives, `replace` what it is given, `with_terms` what is named."""
+    model, _ = bare()
+    assert not any(on.any() for on in model.terms.values())
+    some = model.replace(dof_frictionloss=model.dof_frictionloss.at[2].set(0.1))
+    assert np.flatnonzero(some.terms["dof_frictionloss"]).tolist() == [2]
+    windy = model.replace(opt=model.opt.replace(density=jnp.array(1.2)))
+    assert windy.terms["fluid"].all()
+    assert model.with_terms("fluid").structure == windy.structure
+    assert all(on.all() for on in model.with_terms("all").terms.values())
+    full = load(everything("Euler")).ours
+    assert all(on.any() for name, on in full.terms.items() if name != "sensor_delay")
+    with pytest.raises(ValueError, match=r"no term.*dof_frictionloss"):
+        model.with_terms("friction")
+    # what is not changed decides nothing, even if it is traced
+    traced = jax.eval_shape(
+        lambda m: m.replace(opt=m.opt.replace(gravity=2 * m.opt.gravity)), model
+    )
+    assert traced.structure == model.structure
+
+
+def test_data_made_before_a_term_says_so() -> None:
+    """Data without room for the rows of a later term is refused in words."""
+    model, data = bare()
+    with pytest.raises(ValueError, match=r"make the data again, make_data\(model\)"):
+        mjjax.forward(model.with_terms("tendon_frictionloss"), data)
