@@ -27,7 +27,7 @@ from mjjax.compiler.elements.sleep import sleep_policies
 from mjjax.compiler.elements.tendons import compile_tendons
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.names import Names
-from mjjax.compiler.simplify import simplify
+from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
@@ -81,6 +81,8 @@ def compile_spec(spec: Spec) -> Compiled:
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # MuJoCo accepts inf and nan
+        if spec.compiler["discardvisual"]:
+            spec = without_paint(spec)
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
             spec = simplify(spec, run(spec, PHASES[: PHASES.index(compile_inertia) + 1]))
         ctx = run(spec)

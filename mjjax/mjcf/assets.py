@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Iterable
 
 from mjjax.mjcf import defaults
-from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.read import Files, Node, joined
 from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
@@ -45,8 +45,8 @@ def file_path(spec: Spec, kind: str, name: str) -> str:
     """Where a file that an asset of this kind names should be."""
     compiler = spec.compiler
     folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
-    plain = os.path.basename(name) if compiler["strippath"] else name
-    return os.path.join(spec.base, folder, plain)
+    plain = os.path.basename(name.replace("\\", "/")) if compiler["strippath"] else name
+    return joined(spec.base, os.path.join(folder, plain))
 
 
 def keep_files(spec: Spec, elements: Iterable[Element]) -> None:

@@ -42,7 +42,7 @@ def build(root: Node, files: Files) -> Spec:
     warnings: list[str] = []
     if root.tag.lower() == URDF:
         root = urdf.to_mjcf(root, warnings)
-    check(root)
+    warnings += check(root)
     warnings += [*not_a_number(root), *_set_aside(root)]
     check_flexcomps(root, files)
     refuse_unsupported(root)
@@ -185,7 +185,7 @@ def _fill_body(
             raise child.error("the world cannot have joints or inertia", "put it in a <body>")
         classname = defaults.find_class(child, "class", inherited, classes)
         if child.tag in _HOLDERS:
-            classname = defaults.find_class(child, "childclass", inherited, classes)
+            classname = defaults.find_class(child, "childclass", classname, classes)
         fill = functools.partial(_fill_body, draft, world=world and child.tag != "body")
         if child.tag in MACROS:
             MACROS[child.tag](draft, parent, child, classname, fill)
