@@ -8,6 +8,7 @@ import numpy as np
 from mjjax.compiler.assets.hfields import compile_hfields
 from mjjax.compiler.assets.materials import compile_materials, compile_textures
 from mjjax.compiler.assets.meshes import compile_meshes
+from mjjax.compiler.assets.skins import compile_skins
 from mjjax.compiler.context import Context
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
@@ -56,10 +57,12 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_total_mass,
     compile_keyframes,
     compile_custom,
+    compile_skins,
 )
 # Kinds outside the world whose ids are their order in the file.
 _LISTED = (
-    "equality tendon actuator sensor key numeric text tuple mesh hfield texture material".split()
+    *("equality", "tendon", "actuator", "sensor", "key", "numeric", "text", "tuple"),
+    *("mesh", "hfield", "texture", "material", "skin"),
 )
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}

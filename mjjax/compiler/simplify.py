@@ -16,7 +16,7 @@ from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Spec
 
 _DRAWN = ("material", "texture")
-_UNPAINTED = ("geom", "mesh", "skin", "material")  # of others MuJoCo looks up the material
+_UNPAINTED = ("geom", "mesh", "material")  # of others MuJoCo looks up the material
 _INERTIAL = ("ipos", "iquat", "mass", "inertia")
 _SOLID = ("geom", "site")
 _ON_BODY = ("sensor.force", "sensor.torque")  # measure between a body and its parent

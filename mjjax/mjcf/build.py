@@ -26,6 +26,7 @@ LISTS = {
     "sensor": ("sensor",),
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
+    "deformable": ("skin",),
 }
 # Attributes of actuators that belong to one transmission.
 _SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
@@ -229,6 +230,7 @@ _MAKERS = {
     "camera": _camera,
     "light": _light,
     "mesh": assets.named,
+    "skin": assets.named,
     "hfield": assets.named,
     "texture": assets.named,
 }
@@ -257,7 +259,7 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
             for name in ("znear", "realtime"):
                 if node.values.get(name, 1) <= 0:
                     raise node.error(f"{name} must be positive")
-    for section in sections.get("asset", []):
+    for section in (*sections.get("asset", []), *sections.get("deformable", [])):
         for node in section.children:
             assets.check(node)
     for section in sections.get("actuator", []):

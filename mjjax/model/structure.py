@@ -32,6 +32,7 @@ NAMED = {
     ObjType.TEXTURE: "texture",
     ObjType.MESH: "mesh",
     ObjType.HFIELD: "hfield",
+    ObjType.SKIN: "skin",
 }
 
 
