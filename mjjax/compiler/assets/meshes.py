@@ -129,7 +129,7 @@ def _rescaled(vectors: np.ndarray, values: dict) -> np.ndarray:
     """Vectors (n, 3) of the source in the reference frame of the asset, scaled."""
     if not any(values["refquat"]):
         raise ValueError("refquat is zero")
-    frame = q.to_mat(poses.normalize(np.array(values["refquat"])))
+    frame = poses.matrix(poses.normalize(np.array(values["refquat"])))
     turned = sum(vectors[:, i : i + 1] * frame[i] for i in range(3))
     return turned * values["scale"]
 
