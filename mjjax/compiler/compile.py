@@ -8,6 +8,7 @@ import numpy as np
 from mjjax.compiler.assets.hfields import compile_hfields
 from mjjax.compiler.assets.materials import compile_materials, compile_textures
 from mjjax.compiler.assets.meshes import compile_meshes
+from mjjax.compiler.assets.skins import compile_skins
 from mjjax.compiler.context import Context
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
@@ -27,7 +28,7 @@ from mjjax.compiler.elements.sleep import sleep_policies
 from mjjax.compiler.elements.tendons import compile_tendons
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.names import Names
-from mjjax.compiler.simplify import simplify
+from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
@@ -56,10 +57,12 @@ PHASES: tuple[Callable[[Context], None], ...] = (
     compile_total_mass,
     compile_keyframes,
     compile_custom,
+    compile_skins,
 )
 # Kinds outside the world whose ids are their order in the file.
 _LISTED = (
-    "equality tendon actuator sensor key numeric text tuple mesh hfield texture material".split()
+    *("equality", "tendon", "actuator", "sensor", "key", "numeric", "text", "tuple"),
+    *("mesh", "hfield", "texture", "material", "skin"),
 )
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
@@ -81,6 +84,8 @@ def compile_spec(spec: Spec) -> Compiled:
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # MuJoCo accepts inf and nan
+        if spec.compiler["discardvisual"]:
+            spec = without_paint(spec)
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
             spec = simplify(spec, run(spec, PHASES[: PHASES.index(compile_inertia) + 1]))
         ctx = run(spec)

@@ -37,6 +37,7 @@ _FIELDS = {
     "light": "attenuation cutoff exponent ambient diffuse specular bulbradius intensity range",
     "mat": "texrepeat emission specular shininess reflectance metallic roughness rgba",
     "hfield": "size",
+    "skin": "rgba inflate",
     "pair": "solref solimp margin gap friction solreffriction",
     "eq": "solref solimp",
     "tendon": "range actfrcrange=actuatorfrcrange margin stiffness damping armature frictionloss"

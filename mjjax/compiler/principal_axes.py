@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mjjax.math import quat as q
-from mjjax.mjcf.orientation import IDENTITY, mul, normalize
+from mjjax.mjcf.orientation import IDENTITY, matrix, mul, normalize
 
 _EIG_EPS = 1e-12
 _EIG_ITERATIONS = 500
+_QUARTER = 0.707106781186548  # sqrt(1/2) to the digits that MuJoCo has
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def principal_axes(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     diag = np.empty((n, 3))
     active = np.arange(n)
     for _ in range(_EIG_ITERATIONS):
-        frame = q.to_mat(quats[active])
+        frame = matrix(quats[active])
         d = product(product(np.swapaxes(frame, 1, 2), matrices[active]), frame)
         diag[active] = np.diagonal(d, axis1=1, axis2=2)
         turn, moving = _jacobi(d)
@@ -73,7 +73,7 @@ def _sorted_axes(diag: np.ndarray, quats: np.ndarray) -> tuple[np.ndarray, np.nd
     for lead in (0, 1, 0):
         swap = diag[:, lead] + _EIG_EPS < diag[:, lead + 1]
         turn = np.zeros(4)
-        turn[[0, (lead + 2) % 3 + 1]] = np.sqrt(0.5)
+        turn[[0, (lead + 2) % 3 + 1]] = _QUARTER
         quats = np.where(swap[:, None], mul(quats, turn[None]), quats)
         ordered = diag.copy()
         ordered[:, [lead, lead + 1]] = diag[:, [lead + 1, lead]]

@@ -7,6 +7,7 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.elements.bodies import combine
+from mjjax.compiler.names import Names
 from mjjax.compiler.principal_axes import principal_axes
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import orientation as poses
@@ -15,7 +16,7 @@ from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Spec
 
 _DRAWN = ("material", "texture")
-_PAINTED = ("site", "light", "tendon")  # of these MuJoCo looks up the material all the same
+_UNPAINTED = ("geom", "mesh", "material")  # of others MuJoCo looks up the material
 _INERTIAL = ("ipos", "iquat", "mass", "inertia")
 _SOLID = ("geom", "site")
 _ON_BODY = ("sensor.force", "sensor.torque")  # measure between a body and its parent
@@ -37,7 +38,7 @@ def simplify(spec: Spec, measured: Context) -> Spec:
         if i and i not in fused:
             _write_inertia(body, i, inertia)
     if spec.compiler["discardvisual"]:
-        _discard(small)
+        _discard_geoms(small)
     small.compiler.update(fusestatic=0, discardvisual=0, inertiafromgeom=0)
     small.size.update({n: x for n, x in measured.sizes.items() if n.startswith("nuser_")})
     return small
@@ -161,22 +162,35 @@ def _inertials(parent: Element) -> Iterator[Element]:
             yield from _inertials(child)
 
 
-def _discard(spec: Spec) -> None:
-    """Removes what is only drawn: geoms that touch nothing, materials, textures, unused meshes."""
+def without_paint(spec: Spec) -> Spec:
+    """A copy without materials and textures, whose files and contents do not matter then.
+
+    Raises:
+        MjcfError: one has no name or that of another, or is named where it is looked up.
+    """
+    small = spec.copy()
+    for kind in _DRAWN:
+        Names().add(kind, small.elements[kind])
+        for element in small.elements[kind]:
+            if not element.name:
+                raise element.origin.error(f"a {kind} needs a name")
+    for element in small.everything():
+        for r in [r for r in references(element) if r.kind in _DRAWN]:
+            if element.kind not in _UNPAINTED:
+                raise element.origin.error(
+                    f"discardvisual removes the {r.kind} {r.name!r}", "remove the reference to it"
+                )
+            r.holder.values[r.attribute] = None
+    small.elements |= {kind: [] for kind in _DRAWN}
+    return small
+
+
+def _discard_geoms(spec: Spec) -> None:
+    """Removes geoms that touch nothing and that nothing refers to, and meshes without use."""
     keep = _named(spec, "geom")
     for geom in [e for e in spec.worldbody.walk() if e.kind == "geom"]:
         touches = geom.values["contype"] or geom.values["conaffinity"]
         if not touches and geom.name not in keep and geom.parent is not None:
             geom.parent.remove(geom)
-    for element in spec.everything():
-        for r in list(references(element)):
-            if r.kind in _DRAWN and element.kind in _PAINTED:
-                raise element.origin.error(
-                    f"discardvisual removes the {r.kind} {r.name!r}", "remove the reference to it"
-                )
-            if r.kind in _DRAWN:
-                r.holder.values[r.attribute] = None
-    for kind in _DRAWN:
-        spec.elements[kind] = []
     used = _named(spec, "mesh")
     spec.elements["mesh"] = [e for e in spec.elements.get("mesh", ()) if e.name in used]

@@ -5,13 +5,14 @@ import struct
 from collections.abc import Callable, Iterable
 
 from mjjax.mjcf import defaults
-from mjjax.mjcf.read import Files, Node
+from mjjax.mjcf.read import Files, Node, joined
 from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
+_NGROUP = 6
 _PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
-_FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "texture": "texturedir"}
+_FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
 # of an asset, the attribute with a file and the one under which its path is kept
 FILES = {"file": "path"} | {side: f"path{side.removeprefix('file')}" for side in _SIDES}
@@ -45,8 +46,8 @@ def file_path(spec: Spec, kind: str, name: str) -> str:
     """Where a file that an asset of this kind names should be."""
     compiler = spec.compiler
     folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
-    plain = os.path.basename(name) if compiler["strippath"] else name
-    return os.path.join(spec.base, folder, plain)
+    plain = os.path.basename(name.replace("\\", "/")) if compiler["strippath"] else name
+    return joined(spec.base, os.path.join(folder, plain))
 
 
 def keep_files(spec: Spec, elements: Iterable[Element]) -> None:
@@ -128,9 +129,15 @@ def _check_material(node: Node) -> None:
         raise node.error("a material needs a name", "add the attribute 'name'")
 
 
+def _check_skin(node: Node) -> None:
+    if not 0 <= node.values.get("group", 0) < _NGROUP:
+        raise node.error(f"the group of a skin is between 0 and {_NGROUP - 1}")
+
+
 _CHECKS: dict[str, Callable[[Node], None]] = {
     "mesh": _check_mesh,
     "hfield": _check_hfield,
     "texture": _check_texture,
     "material": _check_material,
+    "skin": _check_skin,
 }

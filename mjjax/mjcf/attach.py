@@ -12,7 +12,7 @@ from mjjax.mjcf.spec import DefaultClass, Element, Spec
 # Kinds outside the world that come along with what they refer to, so that each finds the others.
 FOLLOWERS = ("pair", "exclude", "tendon", "equality", "actuator", "sensor")
 # All that these name must be in the copied part; the others may also refer to what is outside.
-_STRICT = ("equality", "actuator", "tuple")
+_STRICT = ("equality", "actuator", "tuple", "skin")
 _SHARED = ("texture", "material", "mesh", "hfield", "numeric", "text")
 _MOST = 20_000  # elements of a kind
 Known = dict[str, set[str]]
@@ -104,7 +104,8 @@ def copy_followers(
             if names is None:
                 continue
             twin = element.copy(copies)
-            twin.values["name"] = rename(element.name)
+            if kind != "skin":  # nor the skin itself
+                twin.values["name"] = rename(element.name)
             for reference, name in zip(list(references(twin)), names, strict=True):
                 reference.holder.values[reference.attribute] = name
             spec.append(twin)
@@ -122,8 +123,8 @@ def _resolved(element: Element, rename: Rename, known: Known) -> list[str] | Non
     """What the copy of an element refers to, or None if it is not to be copied."""
     names, inside, plain = [], 0, 0
     for r in references(element):
-        if r.kind in ASSETS and not rename.assets:
-            names.append(r.name)
+        if r.kind in ASSETS and (not rename.assets or element.kind == "skin"):
+            names.append(r.name)  # MuJoCo does not rename the material of a skin
             continue
         renamed = rename(r.name)
         if renamed in known.get(r.kind, ()):
@@ -187,7 +188,7 @@ def attach(
                 _rename(part, rename)
             spec.append(twin)
             known.setdefault(kind, set()).add(twin.name)
-    copy_followers(spec, source, (*FOLLOWERS, "tuple"), rename, known, copies)
+    copy_followers(spec, source, (*FOLLOWERS, "skin", "tuple"), rename, known, copies)
     for name, default in source.defaults.items():
         values = {kind: dict(v) for kind, v in default.values.items()}
         twin = DefaultClass(rename(name), rename(default.parent) or "main", values)

@@ -26,6 +26,7 @@ LISTS = {
     "sensor": ("sensor",),
     "custom": ("numeric", "text", "tuple"),
     "keyframe": ("key",),
+    "deformable": ("skin",),
 }
 # Attributes of actuators that belong to one transmission.
 _SECOND = {"cranksite": ("slidersite", "cranklength"), "site": ("refsite",)}
@@ -42,7 +43,7 @@ def build(root: Node, files: Files) -> Spec:
     warnings: list[str] = []
     if root.tag.lower() == URDF:
         root = urdf.to_mjcf(root, warnings)
-    check(root)
+    warnings += check(root)
     warnings += [*not_a_number(root), *_set_aside(root)]
     check_flexcomps(root, files)
     refuse_unsupported(root)
@@ -185,7 +186,7 @@ def _fill_body(
             raise child.error("the world cannot have joints or inertia", "put it in a <body>")
         classname = defaults.find_class(child, "class", inherited, classes)
         if child.tag in _HOLDERS:
-            classname = defaults.find_class(child, "childclass", inherited, classes)
+            classname = defaults.find_class(child, "childclass", classname, classes)
         fill = functools.partial(_fill_body, draft, world=world and child.tag != "body")
         if child.tag in MACROS:
             MACROS[child.tag](draft, parent, child, classname, fill)
@@ -229,6 +230,7 @@ _MAKERS = {
     "camera": _camera,
     "light": _light,
     "mesh": assets.named,
+    "skin": assets.named,
     "hfield": assets.named,
     "texture": assets.named,
 }
@@ -257,7 +259,7 @@ def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
             for name in ("znear", "realtime"):
                 if node.values.get(name, 1) <= 0:
                     raise node.error(f"{name} must be positive")
-    for section in sections.get("asset", []):
+    for section in (*sections.get("asset", []), *sections.get("deformable", [])):
         for node in section.children:
             assets.check(node)
     for section in sections.get("actuator", []):

@@ -9,6 +9,7 @@ import numpy as np
 from mjjax.core.enums import GeomType, JointType
 from mjjax.math.quat import conj, from_axis_angle, rotate
 from mjjax.mjcf.budget import Budget
+from mjjax.mjcf.cable_skin import cable_skin
 from mjjax.mjcf.defaults import builtin, overlay
 from mjjax.mjcf.orientation import EPS, IDENTITY, from_axes, mul, normalize
 from mjjax.mjcf.read import Node
@@ -48,8 +49,6 @@ def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
         raise node.error("a cable has one kind of joint")
     if "joint" in parts and parts["joint"].values.get("kind") != "main":
         raise parts["joint"].error("the kind of the joint must be 'main'")
-    if "skin" in parts:
-        spec.warnings.append(str(parts["skin"].error("the skin of a cable is not drawn")))
     budget.make(node.origin, _PARTS * max(node.values.get("count", (0,))[0], 0))
     points = _points(node)
     lengths, quats = _frames(points)
@@ -63,6 +62,10 @@ def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
     for first, second in itertools.pairwise(bodies):
         names = {"body1": first.name, "body2": second.name}
         spec.append(_element(node, "exclude", names))
+    geom = _geom(parts)
+    if geom["type"] == GeomType.BOX:
+        skin = cable_skin(node, parts.get("skin"), geom["size"], bodies, spec.warnings)
+        spec.append(skin)
     data = {"name": f"composite_{prefix}", "data": f"rope_{prefix}"}
     spec.append(_element(node, "text", data))
 
@@ -131,7 +134,7 @@ def _bodies(node: Node, parts: dict[str, Node], count: int, lengths: np.ndarray)
     """The bodies with what is in them, not yet placed."""
     prefix = node.values.get("prefix", "")
     free = _INITIAL.get(node.values.get("initial", "ball"), JointType.BALL)
-    geom = overlay(builtin("geom"), parts["geom"]) if "geom" in parts else dict(builtin("geom"))
+    geom = _geom(parts)
     if geom["type"] not in _TYPES:
         raise node.error("the geom of a cable must be a capsule, cylinder or box")
     joint = dict(builtin("joint"), group=_GROUP)
@@ -154,6 +157,12 @@ def _bodies(node: Node, parts: dict[str, Node], count: int, lengths: np.ndarray)
             body.add(_element(node, "site", dict(site, name=f"{prefix}S_{label}", pos=at)))
         bodies.append(body)
     return bodies
+
+
+def _geom(parts: dict[str, Node]) -> dict[str, Any]:
+    """The values of the geoms, before they are stretched."""
+    start = builtin("geom")
+    return overlay(start, parts["geom"]) if "geom" in parts else dict(start)
 
 
 def _stretched(geom: dict[str, Any], length: float) -> dict[str, Any]:

@@ -18,17 +18,23 @@ _RANGE = {
     kind: (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max))
     for kind, dtype in (("real", np.float64), ("single", np.float32))
 }
+_LOOSE = ("frame", "replicate")  # MuJoCo compares nothing in them with its schema
 _MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8  # of words to compare with, their length, to list
 
 
-def check(root: Node) -> None:
+def check(root: Node) -> list[str]:
     """Validates the tree and fills `key` and `values` of its nodes.
+
+    Returns:
+        warnings: in frames and replicates MuJoCo ignores what it does not know.
 
     Raises:
         MjcfError: an unknown element or attribute, a repeated unique element, a bad value.
     """
     root.key = "mujoco"
-    _check(root)
+    warnings: list[str] = []
+    _check(root, False, warnings)
+    return warnings
 
 
 def refuse_unsupported(node: Node) -> None:
@@ -60,10 +66,15 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"one of {', '.join(known)}" if 0 < len(known) <= _FEW else ""
 
 
-def _check(node: Node) -> None:
+def _check(node: Node, loose: bool, warnings: list[str]) -> None:
+    """Checks a node; `loose`: it is in a frame, where what is unknown is ignored."""
     schema = ELEMENTS[node.key]
+    loose = loose or node.key in _LOOSE
     for name, text in node.attrib.items():
         attribute = schema.attributes.get(name)
+        if attribute is None and loose:
+            _ignored_attribute(node, name, warnings)
+            continue
         if attribute is None:
             raise node.error(f"unknown attribute {name!r}", _known_elsewhere(node, name))
         value = read_value(node, attribute, text)
@@ -72,6 +83,24 @@ def _check(node: Node) -> None:
     for attribute in schema.attributes.values():
         if attribute.required and attribute.name not in node.values:
             raise node.error(f"attribute {attribute.name!r} is required")
+    _check_children(node, loose, warnings)
+
+
+def _ignored_attribute(node: Node, name: str, warnings: list[str]) -> None:
+    """An unknown attribute in a frame; a class counts for what is in the element."""
+    if name == "class" and "childclass" in ELEMENTS[node.key].attributes:
+        node.values["class"] = node.attrib["class"]
+        return
+    hint = _known_elsewhere(node, name)
+    warnings.append(str(node.error(f"the unknown attribute {name!r} is ignored", hint)))
+
+
+def _check_children(node: Node, loose: bool, warnings: list[str]) -> None:
+    schema = ELEMENTS[node.key]
+    if loose and node.key not in (*_LOOSE, "body"):
+        for child in [child for child in node.children if child.tag not in schema.children]:
+            warnings.append(str(child.error(f"ignored, because it is unknown in <{node.tag}>")))
+            node.children.remove(child)
     seen: set[str] = set()
     for child in node.children:
         entry = schema.children.get(child.tag)
@@ -82,7 +111,7 @@ def _check(node: Node) -> None:
         if unique and child.tag in seen:
             raise child.error(f"only one <{child.tag}> is allowed in <{node.tag}>")
         seen.add(child.tag)
-        _check(child)
+        _check(child, loose, warnings)
 
 
 def _known_elsewhere(node: Node, name: str) -> str:

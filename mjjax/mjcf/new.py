@@ -106,7 +106,7 @@ def delete(spec: Spec, gone: Element) -> None:
         else:
             spec.elements[gone.kind].remove(gone)
             gone.model = None
-        remove_followers(spec, gone.walk(), known, (*FOLLOWERS, "tuple"))
+        remove_followers(spec, gone.walk(), known, (*FOLLOWERS, "skin", "tuple"))
 
 
 @contextlib.contextmanager

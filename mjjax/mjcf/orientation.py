@@ -32,6 +32,21 @@ def mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return normalize(q.mul(a, b))
 
 
+def matrix(quat: np.ndarray) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) of quaternions, with the rounding of MuJoCo's compiler.
+
+    Where principal moments coincide, rounding decides which axes are found.
+    """
+    w, x, y, z = (quat[..., i] for i in range(4))
+    ww, xx, yy, zz = w * w, x * x, y * y, z * z
+    rows = (
+        (ww + xx - yy - zz, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), ww - xx + yy - zz, 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), ww - xx - yy + zz),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
 def compose(
     pos: np.ndarray, quat: np.ndarray, child_pos: np.ndarray, child_quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

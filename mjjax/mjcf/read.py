@@ -2,7 +2,6 @@
 
 import functools
 import os
-import re
 import tempfile
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,11 +10,11 @@ import lxml.etree as etree
 
 from mjjax.core.errors import MjcfError, Origin, UnsupportedFeature
 from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, FILE_BYTES, Budget, bound
+from mjjax.mjcf.tolerant_xml import rewritten
 
 MAX_INCLUDE_DEPTH = 50
 URDF = "robot"  # root element, in any case
 _CLIMB = 5  # how far above its folder a model finds files
-_JOINED = re.compile(rb"(=\s*(?:\"[^\"<]*\"|'[^'<]*'))(?=[A-Za-z_])")
 
 
 @dataclass(slots=True)
@@ -52,6 +51,15 @@ class Node:
     def unsupported(self, what: str, hint: str = "") -> UnsupportedFeature:
         """The error that this element is valid but not simulated."""
         return self.origin.unsupported(what, hint)
+
+
+def joined(folder: str, name: str) -> str:
+    """The path of a file that a model names.
+
+    As in MuJoCo, ``..`` cancels the folder before it even where there is no such folder, and a
+    backslash is a slash.
+    """
+    return os.path.normpath(os.path.join(folder, name.replace("\\", "/")))
 
 
 @dataclass
@@ -96,7 +104,7 @@ class Files:
 
     def find(self, name: str, folder: str, origin: Origin) -> tuple[str, bytes] | None:
         """Path and content of `name`, looked up from the main file, then from `folder`."""
-        for path in dict.fromkeys((os.path.join(self.base, name), os.path.join(folder, name))):
+        for path in dict.fromkeys((joined(self.base, name), joined(folder, name))):
             content = self.content(path, name, origin)
             if content is not None:
                 return path, content
@@ -159,14 +167,32 @@ def read_tree(content: bytes, file: str, files: Files) -> Node:
         files.seen.add(os.path.normpath(file))
     files.budget.read(Origin(file=file), len(content))
     root = _parse(content, file)
+    if root.tag == "mujoco" and root.nsmap:
+        raise _node(root, file).error("unknown attribute 'xmlns'", "MJCF has no name spaces")
     if root.tag != "mujoco" and root.tag.lower() != URDF:
         raise _node(root, file).error("the root element must be <mujoco>, or <robot> in URDF")
     return _convert(root, file, files, 0, 0)
 
 
 def _parse(content: bytes, file: str) -> etree._Element:
+    """The first element of an XML text, read as MuJoCo reads it."""
     if not content.strip():
         raise MjcfError("the file is empty", file=file)
+    text = content.decode("utf-8-sig", errors="replace")
+    if text.count("<?") == text.startswith("<?xml "):  # MuJoCo refuses them elsewhere
+        try:
+            return _strict(text, file)
+        except etree.XMLSyntaxError:  # MuJoCo may accept it all the same
+            pass
+    try:
+        return _strict(rewritten(text, file), file)
+    except etree.XMLSyntaxError as error:
+        line = int(error.lineno or 0)
+        raise MjcfError(f"broken XML: {error.msg}", file=file, line=line) from None
+
+
+def _strict(text: str, file: str) -> etree._Element:
+    """The root of XML proper."""
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
@@ -178,16 +204,7 @@ def _parse(content: bytes, file: str) -> etree._Element:
         remove_comments=True,
         remove_pis=True,
     )
-    text = content.decode("utf-8-sig", errors="replace").lstrip().encode()
-    skipped = content[: len(content) - len(content.lstrip())].count(b"\n")
-    try:
-        root = etree.fromstring(text, parser)
-    except etree.XMLSyntaxError as error:
-        try:  # MuJoCo accepts attributes without a space between them
-            root = etree.fromstring(_JOINED.sub(rb"\1 ", text), parser)
-        except etree.XMLSyntaxError:
-            line = (error.lineno or 0) + skipped
-            raise MjcfError(f"broken XML: {error.msg}", file=file, line=line) from None
+    root = etree.fromstring(text.encode(), parser)
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise MjcfError("entity declarations are not allowed", file=file, line=1)

@@ -213,9 +213,10 @@ ELEMENTS: dict[str, ElementSchema] = {
     "asset": _element("", "mesh hfield skin texture material model"),
     "mesh": _element(table.MESH, "plugin"),
     "hfield": _element(table.HFIELD),
-    "skin": _element(table.SKIN, "bone", unsupported="skins"),
+    "skin": _element(table.SKIN, "bone"),
     "bone": _element(
-        "body text; bindpos real[3]; bindquat real[4]; vertid int[]; vertweight real[]"
+        "body text *; bindpos single[3] *; bindquat single[4] *; vertid int[] *;"
+        "vertweight single[] *"
     ),
     "texture": _element(table.TEXTURE),
     "material": _element(table.MATERIAL, "layer"),

@@ -33,6 +33,7 @@ OUTSIDE = {
     "hfields": "hfield",
     "textures": "texture",
     "materials": "material",
+    "skins": "skin",
 }
 
 
@@ -61,9 +62,10 @@ class Spec:
     Made by `Spec.from_file`, `Spec.from_string` or, empty, by `Spec()`. Includes and default
     classes are resolved, macros are expanded. Lists: `bodies joints geoms sites cameras lights
     frames` in the order of their ids, `pairs excludes equalities tendons actuators sensors keys
-    numerics texts tuples meshes hfields textures materials`. A singular with a name finds one of
-    them, or None: `spec.body("torso")`. `add_actuator`, `add_sensor`, ... add what is outside the
-    world, with attributes as keywords; where MJCF has several tags, the first argument is the tag:
+    numerics texts tuples meshes hfields textures materials skins`. A singular with a name finds one
+    of them, or None: `spec.body("torso")`. `add_actuator`, `add_sensor`, ... add what is outside
+    the world, with attributes as keywords; where MJCF has several tags, the first argument is the
+    tag:
     `spec.add_actuator("position", joint="knee", kp=10)`, `spec.add_sensor("gyro", site="imu")`.
     What is in the world is added to its body: `spec.worldbody.add_body(name="torso")`.
 
@@ -76,7 +78,8 @@ class Spec:
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
         elements: everything outside the world by kind, in document order: ``pair exclude
-            equality tendon actuator sensor key numeric text tuple mesh hfield texture material``.
+            equality tendon actuator sensor key numeric text tuple mesh hfield texture material
+            skin``.
             Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.

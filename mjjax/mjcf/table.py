@@ -187,8 +187,8 @@ FLEX_CONTACT = f"""
 """
 ELASTICITY = "young real; poisson real; damping real; thickness real; elastic2d text"
 SKIN = """
-    name text; file text; material text; rgba single[4]; inflate real; vertex real[];
-    texcoord real[]; face int[]; group int
+    name text; file text; material text; rgba single[4] = 0.5 0.5 0.5 1; inflate single = 0;
+    vertex single[]; texcoord single[]; face int[]; group int = 0
 """
 COMPOSITE_JOINT = f"""
     kind text; group int; stiffness real; damping real; armature real; solreffix {SOLREF};

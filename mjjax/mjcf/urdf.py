@@ -67,6 +67,8 @@ class _Robot:
         names: names of geoms so far.
         meshes: scales of the meshes so far, by name of the file.
         reached: links done so far.
+        visuals: geoms that are only drawn are kept; otherwise, as in MuJoCo, only their colours are
+            read, not even the names of their files.
         warnings: messages for the user.
     """
 
@@ -76,6 +78,7 @@ class _Robot:
     colors: dict[str, str]
     world: Node
     assets: Node
+    visuals: bool
     warnings: list[str]
     names: set[str] = field(default_factory=set)
     meshes: dict[str, list[str]] = field(default_factory=dict)
@@ -104,7 +107,9 @@ def to_mjcf(node: Node, warnings: list[str]) -> Node:
         joints[child] = joint
         children.setdefault(parent, []).append(child)
     world, assets = _made(node, "worldbody"), _made(node, "asset")
-    robot = _Robot(links, joints, children, _colors(node), world, assets, warnings)
+    settings = _settings(node)
+    visuals = settings[0].attrib["discardvisual"] != "true"
+    robot = _Robot(links, joints, children, _colors(node), world, assets, visuals, warnings)
     for name in links:
         if name not in joints:
             _add_link(robot, name, world, 0)
@@ -112,7 +117,7 @@ def to_mjcf(node: Node, warnings: list[str]) -> Node:
         if name not in robot.reached:
             raise link.error("the link holds itself through its joints", "remove one of them")
     root = _made(node, "mujoco", {"model": node.attrib["name"]} if "name" in node.attrib else {})
-    root.children = [*_settings(node), assets, world]
+    root.children = [*settings, assets, world]
     return root
 
 
@@ -232,7 +237,8 @@ def _add_link(robot: _Robot, name: str, parent: Node, depth: int) -> None:
     for node in link.children:
         if node.tag in ("visual", "collision"):
             color = _color(robot, node) or color
-            body.children.append(_geom(robot, node, color))
+            if node.tag == "collision" or robot.visuals:
+                body.children.append(_geom(robot, node, color))
     for child in robot.children.get(name, ()):
         _add_link(robot, child, body, depth + 1)
 
@@ -309,6 +315,8 @@ def _color(robot: _Robot, node: Node) -> Attributes:
     if material is None:
         return {}
     color = _only(material, "color")
+    if not color and material.values["name"] is None:
+        raise material.error("attribute 'name' is required", "or give it a <color>")
     rgba = _text(color.values["rgba"]) if color else robot.colors.get(material.values["name"])
     return {"rgba": rgba} if rgba else {}
 

@@ -149,6 +149,15 @@ class Model(PyTree, Named, StaticFields):
         "nhfield", 4, unit="m", doc="half sizes in x and y, height of the highest point, base"
     )
     hfield_data: jax.Array = array("nhfielddata", doc="elevations from 0 to 1, rows along x")
+    skin_rgba: jax.Array = array("nskin", 4, doc="colour without a material")
+    skin_inflate: jax.Array = array("nskin", unit="m", doc="how far vertices move outward")
+    skin_vert: jax.Array = array("nskinvert", 3, unit="m", doc="vertices")
+    skin_texcoord: jax.Array = array("nskintexvert", 2, doc="texture coordinates")
+    skin_bonebindpos: jax.Array = array("nskinbone", 3, unit="m", doc="position when bound")
+    skin_bonebindquat: jax.Array = array("nskinbone", 4, doc="orientation when bound")
+    skin_bonevertweight: jax.Array = array(
+        "nskinbonevert", doc="share of a bone in the motion of its vertices"
+    )
     pair_solref: jax.Array = array("npair", 2, doc="contact reference")
     pair_solreffriction: jax.Array = array(
         "npair", 2, doc="contact reference of the friction dimensions"

@@ -33,6 +33,7 @@ NAMED = {
     ObjType.TEXTURE: "texture",
     ObjType.MESH: "mesh",
     ObjType.HFIELD: "hfield",
+    ObjType.SKIN: "skin",
 }
 
 

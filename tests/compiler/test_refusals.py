@@ -108,7 +108,6 @@ def test_unknown_name_suggests_the_nearest() -> None:
 
 UNSUPPORTED = {
     "mesh plugin": '<asset><mesh name="m"><plugin plugin="p"/></mesh></asset>',
-    "skin": '<asset><skin name="s"/></asset>',
     "plugin": '<extension><plugin plugin="p"/></extension>',
     "sensor plugin": '<sensor><plugin plugin="p"/></sensor>',
 }

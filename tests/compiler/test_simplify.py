@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.compiler.oracle import assert_same
+from tests.compiler.oracle import assert_same, refused
 
 
 def box(name: str) -> str:
@@ -67,3 +67,19 @@ def test_smaller_model_is_mujocos(name: str, settings: str) -> None:
 def test_joints_come_to_the_top() -> None:
     """A free joint below a static body is at the top once the body is fused."""
     assert_same(f'<mujoco><compiler fusestatic="true"/><worldbody>{FRAMED}</worldbody></mujoco>')
+
+
+DRAWN = """<mujoco><compiler discardvisual="true"/>
+  <asset><texture name="t" file="nowhere.png"/><material name="m" texture="unknown"/></asset>
+  <worldbody><geom size="1" material="{}"/><site name="s"/></worldbody>
+{}</mujoco>"""
+
+
+@pytest.mark.feature("B09")
+def test_discarded_paint_is_not_read() -> None:
+    """Files of textures and names of materials do not matter where nothing is drawn."""
+    assert_same(DRAWN.format("unknown", ""))
+    refused(DRAWN.format("m", "").replace('name="s"', 'material="m"'))
+    refused(DRAWN.format("m", "").replace('name="m"', 'name=""'))
+    member = '<element objtype="material" objname="m"/>'
+    refused(DRAWN.format("m", f'<custom><tuple name="u">{member}</tuple></custom>'))

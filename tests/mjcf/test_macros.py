@@ -128,6 +128,11 @@ CAPSULE = '<geom type="capsule" size=".01" rgba="1 0 0 1"/>'
         ('count="9" curve="s sin(s) 0" size="1 2 1"', CAPSULE),
         ('count="4" curve="0 0 s" size="3" offset="1 2 3" initial="none"', CAPSULE),
         ('vertex="0 0 0 1 0 0 1 1 0 1 1 1 2 1 1"', '<geom type="box" size=".01 .02 .03"/>'),
+        (
+            'prefix="A" count="6" curve="s" size="1"',
+            '<geom type="box" size=".01 .02 .03"/>'
+            '<skin texcoord="true" rgba="1 .2 0 .1" group="2" inflate=".7"/>',
+        ),
         ('vertex="0 0 0 1 0 0"', CAPSULE),
         ('vertex="0 0 0 1 1 1"', CAPSULE),
         ('vertex="0 0 0 -1 1 1"', CAPSULE),

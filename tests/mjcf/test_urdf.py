@@ -164,6 +164,21 @@ def test_static_links_are_fused() -> None:
     assert_same(f"<ROBOT>{content}</ROBOT>", tolerance=1e-9)
 
 
+@pytest.mark.feature("B82", "B09")
+@pytest.mark.parametrize("file", ["x.dae", "package://robot/x.stl", "nowhere.obj", "broken.stl"])
+def test_discarded_visuals_are_not_read(file: str) -> None:
+    """A visual needs no file that MuJoCo can read; its colour still counts for what follows."""
+    red = '<material name="q"><color rgba="1 0 0 1"/></material>'
+    mesh = f'<geometry><mesh filename="{file}"/></geometry>'
+    content = f'<visual name="n">{red}{mesh}</visual><collision name="n">{BALL}</collision>'
+    content = link("a", content + "<visual/>")
+    ours = assert_same(robot(content, ""), assets={"broken.stl": b"solid"})
+    assert ours.names["geom"] == ("n",) and ours.sizes["nmesh"] == 0
+    refused(robot(content, KEEP))
+    refused(robot(content.replace("<visual/>", f"<collision>{mesh}</collision>"), ""))
+    refused(robot(content.replace(red, "<material/>"), ""))
+
+
 @pytest.mark.feature("B83")
 def test_extension() -> None:
     """The sections compiler, option and size of MJCF; angles are radians all the same."""

@@ -47,7 +47,7 @@ def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
     """The triangles `face` (m, 3) of vertices (n, 3)."""
     corner = vert[face]
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
-    normal = np.cross(b - a, c - b)
+    normal = np.cross(b - a, c - a)
     length = np.sqrt(np.sum(normal * normal, axis=1))
     proper = length >= MINVAL
     unit = normal / np.where(proper, length, 1)[:, None]

@@ -9,7 +9,6 @@ from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
-from mjjax.math import quat as q
 from mjjax.mjcf import assets
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.meshfile import Triangles, read_mesh, real
@@ -112,10 +111,10 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     vert = _rescaled(vert - values["refpos"], values)
     normal = mesh_surface.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
-    back = q.conj(solid.quat)
+    frame = poses.matrix(solid.quat).T
     return Mesh(
-        vert=q.rotate(back, vert - solid.center),
-        normal=q.rotate(back, normal),
+        vert=_turned(vert - solid.center, frame),
+        normal=_turned(normal, frame),
         texcoord=source.texcoord,
         face=face,
         facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
@@ -129,9 +128,14 @@ def _rescaled(vectors: np.ndarray, values: dict) -> np.ndarray:
     """Vectors (n, 3) of the source in the reference frame of the asset, scaled."""
     if not any(values["refquat"]):
         raise ValueError("refquat is zero")
-    frame = q.to_mat(poses.normalize(np.array(values["refquat"])))
-    turned = sum(vectors[:, i : i + 1] * frame[i] for i in range(3))
-    return turned * values["scale"]
+    frame = poses.matrix(poses.normalize(np.array(values["refquat"])))
+    return _turned(vectors, frame.T) * values["scale"]
+
+
+def _turned(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Vectors (n, 3) multiplied by a matrix, summed from left to right as in MuJoCo."""
+    x, y, z = (vectors[:, i : i + 1] * frame[:, i] for i in range(3))
+    return x + y + z
 
 
 def _numbered(given: np.ndarray | None, face: np.ndarray, count: int, nvert: int) -> np.ndarray:

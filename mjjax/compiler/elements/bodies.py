@@ -186,11 +186,12 @@ def combine(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, centre and inertia matrix about it of a body made of n parts.
 
-    I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), with d from the centre to part p.
+    I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), with d from the centre to part p. As in
+    MuJoCo, the part above the diagonal counts.
     """
     total = np.cumsum(mass)[-1]
     centre = np.cumsum(mass[:, None] * pos, axis=0)[-1] / total
-    frame = q.to_mat(quat)
+    frame = poses.matrix(quat)
     turned = np.swapaxes(frame, 1, 2) * inertia[:, :, None]
     own = product(frame, turned)
     d = pos - centre
@@ -201,7 +202,7 @@ def combine(
     matrix = np.zeros((3, 3))
     for i in range(len(mass)):
         matrix = matrix + own[i] + shift[i]
-    return total, centre, matrix
+    return total, centre, np.triu(matrix) + np.triu(matrix, 1).T
 
 
 def _check_inertia(ctx: Context) -> None:

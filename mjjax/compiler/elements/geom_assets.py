@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.compiler.assets.hfields import hfield_box
 from mjjax.compiler.assets.meshes import MESH_TYPES
 from mjjax.compiler.context import Context
-from mjjax.compiler.elements.shapes import Measure, box, box_shell
+from mjjax.compiler.elements.shapes import Measure, box, box_shell, like_box
 from mjjax.core.enums import GeomType
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses
@@ -78,10 +78,11 @@ def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarra
     return pos + q.rotate(quat, center), quat
 
 
-def _inertia_box(ctx: Context, mesh: int) -> np.ndarray:
-    """Half sizes (3,) of the box with volume and inertia of a mesh: m (b^2 + c^2) / 3 = I_a."""
-    inertia, volume = ctx.fields["mesh_inertia"][mesh], ctx.fields["mesh_volume"][mesh]
-    return np.sqrt(6 * (np.sum(inertia) - 2 * inertia) / volume) / 2
+def _inertia_box(ctx: Context, mesh: int | np.ndarray) -> np.ndarray:
+    """Half sizes (..., 3) of the box with volume and inertia of meshes: m (b^2 + c^2) / 3 = I_a."""
+    x, y, z = np.moveaxis(ctx.fields["mesh_inertia"][mesh], -1, 0)
+    squares = 6 * np.stack([y + z - x, x + z - y, x + y - z], axis=-1)
+    return np.sqrt(squares / ctx.fields["mesh_volume"][mesh][..., None]) / 2
 
 
 _Fit = Callable[[np.ndarray], Sequence[np.floating]]
@@ -105,8 +106,8 @@ _AROUND_BOX: dict[int, _Fit] = {
 
 def _mesh_measure(ctx: Context, rows: np.ndarray, hollow: bool) -> Measure:
     asset = ctx.fields["geom_dataid"][rows]
-    volume = ctx.fields["mesh_volume"][asset]
-    return Measure(volume, ctx.fields["mesh_inertia"][asset] / volume[:, None])
+    half = _inertia_box(ctx, asset)
+    return Measure(ctx.fields["mesh_volume"][asset], lambda mass: like_box(mass, half))
 
 
 def _mesh_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -141,7 +141,7 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
             measure = _measure(ctx, type_, rows, hollow)
             weighed = np.where(measure.volume > poses.EPS, given[rows], 0.0)
             mass[rows] = np.where(np.isnan(given[rows]), density[rows] * measure.volume, weighed)
-            inertia[rows] = mass[rows, None] * measure.inertia
+            inertia[rows] = measure.inertia(mass[rows])
     for i in np.flatnonzero(used & ((mass < 0) | (np.isnan(given) & (density < 0)))):
         raise elements[i].origin.error("mass and density cannot be negative")
     ctx.fields["geom_mass"], ctx.fields["geom_inertia"] = mass, inertia

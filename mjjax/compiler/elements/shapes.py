@@ -1,7 +1,8 @@
 """Volume, inertia, bounding volume and fluid coefficients of primitive geoms.
 
 Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPES` says what
-MuJoCo's types have; a new shape is one entry.
+MuJoCo's types have; a new shape is one entry. Solids are rounded as in MuJoCo: where principal
+moments of a body coincide, rounding decides which axes are found.
 """
 
 from collections.abc import Callable
@@ -17,10 +18,15 @@ _THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
 
 
 class Measure(NamedTuple):
-    """Volume (or area) [m^3, m^2] and the diagonal inertia of unit mass [m^2]."""
+    """Volume (or area) [m^3, m^2] and the diagonal inertia [kg m^2] as a function of the mass."""
 
     volume: np.ndarray
-    inertia: np.ndarray
+    inertia: Callable[[np.ndarray], np.ndarray]
+
+
+def _scaled(volume: np.ndarray, inertia: np.ndarray) -> Measure:
+    """Of something with this inertia of unit mass."""
+    return Measure(volume, lambda mass: mass[:, None] * inertia)
 
 
 def _diag(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -31,7 +37,7 @@ def _parts(*parts: tuple[np.ndarray, np.ndarray]) -> Measure:
     """A body made of parts (volume, inertia of unit mass about the common centre)."""
     volume = np.sum([v for v, _ in parts], axis=0)
     moment = np.sum([v[:, None] * i for v, i in parts], axis=0)
-    return Measure(volume, moment / np.maximum(volume, 1e-300)[:, None])
+    return _scaled(volume, moment / np.maximum(volume, 1e-300)[:, None])
 
 
 def _ball(r: np.ndarray, factor: float) -> np.ndarray:
@@ -41,13 +47,13 @@ def _ball(r: np.ndarray, factor: float) -> np.ndarray:
 def sphere(size: np.ndarray) -> Measure:
     """Solid sphere."""
     r = size[:, 0]
-    return Measure(4 / 3 * np.pi * r**3, _ball(r, 2 / 5))
+    return Measure(4 * np.pi * r * r * r / 3, lambda m: _diag(*(2 * m * r * r / 5,) * 3))
 
 
 def sphere_shell(size: np.ndarray) -> Measure:
     """Hollow sphere."""
     r = size[:, 0]
-    return Measure(4 * np.pi * r**2, _ball(r, 2 / 3))
+    return _scaled(4 * np.pi * r**2, _ball(r, 2 / 3))
 
 
 def _tube(r: np.ndarray, h: np.ndarray, radial: float) -> np.ndarray:
@@ -66,11 +72,15 @@ def _split_ball(r: np.ndarray, half: np.ndarray, factor: float, centre: float) -
 
 def capsule(size: np.ndarray) -> Measure:
     """Solid capsule: a cylinder and two half balls."""
-    r, half = size[:, 0], size[:, 1]
-    return _parts(
-        (2 * np.pi * r**2 * half, _tube(r, 2 * half, 1 / 2)),
-        (4 / 3 * np.pi * r**3, _split_ball(r, half, 2 / 5, 3 / 8)),
-    )
+    r, h = size[:, 0], 2 * size[:, 1]
+
+    def inertia(mass: np.ndarray) -> np.ndarray:
+        balls = mass * 4 * r / (4 * r + 3 * h)
+        tube, ball = mass - balls, 2 * balls * r * r / 5
+        across = tube * (3 * r * r + h * h) / 12 + (ball + balls * h * (3 * r + 2 * h) / 8)
+        return _diag(across, across, tube * r * r / 2 + ball)
+
+    return Measure(np.pi * (r * r * h + 4 * r * r * r / 3), inertia)
 
 
 def capsule_shell(size: np.ndarray) -> Measure:
@@ -84,8 +94,13 @@ def capsule_shell(size: np.ndarray) -> Measure:
 
 def cylinder(size: np.ndarray) -> Measure:
     """Solid cylinder."""
-    r, half = size[:, 0], size[:, 1]
-    return Measure(2 * np.pi * r**2 * half, _tube(r, 2 * half, 1 / 2))
+    r, h = size[:, 0], 2 * size[:, 1]
+
+    def inertia(mass: np.ndarray) -> np.ndarray:
+        across = mass * (3 * r * r + h * h) / 12
+        return _diag(across, across, mass * r * r / 2)
+
+    return Measure(np.pi * r * r * h, inertia)
 
 
 def cylinder_shell(size: np.ndarray) -> Measure:
@@ -106,7 +121,8 @@ def _others(size: np.ndarray) -> np.ndarray:
 
 def ellipsoid(size: np.ndarray) -> Measure:
     """Solid ellipsoid."""
-    return Measure(4 / 3 * np.pi * np.prod(size, axis=1), _others(size) / 5)
+    x, y, z = size.T
+    return Measure(4 * np.pi * x * y * z / 3, lambda m: m[:, None] * _others(size) / 5)
 
 
 def ellipsoid_shell(size: np.ndarray) -> Measure:
@@ -115,13 +131,19 @@ def ellipsoid_shell(size: np.ndarray) -> Measure:
     pairs = size * np.roll(size, -1, axis=1)
     area = 4 * np.pi * np.mean(pairs**p, axis=1) ** (1 / p)
     inner, outer = ellipsoid(size), ellipsoid(size + _SHELL)
-    layer = outer.volume[:, None] * outer.inertia - inner.volume[:, None] * inner.inertia
-    return Measure(area, layer / (outer.volume - inner.volume)[:, None])
+    layer = outer.inertia(outer.volume) - inner.inertia(inner.volume)
+    return _scaled(area, layer / (outer.volume - inner.volume)[:, None])
 
 
 def box(size: np.ndarray) -> Measure:
     """Solid box."""
-    return Measure(8 * np.prod(size, axis=1), _others(size) / 3)
+    x, y, z = size.T
+    return Measure(8 * x * y * z, lambda m: like_box(m, size))
+
+
+def like_box(mass: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Inertia (n, 3) of solid boxes of mass (n,) and half sizes (n, 3)."""
+    return mass[:, None] * _others(half) / 3
 
 
 def box_shell(size: np.ndarray) -> Measure:
@@ -139,7 +161,7 @@ def box_shell(size: np.ndarray) -> Measure:
 
 def plane(size: np.ndarray) -> Measure:
     """No volume, no mass."""
-    return Measure(np.zeros(len(size)), np.zeros_like(size))
+    return _scaled(np.zeros(len(size)), np.zeros_like(size))
 
 
 class Shape(NamedTuple):

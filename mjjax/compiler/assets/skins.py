@@ -1,0 +1,147 @@
+"""Skins: surfaces that are drawn over bodies and deform with them; nothing touches them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.compiler.context import Context
+from mjjax.compiler.fields import ints, reals
+from mjjax.core.constants import MINVAL
+from mjjax.mjcf import assets
+from mjjax.mjcf.budget import BODIES, bound
+from mjjax.mjcf.meshfile import real
+from mjjax.mjcf.skinfile import Bone, Skin, read_skin
+from mjjax.mjcf.spec import Element
+
+_DATA = ("vertex", "texcoord", "face")
+# What is kept in one array for all skins: shape of an empty one and type.
+_EMPTY: dict[str, tuple[tuple[int, ...], type]] = {
+    "vert": ((0, 3), np.float64),
+    "texcoord": ((0, 2), np.float64),
+    "face": ((0, 3), np.int32),
+    "bonebindpos": ((0, 3), np.float64),
+    "bonebindquat": ((0, 4), np.float64),
+    "bonevertid": ((0,), np.int32),
+    "bonevertweight": ((0,), np.float64),
+}
+
+
+class _Packed(NamedTuple):
+    """Numbers of rows that the skins have of something, and where they begin."""
+
+    num: np.ndarray
+    adr: np.ndarray
+
+
+def compile_skins(ctx: Context) -> None:
+    """Adds the fields `skin_*`.
+
+    Raises:
+        MjcfError: a file is missing or no skin, a bone has no body, a vertex has no weight.
+    """
+    elements, f = ctx.spec.elements["skin"], ctx.fields
+    files = assets.files_of(ctx.spec)
+    skins = []
+    for element in elements:
+        content = assets.contents(element, files) if element.values["file"] else None
+        try:
+            skins.append(_compile(element, content))
+        except ValueError as error:
+            raise element.origin.error(str(error)) from None
+    bones = [bone for skin in skins for bone in skin.bones]
+    f["skin_matid"] = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
+    f["skin_group"] = ints(elements, "group")
+    f["skin_rgba"], f["skin_inflate"] = reals(elements, "rgba", 4), reals(elements, "inflate")
+    f["skin_bonebodyid"] = np.array(
+        [
+            ctx.names.find("body", bone.body, element)
+            for element, skin in zip(elements, skins, strict=True)
+            for bone in skin.bones
+        ],
+        np.int32,
+    )
+    columns = {
+        "vert": [skin.vert for skin in skins],
+        "texcoord": [skin.texcoord for skin in skins],
+        "face": [skin.face for skin in skins],
+        "bonebindpos": [bone.pos[None] for bone in bones],
+        "bonebindquat": [bone.quat[None] for bone in bones],
+        "bonevertid": [bone.vertex for bone in bones],
+        "bonevertweight": [bone.weight for bone in bones],
+    }
+    for name, (shape, dtype) in _EMPTY.items():
+        f[f"skin_{name}"] = np.concatenate([np.zeros(shape, dtype), *columns[name]])
+    for name in ("vert", "face"):
+        f[f"skin_{name}num"], f[f"skin_{name}adr"] = _packed([len(x) for x in columns[name]])
+    f["skin_bonenum"], f["skin_boneadr"] = _packed([len(skin.bones) for skin in skins])
+    f["skin_bonevertnum"], f["skin_bonevertadr"] = _packed([len(bone.vertex) for bone in bones])
+    number, address = _packed([len(skin.texcoord) for skin in skins])
+    f["skin_texcoordadr"] = np.where(number > 0, address, -1).astype(np.int32)
+    counted = {"": "group", "vert": "vert", "texvert": "texcoord", "face": "face"}
+    counted |= {"bone": "bonebodyid", "bonevert": "bonevertid"}
+    ctx.sizes |= {f"nskin{size}": len(f[f"skin_{name}"]) for size, name in counted.items()}
+
+
+def _packed(rows: list[int]) -> _Packed:
+    number = np.array(rows, np.int32)
+    return _Packed(number, (np.cumsum(number) - number).astype(np.int32))
+
+
+def _compile(element: Element, content: bytes | None) -> Skin:
+    """One skin, with weights that add up to one; ValueError if it is none."""
+    skin = _source(element, content)
+    if not len(skin.vert) or not len(skin.face) or not skin.bones:
+        raise ValueError("a skin needs vertices, faces and bones")
+    if len(skin.texcoord) not in (0, len(skin.vert)):
+        raise ValueError(
+            f"there are {len(skin.texcoord)} texture coordinates for {len(skin.vert)} vertices"
+        )
+    bound(element.origin, "bones", len(skin.bones), BODIES)
+    total = np.zeros(len(skin.vert), np.float32)
+    for bone in skin.bones:
+        if len(bone.vertex) != len(bone.weight) or not len(bone.vertex):
+            raise ValueError("a bone needs a weight for each vertex, and vertices")
+        wrong = (bone.vertex < 0) | (bone.vertex >= len(total))
+        if wrong.any():
+            raise ValueError(f"vertex {bone.vertex[np.argmax(wrong)]} of a bone does not exist")
+        np.add.at(total, bone.vertex, bone.weight.astype(np.float32))
+    light = ~(total > MINVAL)
+    if light.any():
+        raise ValueError(f"the weights of vertex {np.argmax(light)} do not add up to more than 0")
+    return skin._replace(bones=[_normalized(bone, total) for bone in skin.bones])
+
+
+def _normalized(bone: Bone, total: np.ndarray) -> Bone:
+    """A bone with a unit quaternion and the share that it has in its vertices."""
+    length = np.sqrt(np.sum(bone.quat * bone.quat))
+    quat = bone.quat / length if length > MINVAL else bone.quat
+    weight = bone.weight.astype(np.float32) / total[bone.vertex]
+    return bone._replace(quat=real(quat, 4)[0], weight=weight.astype(np.float64))
+
+
+def _source(element: Element, content: bytes | None) -> Skin:
+    """The skin as it is written."""
+    values = element.values
+    if content is not None:
+        if any(values[name] for name in _DATA) or element.children:
+            raise ValueError("a skin is either in a file or in the model")
+        try:
+            return read_skin(content, values["file"])
+        except ValueError as error:
+            raise ValueError(f"{values['file']!r}: {error}") from None
+    vert, texcoord, face = (values[name] or () for name in _DATA)
+    for what, numbers, width in (("vertex", vert, 3), ("face", face, 3), ("texcoord", texcoord, 2)):
+        if len(numbers) % width:
+            raise ValueError(f"the number of values in {what!r} is not a multiple of {width}")
+    bones = [
+        Bone(
+            bone["body"],
+            real(bone["bindpos"], 3)[0],
+            real(bone["bindquat"], 4)[0],
+            np.array(bone["vertid"] or (), np.int32),
+            np.array(bone["vertweight"] or (), np.float64),
+        )
+        for bone in (child.values for child in element.children)
+    ]
+    faces = np.array(face, np.int32).reshape(-1, 3)
+    return Skin(real(vert, 3), real(texcoord, 2), faces, bones)
