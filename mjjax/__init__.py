@@ -5,6 +5,7 @@ data = mjjax.make_data(model)
 data = jax.jit(mjjax.step)(model, data)
 """
 
+from mjjax import math
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
@@ -222,6 +223,7 @@ __all__ = [
     "local_to_global",
     "make_constraint",
     "make_data",
+    "math",
     "mul_jac_t_vec",
     "mul_jac_vec",
     "mul_m",
