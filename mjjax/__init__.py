@@ -23,6 +23,7 @@ from mjjax.constraint.assemble import (
     reference_constraint,
 )
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
+from mjjax.core.constants import VERSION
 from mjjax.core.enums import (
     BiasType,
     CamLightType,
@@ -49,7 +50,6 @@ from mjjax.core.enums import (
     WrapType,
 )
 from mjjax.core.errors import MjcfError, UnsupportedFeature
-from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -88,10 +88,9 @@ from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos, normalize_quat
-from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import transmission
-from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.dynamics.velocity import com_vel, rne, subtree_vel
 from mjjax.mjcf.spec import Spec
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
@@ -106,6 +105,7 @@ from mjjax.pipeline.derivative import (
     transition_jacobian,
 )
 from mjjax.pipeline.describe import print_data, print_model, warning_text
+from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
     forward,
     forward_skip,
@@ -218,6 +218,7 @@ __all__ = [
     "jac_point_axis",
     "jac_site",
     "jac_subtree_com",
+    "jit_worlds",
     "kinematics",
     "load_state",
     "local_to_global",
@@ -255,6 +256,7 @@ __all__ = [
     "set_length_range",
     "set_state",
     "set_total_mass",
+    "shard_worlds",
     "solve_m",
     "solve_m2",
     "solver_statistics",

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.driver import default_nconmax, plan_of
-from mjjax.collision.touch import NO_CONTACT
 from mjjax.compiler.support import check_support
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -16,7 +17,7 @@ from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.wrap import wrap
 from mjjax.model.data import Data
-from tests.derivatives import all_finite, derivative_errors, directions
+from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import quick, stack
 
 
@@ -162,5 +163,5 @@ def test_derivatives_at_singular_paths_are_finite() -> None:
     x = {"start": start, "end": end, "side": side, "radius": np.full(n**3, 0.2)}
     x = jax.tree.map(jnp.asarray, x)
     slopes = quick(jax.grad(lambda x: sum(jnp.sum(f) for f in around(x))))(x)
-    assert all_finite(slopes)
-    assert all_finite(around(x))
+    chex.assert_tree_all_finite(slopes)
+    chex.assert_tree_all_finite(around(x))

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -293,7 +294,7 @@ def test_spring_damper() -> None:
         mine = solve(*(jnp.asarray(x) for x in (0.3, -0.7, kp, kv, dt)))
         np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
     slope = jax.grad(spring_damper, (2, 3))(*(jnp.asarray(x) for x in (0.3, -0.7, 4.0, 4.0, 0.3)))
-    assert np.isfinite(slope).all()
+    chex.assert_tree_all_finite(slope)
 
 
 @pytest.mark.feature("A192")
