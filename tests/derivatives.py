@@ -57,12 +57,14 @@ def derivative_errors(
     v: Any,
     tolerance: float | np.ndarray = 1e-6,
     steps: tuple[float, ...] = (STEP,),
+    floor: float = SMALL,
 ) -> dict[str, Any]:
     """What is wrong with the derivatives of `function` at a batch of points, by output name.
 
     Forward mode is compared with differences, each entry by itself (`_error`), reverse mode with
     forward mode by (u, J v) = (J' u, v). The best of several step sizes counts: small ones drown
-    in rounding, large ones in curvature, the derivative in neither.
+    in rounding, large ones in curvature, the derivative in neither. Entries below `floor` times
+    the largest count relative to that.
     """
     program = both_modes(function)
     u = directions(jax.eval_shape(jax.vmap(function), x), 7)
@@ -71,7 +73,7 @@ def derivative_errors(
     bad = {}
     paths = jax.tree_util.tree_leaves_with_path(dy)
     for (path, mine), *theirs in zip(paths, *map(jax.tree.leaves, expected), strict=True):
-        error = np.min([_error(mine, other) for other in theirs], axis=0)
+        error = np.min([_error(mine, other, floor) for other in theirs], axis=0)
         if not (error <= tolerance).all():
             bad[jax.tree_util.keystr(path)] = error
     forward, reverse = inner(u, dy), inner(pulled, v)
@@ -80,13 +82,13 @@ def derivative_errors(
     return bad
 
 
-def _error(mine: Any, theirs: Any) -> np.ndarray:
+def _error(mine: Any, theirs: Any, floor: float) -> np.ndarray:
     """Per batch element the largest relative difference of an entry.
 
-    Relative to the entry, or to a hundredth of max(1, largest entry): differences of values of
-    size one by a step of 1e-5 carry rounding errors of 1e-11, whatever the derivative.
+    Relative to the entry, or to `floor` times max(1, largest entry) if that is more: differences
+    of values of size one by a step of 1e-5 carry rounding errors of 1e-11, whatever the derivative.
     """
     flat, other = (np.asarray(a).reshape(len(a), -1) for a in (mine, theirs))
     largest = np.maximum(1, np.abs(other).max(axis=-1, initial=0, keepdims=True))
-    scale = np.maximum(np.abs(other), SMALL * largest)
+    scale = np.maximum(np.abs(other), floor * largest)
     return (np.abs(flat - other) / scale).max(axis=-1, initial=0)
