@@ -12,7 +12,7 @@ import pytest
 
 import mjjax
 from mjjax import ObjType, State
-from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
+from tests.oracle_tools import error, load, quick, random_state, stack, to_ours, world
 
 XML = """
 <mujoco><option density="20" viscosity=".2" integrator="Euler"><flag energy="enable"/></option>
@@ -163,8 +163,7 @@ def differing(function: Call) -> list[str]:
         copies = jax.tree.map(lambda x, i=i: jnp.stack([x[i]] * 3), (model, data))
         alone = jax.tree_util.tree_leaves_with_path(world(program(*copies), 2 - i))
         for (path, y), x in zip(alone, jax.tree.leaves(world(together, i)), strict=True):
-            x, y = np.asarray(x, float), np.asarray(y, float)
-            if not np.allclose(x, y, rtol=0, atol=1e-8 * max(1.0, np.abs(y).max(initial=0))):
+            if error(x, y) > 1e-8:
                 bad.append(f"world {i}: {jax.tree_util.keystr(path)}")
     return bad
 
