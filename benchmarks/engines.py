@@ -1,6 +1,7 @@
 """The engines to measure, behind one interface: mjjax, MJX and the C program."""
 
 import abc
+import functools
 import importlib.util
 import os
 import time
@@ -14,7 +15,6 @@ import numpy as np
 from jax.extend import core
 
 import mjjax
-from mjjax.cli import Spread
 
 # Stages by MuJoCo's name, in the order of a step; an engine is measured on those it has.
 STAGES = (
@@ -78,9 +78,8 @@ class JaxEngine(Engine):
 
         self._start = jax.jit(start)(self.model, jnp.float32(qpos), jnp.float32(qvel))
         if self.devices > 1:
-            spread = Spread(self.devices)
-            self._jit = spread.jit
-            self.model, self._start = spread.place(self.model, self._start)
+            self._jit = functools.partial(mjjax.jit_worlds, devices=self.devices)
+            self.model, self._start = mjjax.shard_worlds(self.model, self._start, self.devices)
         begin = time.perf_counter()
         self._block = self._jit(steps).lower(self.model, self._start).compile()
         seconds = time.perf_counter() - begin

@@ -5,6 +5,7 @@ data = mjjax.make_data(model)
 data = jax.jit(mjjax.step)(model, data)
 """
 
+from mjjax import math
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
@@ -21,6 +22,7 @@ from mjjax.constraint.assemble import (
     reference_constraint,
 )
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
+from mjjax.core.constants import VERSION
 from mjjax.core.enums import (
     BiasType,
     CamLightType,
@@ -48,7 +50,6 @@ from mjjax.core.enums import (
 )
 from mjjax.core.errors import AbsentTerm, MjcfError, UnsupportedFeature
 from mjjax.core.threads import ensure_threads
-from mjjax.core.version import VERSION
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -87,10 +88,9 @@ from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.objects import object_acceleration, object_velocity
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.position import differentiate_pos, integrate_pos, normalize_quat
-from mjjax.dynamics.subtree import subtree_vel
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import transmission
-from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.dynamics.velocity import com_vel, rne, subtree_vel
 from mjjax.mjcf.spec import Spec
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
@@ -105,6 +105,7 @@ from mjjax.pipeline.derivative import (
     transition_jacobian,
 )
 from mjjax.pipeline.describe import print_data, print_model, warning_text
+from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
     forward,
     forward_skip,
@@ -220,11 +221,13 @@ __all__ = [
     "jac_point_axis",
     "jac_site",
     "jac_subtree_com",
+    "jit_worlds",
     "kinematics",
     "load_state",
     "local_to_global",
     "make_constraint",
     "make_data",
+    "math",
     "mul_jac_t_vec",
     "mul_jac_vec",
     "mul_m",
@@ -256,6 +259,7 @@ __all__ = [
     "set_length_range",
     "set_state",
     "set_total_mass",
+    "shard_worlds",
     "solve_m",
     "solve_m2",
     "solver_statistics",

@@ -11,6 +11,7 @@ import numpy as np
 from tests.oracle_tools import quick
 
 STEP = 1e-5
+SMALL = 1e-2  # part of the largest derivative below which entries count as this part
 
 
 def directions(like: Any, seed: int) -> Any:
@@ -56,12 +57,14 @@ def derivative_errors(
     v: Any,
     tolerance: float | np.ndarray = 1e-6,
     steps: tuple[float, ...] = (STEP,),
+    floor: float = SMALL,
 ) -> dict[str, Any]:
     """What is wrong with the derivatives of `function` at a batch of points, by output name.
 
-    Forward mode is compared with differences relative to max(1, largest derivative of the batch
-    element), reverse mode with forward mode by (u, J v) = (J' u, v). The best of several step
-    sizes counts: small ones drown in rounding, large ones in curvature, the derivative in neither.
+    Forward mode is compared with differences, each entry by itself (`_error`), reverse mode with
+    forward mode by (u, J v) = (J' u, v). The best of several step sizes counts: small ones drown
+    in rounding, large ones in curvature, the derivative in neither. Entries below `floor` times
+    the largest count relative to that.
     """
     program = both_modes(function)
     u = directions(jax.eval_shape(jax.vmap(function), x), 7)
@@ -70,7 +73,7 @@ def derivative_errors(
     bad = {}
     paths = jax.tree_util.tree_leaves_with_path(dy)
     for (path, mine), *theirs in zip(paths, *map(jax.tree.leaves, expected), strict=True):
-        error = np.min([_error(mine, other) for other in theirs], axis=0)
+        error = np.min([_error(mine, other, floor) for other in theirs], axis=0)
         if not (error <= tolerance).all():
             bad[jax.tree_util.keystr(path)] = error
     forward, reverse = inner(u, dy), inner(pulled, v)
@@ -79,12 +82,13 @@ def derivative_errors(
     return bad
 
 
-def _error(mine: Any, theirs: Any) -> np.ndarray:
+def _error(mine: Any, theirs: Any, floor: float) -> np.ndarray:
+    """Per batch element the largest relative difference of an entry.
+
+    Relative to the entry, or to `floor` times max(1, largest entry) if that is more: differences
+    of values of size one by a step of 1e-5 carry rounding errors of 1e-11, whatever the derivative.
+    """
     flat, other = (np.asarray(a).reshape(len(a), -1) for a in (mine, theirs))
-    scale = np.maximum(1, np.abs(other).max(axis=-1, initial=0))
-    return np.abs(flat - other).max(axis=-1, initial=0) / scale
-
-
-def all_finite(tree: Any) -> bool:
-    """Whether every number in a pytree is finite."""
-    return all(bool(np.isfinite(np.asarray(x)).all()) for x in jax.tree.leaves(tree))
+    largest = np.maximum(1, np.abs(other).max(axis=-1, initial=0, keepdims=True))
+    scale = np.maximum(np.abs(other), floor * largest)
+    return (np.abs(flat - other) / scale).max(axis=-1, initial=0)

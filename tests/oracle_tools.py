@@ -15,7 +15,12 @@ import mjjax
 # Cheaper code generation: a test's program runs a few times only.
 CHEAP = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
-# Field -> tolerance relative to max(1, largest absolute value).
+# Entries are compared each relative to itself. One that is smaller than this part of the field's
+# scale is a difference of larger terms, whose rounding errors it carries, and counts relative to
+# that part: the tightest tolerance, 1e-10, is then 1e-14 of the scale, some fifty roundings.
+SMALL = 1e-4
+FLOOR: dict[str, float] = {}
+# Field -> tolerance of the relative difference of an entry, see `error`.
 POSITION = dict.fromkeys(
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
     "cam_xmat light_xpos light_xdir subtree_com cdof cinert actuator_length".split(),
@@ -110,17 +115,24 @@ def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax
     return theirs, stack([to_ours(both.ours, d) for d in theirs])
 
 
-def error(mine: Any, theirs: Any) -> float:
-    """Largest difference relative to max(1, largest absolute value); infinite if shapes differ."""
+def error(mine: Any, theirs: Any, floor: float = SMALL) -> float:
+    """Largest relative difference of an entry; infinite if shapes differ.
+
+    Relative to the entry, or to `floor` times max(1, largest entry) if that is more.
+    """
     a, b = np.asarray(mine, float).ravel(), np.asarray(theirs, float).ravel()
     if a.shape != b.shape or not np.isfinite(a).all():
         return np.inf
-    return np.abs(a - b).max(initial=0) / max(1.0, np.abs(b).max(initial=0))
+    scale = np.maximum(np.abs(b), floor * max(1.0, np.abs(b).max(initial=0)))
+    return (np.abs(a - b) / scale).max(initial=0)
 
 
 def differences(data: mjjax.Data, d: mujoco.MjData, fields: dict[str, float]) -> dict[str, float]:
     """Fields of one world that differ by more than their tolerance, with the error."""
-    found = {name: error(getattr(data, name), getattr(d, name)) for name in fields}
+    found = {
+        name: error(getattr(data, name), getattr(d, name), FLOOR.get(name, SMALL))
+        for name in fields
+    }
     return {name: e for name, e in found.items() if e > fields[name]}
 
 

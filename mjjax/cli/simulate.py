@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 import mjjax
 from mjjax.cli.models import UsageError, listing, load
-from mjjax.cli.worlds import Spread, advance, start, use_all_cores
+from mjjax.cli.worlds import advance, start, use_all_cores
 
 CHUNK = 10  # steps per call of the compiled function; one frame is saved after each
 
@@ -59,9 +59,9 @@ class _Run(NamedTuple):
 def _run(model: mjjax.Model, args: argparse.Namespace) -> _Run:
     devices = max(n for n in range(1, jax.device_count() + 1) if args.worlds % n == 0)
     begin = time.perf_counter()
-    spread = Spread(devices)
-    model, batch = spread.place(model, start(model, args.worlds, args.seed))
-    chunk = spread.jit(advance).lower(model, batch, jnp.int32(CHUNK)).compile()
+    batch = start(model, args.worlds, args.seed)
+    model, batch = mjjax.shard_worlds(model, batch, devices)
+    chunk = mjjax.jit_worlds(advance, devices).lower(model, batch, jnp.int32(CHUNK)).compile()
     compile_seconds = time.perf_counter() - begin
 
     frames = [_frame(batch)] if args.out else []

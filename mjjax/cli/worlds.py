@@ -2,14 +2,10 @@
 
 import contextlib
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
 
 import mjjax
 
@@ -42,40 +38,6 @@ def more_threads() -> None:
     they run on. Where as many of them meet as the pool has threads, they wait for ever.
     """
     os.environ.setdefault("NPROC", str(8 * (os.cpu_count() or 1)))
-
-
-class Spread:
-    """Worlds split over devices: each runs its own worlds and never waits for another.
-
-    Args:
-        devices: how many; must divide the number of worlds.
-    """
-
-    def __init__(self, devices: int):
-        self.mesh = Mesh(np.asarray(jax.devices()[:devices]), ("worlds",))
-        self.worlds = NamedSharding(self.mesh, P("worlds"))
-
-    def place(self, model: Any, batch: Any) -> tuple[Any, Any]:
-        """The model on every device, and of the batch of worlds each its part."""
-        everywhere = NamedSharding(self.mesh, P())
-        return jax.device_put(model, everywhere), jax.device_put(batch, self.worlds)
-
-    def jit(self, f: Callable[..., Any]) -> Any:
-        """`jax.jit` of `f(model, batch, *rest)`, run by each device on its part of the batch.
-
-        All results of `f` must have the worlds as leading dimension.
-        """
-
-        def spread(model: Any, batch: Any, *rest: Any) -> Any:
-            specs = (P(), P("worlds"), *[P()] * len(rest))
-            # Loops run a number of rounds that differs between devices: not to be checked.
-            inner = jax.shard_map(
-                f, mesh=self.mesh, in_specs=specs, out_specs=P("worlds"), check_vma=False
-            )
-            return inner(model, batch, *rest)
-
-        # Named, because arrays without elements would come back as if they were everywhere.
-        return jax.jit(spread, out_shardings=self.worlds)
 
 
 def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.contact_set import ContactSet, filled, first, tolerance
 from mjjax.collision.sphere import touch_balls
-from mjjax.collision.touch import Touch, filled, first, tolerance
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
@@ -18,7 +18,7 @@ END_OF_1 = np.array([True, True, False, False])
 
 def capsule_capsule(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Two capsules: the nearest points of their axes, or two contacts if the axes are parallel.
 
     Points of the axes are `pos + x * half` with x in [-1, 1]. For parallel axes the four ends are

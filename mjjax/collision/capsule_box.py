@@ -12,9 +12,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet, filled, plus_minus, tolerance
 from mjjax.collision.plane import CORNERS
 from mjjax.collision.sphere import touch_box
-from mjjax.collision.touch import NO_CONTACT, Touch, filled, plus_minus, tolerance
 from mjjax.math.linalg import matmul, smallest
 from mjjax.math.namespace import Array
 
@@ -61,7 +61,7 @@ class Nearest(NamedTuple):
 
 def capsule_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Capsule and box: the nearest point of the axis, and how far the axis stays over the box."""
     local = matmul(jnp.stack([pos1 - pos2, mat1[:, 2]]), mat2)
     half = size1[1] * local[1]

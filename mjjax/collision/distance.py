@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
-from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import GeomType
 from mjjax.core.errors import Origin
 from mjjax.math.linalg import gather

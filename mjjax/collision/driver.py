@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.frame import make_frame
 from mjjax.collision.pairs import Kind, PairPlan, pair_plan
 from mjjax.collision.params import PairParams, pair_params
 from mjjax.collision.table import colliders
-from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import DisableBit, GeomType, WarningType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array

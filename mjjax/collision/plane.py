@@ -8,7 +8,7 @@ axis, the corners of the box. Distances are heights over the plane, less the rad
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.touch import Touch, filled, first
+from mjjax.collision.contact_set import ContactSet, filled, first
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 
@@ -18,7 +18,7 @@ CORNERS = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8
 
 def plane_sphere(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Plane and sphere: one contact, at the sphere's lowest point."""
     del size1, mat2
     return _plane_balls(pos1, mat1, pos2[None], size2[0], margin)
@@ -26,7 +26,7 @@ def plane_sphere(
 
 def plane_capsule(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Plane and capsule: one contact per end, the upper end first; tangents along the capsule."""
     del size1
     axis = mat2[:, 2]
@@ -38,7 +38,7 @@ def plane_capsule(
 
 def plane_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Plane and box: the first four corners below the box's centre that are near the plane.
 
     Corners are signs times the size in the frame of the box; only the four that are kept are
@@ -56,12 +56,14 @@ def plane_box(
     corners = pos2[None] + matmul(chosen * size2[None], mat2.T)
     normal = jnp.broadcast_to(normal, corners.shape)
     pos = corners - 0.5 * dist[:, None] * normal
-    return Touch(filled(jnp.any(pick, axis=1), dist), pos, normal, jnp.zeros_like(pos))
+    return ContactSet(filled(jnp.any(pick, axis=1), dist), pos, normal, jnp.zeros_like(pos))
 
 
-def _plane_balls(pos1: Array, mat1: Array, centre: Array, radius: Array, margin: Array) -> Touch:
+def _plane_balls(
+    pos1: Array, mat1: Array, centre: Array, radius: Array, margin: Array
+) -> ContactSet:
     """Contacts of a plane with balls of one radius, with centres (m, 3)."""
     normal = jnp.broadcast_to(mat1[:, 2], centre.shape)
     dist = matmul(centre - pos1[None], mat1[:, 2]) - radius
     pos = centre - (radius + 0.5 * dist)[:, None] * normal
-    return Touch(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
+    return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

@@ -7,7 +7,7 @@ find the centres and leave the rest to `touch_balls` and `touch_box`.
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.touch import Touch, filled, plus_minus
+from mjjax.collision.contact_set import ContactSet, filled, plus_minus
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
@@ -17,7 +17,7 @@ from mjjax.math.quat import cross
 
 def sphere_sphere(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Two spheres: one contact; with coincident centres the normal is normal to both z axes."""
     spare = cross(mat1[:, 2], mat2[:, 2])
     return touch_balls(pos1[None], size1[0], pos2[None], size2[0], spare, margin)
@@ -25,7 +25,7 @@ def sphere_sphere(
 
 def sphere_capsule(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Sphere and capsule: one contact, with the ball at the nearest point of the capsule's axis."""
     axis = mat2[:, 2]
     along = jnp.clip(jnp.sum(axis * (pos1 - pos2)), -size2[1], size2[1])
@@ -36,7 +36,7 @@ def sphere_capsule(
 
 def sphere_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Sphere and box: one contact; from within the box the way out is through the nearest face."""
     del mat1
     return touch_box(pos1[None], size1[0], pos2, mat2, size2, margin)
@@ -44,7 +44,7 @@ def sphere_box(
 
 def touch_balls(
     centre1: Array, radius1: Array, centre2: Array, radius2: Array, spare: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Contacts of m pairs of balls with centres (m, 3).
 
     `spare` (3,) is the direction of the normal where centres coincide; if it is zero too, the
@@ -56,12 +56,12 @@ def touch_balls(
     # The offset's length, written so that its derivative is the normal even at zero length.
     dist = jnp.sum(offset * normal, axis=1) - radius1 - radius2
     pos = centre1 + (radius1 + 0.5 * dist)[:, None] * normal
-    return Touch(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
+    return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
 
 
 def touch_box(
     centre: Array, radius: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
-) -> Touch:
+) -> ContactSet:
     """Contacts of m balls of one radius, with centres (m, 3), and a box.
 
     The nearest point of the box is the centre clipped to the box; for a centre within the box,
@@ -81,4 +81,4 @@ def touch_box(
     dist = jnp.sum(offset * inward, axis=1) - radius
     normal = matmul(inward, mat2.T)
     pos = centre + (radius + 0.5 * dist)[:, None] * normal
-    return Touch(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
+    return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

@@ -1,6 +1,6 @@
 """Which kernel serves which pair of geom types.
 
-To add a pair: a kernel of the form described in `touch.py`, and a line here.
+To add a pair: a kernel of the form described in `contact_set.py`, and a line here.
 """
 
 import functools
@@ -11,9 +11,9 @@ import jax
 
 from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
+from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.plane import plane_box, plane_capsule, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
-from mjjax.collision.touch import Touch
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
 
@@ -26,7 +26,7 @@ class Collider(NamedTuple):
         ncon: slots of its result, the most contacts that a pair can have.
     """
 
-    function: Callable[..., Touch]
+    function: Callable[..., ContactSet]
     ncon: int
 
 
@@ -70,12 +70,12 @@ def never_collide(rules: CollisionRules) -> frozenset[tuple[GeomType, GeomType]]
     return frozenset(t for t in NEVER_COLLIDE | custom.keys() if not custom.get(t))
 
 
-def _joined(function: Callable[..., Any]) -> Callable[..., Touch]:
-    return lambda *pair: Touch(*function(*pair))
+def _joined(function: Callable[..., Any]) -> Callable[..., ContactSet]:
+    return lambda *pair: ContactSet(*function(*pair))
 
 
 def _slots(function: Callable[..., Any]) -> int:
     """Number of contact slots of the result of a narrow phase."""
     pose = [jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3), (3,))]
     touch = jax.eval_shape(function, *pose, *pose, jax.ShapeDtypeStruct((), float))
-    return Touch(*touch).dist.shape[0]
+    return ContactSet(*touch).dist.shape[0]

@@ -1,4 +1,6 @@
-"""Numerical constants of MuJoCo 3.6.0 that decide results."""
+"""The version of mjjax, and the constants of MuJoCo 3.6.0 that decide results."""
+
+VERSION = "0.1.0"  # in the package's metadata and in the files it writes
 
 MINVAL = 1e-15  # smallest number that may stand in a denominator
 MINMU = 1e-5  # smallest friction coefficient

@@ -1,8 +1,25 @@
-"""Files that are complete or not there."""
+"""Files that are complete or not there, and one format for named arrays. No code is ever loaded.
+
+Layout: 8 bytes magic, format version and length of the header (little-endian uint32 and uint64),
+header in JSON, numbers one after the other, SHA-256 of all before.
+"""
 
 import contextlib
+import hashlib
+import json
 import os
+import struct
 import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+_MAGIC = b"\x93MJJAX\r\n"
+_HEAD = struct.Struct("<8sIQ")
+_DIGEST = 32
+_DTYPES = frozenset("bool int8 uint8 int16 uint16 int32 int64 float16 float32 float64".split())
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
@@ -22,3 +39,63 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
         raise
+
+
+def pack(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The content of a file.
+
+    Args:
+        kind: what the file holds.
+        meta: anything that JSON can hold.
+        arrays: arrays by name.
+    """
+    flat = {name: np.asarray(a) for name, a in arrays.items()}
+    table = [[name, a.dtype.name, list(a.shape)] for name, a in flat.items()]
+    header = json.dumps({"kind": kind, "meta": dict(meta), "arrays": table}).encode()
+    numbers = (a.astype(a.dtype.newbyteorder("<")).tobytes() for a in flat.values())
+    body = _HEAD.pack(_MAGIC, FORMAT, len(header)) + header + b"".join(numbers)
+    return body + hashlib.sha256(body).digest()
+
+
+def unpack(kind: str, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """`meta` and `arrays` of what `pack` made.
+
+    Raises:
+        ValueError: it is something else, of a newer format, truncated or damaged.
+    """
+    if len(content) < _HEAD.size + _DIGEST or not content.startswith(_MAGIC):
+        if content and _MAGIC.startswith(content[: len(_MAGIC)]):
+            raise ValueError("the file is truncated")
+        raise ValueError("this is not a file written by mjjax")
+    _, version, length = _HEAD.unpack_from(content)
+    if version > FORMAT:
+        raise ValueError(
+            f"the file has format {version}, this mjjax reads up to {FORMAT}; update mjjax"
+        )
+    body = content[:-_DIGEST]
+    if hashlib.sha256(body).digest() != content[-_DIGEST:]:
+        raise ValueError("the file is truncated or damaged: its checksum is wrong")
+    try:
+        header = json.loads(body[_HEAD.size : _HEAD.size + length])
+        arrays = _arrays(header["arrays"], body[_HEAD.size + length :])
+        found, meta = header["kind"], dict(header["meta"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the file is not valid: {error}") from None
+    if found != kind:
+        raise ValueError(f"the file holds a {found}, not a {kind}")
+    return meta, arrays
+
+
+def _arrays(table: list[Any], numbers: bytes) -> dict[str, np.ndarray]:
+    found, start = {}, 0
+    for name, dtype, shape in table:
+        if dtype not in _DTYPES:
+            raise ValueError(f"array type {dtype!r}")
+        kind = np.dtype(dtype)
+        size = kind.itemsize * int(np.prod(shape, dtype=np.int64))
+        data = np.frombuffer(numbers[start : start + size], kind.newbyteorder("<"))
+        found[name] = data.astype(kind).reshape(shape)
+        start += size
+    if start != len(numbers):
+        raise ValueError("its length does not fit its header")
+    return found

@@ -21,6 +21,9 @@ from mjjax.math.namespace import Array
 def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
     """Lower factor of L L' + x x', or of L L' - x x' (`mju_cholUpdate`).
 
+    O(n^2). The derivative is exact where the new matrix is positive definite; elsewhere the square
+    of a diagonal entry is 1e-15, as in MuJoCo, with derivative zero.
+
     Args:
         factor: (n, n) lower factor L.
         x: (n,) vector.
@@ -75,20 +78,29 @@ class Band(NamedTuple):
 
 
 def band_to_dense(mat: Array, band: Band, symmetric: bool = True) -> Array:
-    """The full matrix, with its upper triangle if `symmetric` (`mju_band2Dense`)."""
+    """The full matrix (n, n), with its upper triangle if `symmetric` (`mju_band2Dense`).
+
+    Linear in `mat` (band.size,), and so is its derivative.
+    """
     place, row, column = band.index()
     dense = jnp.zeros((band.ntotal, band.ntotal), mat.dtype).at[row, column].set(mat[place])
     return dense + jnp.tril(dense, -1).T if symmetric else dense
 
 
 def dense_to_band(mat: Array, band: Band) -> Array:
-    """Storage of the lower triangle of a full matrix, within the shape (`mju_dense2Band`)."""
+    """Storage (band.size,) of a full matrix (n, n): its lower triangle (`mju_dense2Band`).
+
+    Entries outside the shape, and their derivatives, are dropped.
+    """
     place, row, column = band.index()
     return jnp.zeros(band.size, mat.dtype).at[place].set(mat[row, column])
 
 
 def band_mul_mat_vec(mat: Array, v: Array, band: Band, symmetric: bool = True) -> Array:
-    """Product with vectors (nvec, n), or one (n,) (`mju_bandMulMatVec`)."""
+    """Products A v with vectors (nvec, n), or one (n,) (`mju_bandMulMatVec`).
+
+    Of the lower triangle alone unless `symmetric`. The derivative is exact in both arguments.
+    """
     return matmul(v, band_to_dense(mat, band, symmetric).T)
 
 
@@ -105,8 +117,8 @@ def chol_factor_band(
 ) -> tuple[Array, Array]:
     """Factor in the same storage, and the least square of its diagonal (`mju_cholFactorBand`).
 
-    The diagonal first grows by `diagadd` and `diagmul` times itself. The second result is 0, and
-    the factor not a number, if the matrix is not positive definite.
+    L L' = A + diag(diagadd + diagmul A_ii). The second result is 0, and the factor not a number,
+    if the matrix is not positive definite; where it is, the derivative is exact.
     """
     dense = band_to_dense(mat, band)
     diagonal = jnp.diagonal(dense)
@@ -116,14 +128,19 @@ def chol_factor_band(
 
 
 def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:
-    """Solution of L L' x = v for a factor in band-dense storage (`mju_cholSolveBand`)."""
+    """Solution x (n,) of L L' x = v for a factor in band-dense storage (`mju_cholSolveBand`).
+
+    The derivative is exact in both arguments.
+    """
     return cho_solve(band_to_dense(factor, band, symmetric=False), v)
 
 
 def eig3(mat: Array) -> tuple[Array, Array, Array]:
-    """Eigenvalues in decreasing order, eigenvectors in columns, their quaternion (`mju_eig3`).
+    """Eigenvalues (3,), eigenvectors (3, 3) in columns and their quaternion (4,) (`mju_eig3`).
 
-    The eigenvectors are a right-handed frame. Derivatives need distinct eigenvalues.
+    A = V diag(values) V', in decreasing order, V right-handed. The derivative of the values is
+    exact; that of the vectors is the usual one with 1 / (difference of values): not finite
+    where two coincide.
 
     Args:
         mat: (3, 3) symmetric matrix.

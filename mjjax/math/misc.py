@@ -11,8 +11,9 @@ from mjjax.math.namespace import Array
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:
     """Position after `dt` [s] of x'' = -kp x - kv x', exactly (`mju_springDamper`).
 
-    Over-, under- and critically damped; the last where kv^2 = 4 kp. The derivative is exact, except
-    with respect to kp and kv at critical damping, where it is that of the decay alone.
+    Scalars, or arrays of one shape. Over-, under- and critically damped; the last where
+    kv^2 = 4 kp. The derivative is exact, except with respect to kp and kv at critical damping,
+    where it is that of the decay alone.
     """
     half, square = 0.5 * kv, 0.25 * kv * kv - kp
     decay = jnp.exp(-half * dt)
@@ -33,6 +34,9 @@ def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> 
 def encode_pyramid(force: Array, mu: Array) -> Array:
     """Forces (2 (dim - 1),) along the pyramid's edges with a given sum (`mju_encodePyramid`).
 
+    Edges come in pairs along +-tangent i, each with normal part n / (dim - 1) and tangential part
+    f_i / mu_i, which is cut off at the normal one. The derivative is exact apart from the cut.
+
     Args:
         force: (dim,) normal and tangential forces.
         mu: (dim - 1,) friction coefficients.
@@ -45,7 +49,14 @@ def encode_pyramid(force: Array, mu: Array) -> Array:
 
 
 def decode_pyramid(pyramid: Array, mu: Array) -> Array:
-    """Normal and tangential forces (dim,) of a pyramid's edges (`mju_decodePyramid`)."""
+    """Normal and tangential forces (dim,) of a pyramid's edges (`mju_decodePyramid`).
+
+    n = sum of all, f_i = mu_i (edge 2i - edge 2i+1); linear in the edges and in `mu`.
+
+    Args:
+        pyramid: (2 (dim - 1),) forces along the edges.
+        mu: (dim - 1,) friction coefficients.
+    """
     if mu.shape[0] == 0 or pyramid.shape[0] == 1:
         return pyramid
     pairs = pyramid.reshape(-1, 2)
@@ -54,7 +65,10 @@ def decode_pyramid(pyramid: Array, mu: Array) -> Array:
 
 
 def halton(index: int | np.ndarray, base: int) -> np.ndarray:
-    """Halton's low-discrepancy sequence in (0, 1) (`mju_Halton`)."""
+    """Halton's low-discrepancy sequence in (0, 1) (`mju_Halton`); numpy, no derivative.
+
+    The digits of `index` in a prime `base`, mirrored at the point; of its shape.
+    """
     left = np.asarray(index)
     result, weight = np.zeros(left.shape), 1.0 / base
     while np.any(left > 0):

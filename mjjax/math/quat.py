@@ -1,6 +1,7 @@
 """Unit quaternions (w, x, y, z), rotating child coordinates into parent coordinates.
 
-Functions take arrays with the components on the last axis and any leading axes. The formulas
+Functions take arrays with the components on the last axis and any leading axes; derivatives are
+exact and finite, also at the identity, unless a function says otherwise. The formulas
 themselves, in `components`, work on separate component arrays: whole kinematic trees are composed
 in that form, where every operation runs along contiguous memory.
 """
@@ -35,28 +36,31 @@ def cross(a: A, b: A) -> A:
 
 
 def mul(a: A, b: A) -> A:
-    """Hamilton product: the rotation `b`, then `a`."""
+    """Hamilton product: the rotation `b`, then `a` (`mju_mulQuat`)."""
     return join(components.mul(split(a), split(b)))
 
 
 def conj(q: A) -> A:
-    """Inverse of a unit quaternion."""
+    """Inverse of a unit quaternion, (w, -u) (`mju_negQuat`)."""
     xp = namespace(q)
     return xp.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
 
 
 def rotate(q: A, v: A) -> A:
-    """Vector `v` (..., 3) rotated by `q`."""
+    """Vector `v` (..., 3) rotated by `q`: v + 2 w u x v + 2 u x (u x v) (`mju_rotVecQuat`)."""
     return join(components.rotate(split(q), split(v)))
 
 
 def normalize(q: A) -> A:
-    """Unit quaternion; the zero quaternion gives the identity. The derivative is exact."""
+    """Unit quaternion; the zero quaternion gives the identity (`mju_normalize4`).
+
+    The derivative is exact, and zero at the zero quaternion.
+    """
     return safe.normalize(q)[0]
 
 
 def from_axis_angle(axis: A, angle: A) -> A:
-    """Rotation by `angle` [rad] about the unit vector `axis`."""
+    """Rotation by `angle` [rad] about the unit vector `axis` (`mju_axisAngle2Quat`)."""
     return join(components.from_axis_angle(split(axis), angle))
 
 
@@ -85,12 +89,15 @@ def log(q: A) -> A:
 
 
 def sub(a: A, b: A) -> A:
-    """Rotation vector that leads from `b` to `a`, in the frame of `b` (MuJoCo's subQuat)."""
+    """Rotation vector that leads from `b` to `a`, in the frame of `b` (`mju_subQuat`)."""
     return log(mul(conj(b), a))
 
 
 def integrate(q: A, v: A) -> A:
-    """`q` after the rotation vector `v` [rad] in its own frame, normalized."""
+    """`q` after the rotation vector `v` [rad] in its own frame, of length one.
+
+    `mju_quatIntegrate`, where `v` is a velocity times a time.
+    """
     return normalize(mul(q, exp(v)))
 
 
@@ -101,7 +108,10 @@ for _i in range(3):
 
 
 def to_mat(q: A) -> A:
-    """Rotation matrix (..., 3, 3) of a unit quaternion: (w^2 - u.u) 1 + 2 u u' + 2 w [u]."""
+    """Rotation matrix (..., 3, 3) of a unit quaternion (`mju_quat2Mat`).
+
+    (w^2 - u.u) 1 + 2 u u' + 2 w [u]; the derivative is that of this polynomial.
+    """
     w, u = q[..., :1, None], q[..., 1:, None]
     x = [u[..., k : k + 1, :] for k in range(3)]
     unit, *skew = (

@@ -1,4 +1,4 @@
-"""Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force).
+"""Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force); poses.
 
 Motion and force vectors of a body are taken at one reference point in world axes: the centre of
 mass of the body's kinematic root. Spatial inertias are ten numbers: the rotational inertia about
@@ -7,6 +7,7 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 
 import numpy as np
 
+from mjjax.math import quat
 from mjjax.math.linalg import dot, matmul, matmul3, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
@@ -71,3 +72,53 @@ def inertia_mul(inertia: Array, v: Array) -> Array:
     ang, lin = v[..., :3], v[..., 3:]
     spin = matvec3(mat3(matmul(i, _FULL)), ang)
     return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)
+
+
+Pose = tuple[Array, Array]
+
+
+def mul_pose(pos1: Array, quat1: Array, pos2: Array, quat2: Array) -> Pose:
+    """The second pose, given in the first, where the first is given (`mju_mulPose`).
+
+    p = p1 + R(q1) p2, q = q1 q2, normalized; (..., 3) and (..., 4). The derivative is exact.
+    """
+    return pos1 + quat.rotate(quat1, pos2), quat.normalize(quat.mul(quat1, quat2))
+
+
+def neg_pose(pos: Array, q: Array) -> Pose:
+    """The inverse pose: -R(q)' p, q* (`mju_negPose`). The derivative is exact for a unit q."""
+    back = quat.conj(q)
+    return -quat.rotate(back, pos), back
+
+
+def trn_vec_pose(pos: Array, q: Array, v: Array) -> Array:
+    """A point (..., 3) given in a pose, where the pose is given: p + R(q) v (`mju_trnVecPose`)."""
+    return pos + quat.rotate(q, v)
+
+
+def transform_spatial(
+    v: Array, force: bool, newpos: Array, oldpos: Array, new_to_old: Array | None = None
+) -> Array:
+    """A spatial vector (..., 6), rotation first, about another point (`mju_transformSpatial`).
+
+    Motions: v_new = v - (new - old) x w; forces: t_new = t - (new - old) x f. Linear in `v`, and
+    the derivative is exact in all arguments.
+
+    Args:
+        v: motion (angular, linear velocity) or force (torque, force) about `oldpos`.
+        force: whether it is a force.
+        newpos: (..., 3) new point.
+        oldpos: (..., 3) old point.
+        new_to_old: (..., 3, 3) rotation from the new axes to the old ones; None: the same axes.
+    """
+    xp = namespace(v)
+    rot, trn = v[..., :3], v[..., 3:]
+    offset = newpos - oldpos
+    if force:
+        rot = rot - cross(offset + 0 * trn, trn)
+    else:
+        trn = trn - cross(offset + 0 * rot, rot)
+    if new_to_old is not None:
+        back = xp.swapaxes(new_to_old, -1, -2)
+        rot, trn = matvec3(back, rot), matvec3(back, trn)
+    return xp.concatenate([rot, trn], axis=-1)

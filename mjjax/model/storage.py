@@ -6,11 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.container import pack, unpack
+from mjjax.core.constants import VERSION
 from mjjax.core.errors import Origin
-from mjjax.core.files import write_atomic
+from mjjax.core.files import pack, unpack, write_atomic
 from mjjax.core.struct import specs
-from mjjax.core.version import VERSION
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic

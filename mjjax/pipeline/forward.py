@@ -23,7 +23,7 @@ from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.sensor.stages import sensor_stage, taken
+from mjjax.sensor.stages import is_read_now, sensor_stage
 from mjjax.solver.constraint import fwd_constraint
 
 Part = Callable[..., Data]
@@ -118,8 +118,8 @@ def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
     read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
     if not read or skipsensor or model.opt.disabled(DisableBit.SENSOR):
         return data.replace(energy=jnp.zeros_like(data.energy))
-    potential = taken(model, data, SensorType.E_POTENTIAL)
-    kinetic = taken(model, data, SensorType.E_KINETIC)
+    potential = is_read_now(model, data, SensorType.E_POTENTIAL)
+    kinetic = is_read_now(model, data, SensorType.E_KINETIC)
     left = jnp.stack([potential, potential & kinetic])
     return data.replace(energy=jnp.where(left, data.energy, 0))
 

@@ -6,9 +6,9 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.distance import Separation, Types, candidates, closest, types_of
 from mjjax.collision.table import COLLIDERS
-from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ObjType, SensorType
 from mjjax.math.namespace import Array

@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
-from mjjax.dynamics.subtree import subtree_vel
+from mjjax.dynamics.velocity import subtree_vel
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
@@ -153,7 +153,7 @@ def _now(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:
     return (model.sensor_delay[ids] <= 0) & _due(model, data, ids, user)
 
 
-def taken(model: Model, data: Data, kind: SensorType) -> Array:
+def is_read_now(model: Model, data: Data, kind: SensorType) -> Array:
     """Whether a sensor of some type is read now: there is one, and its buffer is not read."""
     s = model.structure
     mine = s.sensor_type == kind

@@ -11,7 +11,7 @@ import numpy as np
 from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import ConstraintType, SensorType
 from mjjax.dynamics.energy import energy_pos, energy_vel
-from mjjax.dynamics.subtree import subtree_vel
+from mjjax.dynamics.velocity import subtree_vel
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model

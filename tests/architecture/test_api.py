@@ -23,6 +23,14 @@ def test_public_name_exists_and_is_documented(name: str) -> None:
     assert doc and doc.strip()
 
 
+@pytest.mark.parametrize("name", mjjax.math.__all__)
+def test_public_math_names_its_counterpart(name: str) -> None:
+    """`mjjax.math.box_qp` and the like are there after `import mjjax`, and name `mju_*`."""
+    found = getattr(mjjax.math, name)
+    doc = inspect.getdoc(found)
+    assert doc and ("mju_" in doc or not inspect.isfunction(found))
+
+
 @pytest.mark.parametrize("name", PROMISED)
 def test_promised_name_is_public(name: str) -> None:
     """Protects scripts that use the published names."""
@@ -31,7 +39,8 @@ def test_promised_name_is_public(name: str) -> None:
 
 def test_all_is_sorted_and_unique() -> None:
     """Keeps the list easy to scan and free of merge leftovers."""
-    assert len(set(mjjax.__all__)) == len(mjjax.__all__)
+    for module in (mjjax, mjjax.math):
+        assert len(set(module.__all__)) == len(module.__all__)
 
 
 def test_package_is_typed() -> None:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.table import COLLIDERS
-from mjjax.collision.touch import NO_CONTACT, Touch
 from mjjax.core.enums import GeomType
 
 KINDS = tuple(COLLIDERS)
@@ -141,7 +141,7 @@ def placements(kind: tuple[GeomType, GeomType], sort: str, count: int, seed: int
     return stack(found)
 
 
-def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[Touch]:
+def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[ContactSet]:
     """MuJoCo's contacts, in its order, for each placement."""
     model = mujoco.MjModel.from_xml_string(MODEL.format(*(t.name.lower() for t in kind)))
     data = mujoco.MjData(model)
@@ -156,27 +156,27 @@ def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[Touch
         mujoco.mj_collision(model, data)
         con = data.contact
         frame = con.frame.reshape(-1, 3, 3).copy()
-        found.append(Touch(con.dist.copy(), con.pos.copy(), frame[:, 0], frame[:, 1]))
+        found.append(ContactSet(con.dist.copy(), con.pos.copy(), frame[:, 0], frame[:, 1]))
     return found
 
 
 @functools.cache
-def kernel(kind: tuple[GeomType, GeomType]) -> Callable[..., Touch]:
+def kernel(kind: tuple[GeomType, GeomType]) -> Callable[..., ContactSet]:
     """Kernel of a kind for many placements at once."""
     return jax.jit(jax.vmap(COLLIDERS[kind].function))
 
 
-def contacts(kind: tuple[GeomType, GeomType], placements: Placement) -> list[Touch]:
+def contacts(kind: tuple[GeomType, GeomType], placements: Placement) -> list[ContactSet]:
     """Our contacts, without the empty slots, for each placement."""
     arguments = [jnp.asarray(x) for x in placements]
-    touch = Touch(*(np.asarray(x) for x in kernel(kind)(*arguments)))
+    touch = ContactSet(*(np.asarray(x) for x in kernel(kind)(*arguments)))
     return [
-        Touch(*(x[on] for x in slots))
+        ContactSet(*(x[on] for x in slots))
         for *slots, on in zip(*touch, touch.dist < NO_CONTACT, strict=True)
     ]
 
 
-def differ(a: Touch, b: Touch, tol: float = 1e-9) -> bool:
+def differ(a: ContactSet, b: ContactSet, tol: float = 1e-9) -> bool:
     """Whether the lists of contacts differ in number, order, distance, point or normal."""
     return len(a.dist) != len(b.dist) or any(
         np.max(np.abs(x - y), initial=0) > tol for x, y in zip(a[:3], b[:3], strict=True)

@@ -2,13 +2,14 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.table import COLLIDERS
-from mjjax.collision.touch import NO_CONTACT
 from mjjax.core.enums import GeomType
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
@@ -119,8 +120,8 @@ def test_derivatives_are_finite(kind: tuple[GeomType, GeomType]) -> None:
         results = [jvp(kind)(p, _motions(COUNT, 0))]
         p, motion = (Placement(*(x.astype(np.float32) for x in a)) for a in (p, _motions(COUNT, 0)))
         results += [jvp(kind)(p, motion), vjp(kind)(p)]
-        assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
-        assert all(x.dtype == np.float32 for x in jax.tree.leaves(results[1:]))
+        chex.assert_tree_all_finite(results)
+        chex.assert_type(jax.tree.leaves(results[1:]), np.float32)
 
 
 def _disturbed(p: Placement, rng: np.random.Generator) -> Placement:

@@ -1,12 +1,13 @@
 """Narrow-phase kernels against MuJoCo: number, order, distance, point and normal of contacts."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet, first
 from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
-from mjjax.collision.touch import NO_CONTACT, Touch, first
 from mjjax.core.enums import GeomType
 from tests.collision.placements import (
     BOX,
@@ -103,7 +104,7 @@ def test_margin_adds_contacts_and_changes_none(kind: tuple[GeomType, GeomType]) 
     for margin in (0.0, 0.1):
         narrow = contacts(kind, p._replace(margin=np.full(COUNT, margin)))
         for a, b in zip(wide, narrow, strict=True):
-            assert not differ(Touch(*(x[a.dist <= margin] for x in a)), b)
+            assert not differ(ContactSet(*(x[a.dist <= margin] for x in a)), b)
 
 
 @pytest.mark.feature("C67")
@@ -161,7 +162,7 @@ def test_zero_length_capsule_is_harmless() -> None:
         for field in ("size1", "size2"):
             if kind[field == "size2"] == CAPSULE:
                 p = p._replace(**{field: getattr(p, field) * np.array([1.0, 0, 1])})
-        assert all(np.isfinite(x).all() for t in contacts(kind, p) for x in t)
+        chex.assert_tree_all_finite(contacts(kind, p))
 
 
 def test_first_keeps_order_and_capacity() -> None:

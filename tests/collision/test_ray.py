@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -11,7 +12,7 @@ import pytest
 import mjjax
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.math.namespace import Array
-from tests.derivatives import all_finite, derivative_errors, directions
+from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours
 
 SCENE = """
@@ -158,4 +159,4 @@ def test_derivatives_at_singular_rays_are_finite() -> None:
         return jnp.sum(hits.dist) + jnp.sum(hits.normal)
 
     slopes = quick(jax.grad(total, (0, 1, 2), allow_int=True))(data, start, along)
-    assert all_finite([x for x in jax.tree.leaves(slopes) if x.dtype == start.dtype])
+    chex.assert_tree_all_finite([x for x in jax.tree.leaves(slopes) if x.dtype == start.dtype])

@@ -52,6 +52,20 @@ def assert_same(
     return ours
 
 
+def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float, name: str) -> None:
+    """Entries agree to `tolerance`, relative to each or to a hundredth of max(1, largest entry).
+
+    Smaller ones are differences of larger terms, whose rounding errors they carry: the tightest
+    tolerance, 1e-12, is then some fifty roundings. The components of unit vectors all have the
+    error of the angle, which counts relative to one.
+    """
+    floor = 1 if re.search("quat|normal", name) else 0.01
+    scale = max(1.0, np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0))
+    np.testing.assert_allclose(
+        mine, theirs, rtol=tolerance, atol=tolerance * floor * scale, err_msg=name
+    )
+
+
 def compare(
     reference: mujoco.MjModel,
     ours: Compiled,
@@ -79,9 +93,7 @@ def compare(
         assert mine.shape == theirs.shape, name
         if theirs.dtype.kind == "f":
             assert mine.dtype == np.float64, name
-            scale = max(1.0, np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0))
-            error = tolerance if theirs.dtype == np.float64 else 1e-6
-            np.testing.assert_allclose(mine, theirs, rtol=0, atol=error * scale, err_msg=name)
+            assert_close(mine, theirs, tolerance if theirs.dtype == np.float64 else 1e-6, name)
         else:
             expected = mine.astype(np.uint8) if theirs.dtype == np.uint8 else mine
             np.testing.assert_array_equal(expected, theirs, err_msg=name)
@@ -102,8 +114,7 @@ def assert_same_constants(
     model = Model.from_xml_string(xml) if ours is None else ours
     for name in DERIVED:
         mine, theirs = np.asarray(getattr(model, name)), getattr(reference, name)
-        scale = max(1.0, np.max(np.abs(theirs), initial=0))
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * scale, err_msg=name)
+        assert_close(mine, theirs, tolerance, name)
     return reference
 
 

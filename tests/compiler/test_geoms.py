@@ -111,7 +111,9 @@ def test_masses(mass: str) -> None:
         f'<body><freejoint/><geom type="{t}" size=".1 .2 .3" {mass}/></body>' for t in types
     )
     massless = '<geom type="box" size="1 1 1" mass="0"/>'
-    assert_same(f"<mujoco><worldbody>{bodies}{massless}</worldbody></mujoco>")
+    xml = f"<mujoco><worldbody>{bodies}{massless}</worldbody></mujoco>"
+    # the shell of an ellipsoid is a difference over 1e-6: its rounding errors are so much larger
+    assert_same(xml, tolerance=1e-10 if "shell" in mass else 1e-12)
 
 
 @pytest.mark.feature("B51")

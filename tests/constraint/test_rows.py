@@ -1,5 +1,6 @@
 """Rows of equalities, friction and limits against MuJoCo, and their derivatives."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from tests.derivatives import all_finite, derivative_errors, directions
+from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import (
     differences,
     load,
@@ -139,7 +140,7 @@ def test_derivatives_at_the_reference() -> None:
     model = load(scene("all in mixed order")).ours
     data = mjjax.make_data(model)
     slope = jax.jacrev(lambda q: mjjax.forward(model, data.replace(qpos=q)).qacc)
-    assert all_finite(quick(slope)(data.qpos))
+    chex.assert_tree_all_finite(quick(slope)(data.qpos))
 
 
 @pytest.mark.feature("A075")

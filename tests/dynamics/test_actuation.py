@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -16,7 +17,7 @@ from mjjax.dynamics.actuation import actuator_velocity
 from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_gain_slope, muscle_rate
 from mjjax.dynamics.tendon import tendon_velocity
-from tests.derivatives import all_finite, both_modes, derivative_errors, directions
+from tests.derivatives import both_modes, derivative_errors, directions
 from tests.dynamics.scenes import driven
 from tests.oracle_tools import differences, load, quick, random_state, stack, to_ours
 
@@ -206,4 +207,4 @@ def test_derivatives_at_rest_are_finite(scene: tuple) -> None:
 
     points = stack([x, slack, high] + [x] * (2 * len(GROUPS) - 3))  # a batch as large as above
     u = directions(jax.eval_shape(jax.vmap(function), points), 0)
-    assert all_finite(both_modes(function)(points, directions(points, 1), u))
+    chex.assert_tree_all_finite(both_modes(function)(points, directions(points, 1), u))

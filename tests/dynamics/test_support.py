@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -125,8 +126,7 @@ def test_inertia() -> None:
         return [f(model, data, v) for f in functions], total
 
     mine, traced = everything(data, v), quick(everything)(data, v)
-    for a, e in zip(jax.tree.leaves(traced), jax.tree.leaves(mine), strict=True):
-        np.testing.assert_allclose(a, e, **CLOSE)
+    chex.assert_trees_all_close(traced, mine, **CLOSE)
     root = np.sqrt(d.qLDiagInv)
     expected = [
         *theirs(mujoco.mj_mulM, [nv], v),

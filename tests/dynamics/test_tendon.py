@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -16,7 +17,7 @@ from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.wrap import wrap
 from mjjax.model.data import Data
-from tests.derivatives import all_finite, derivative_errors, directions
+from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import quick, stack
 
 
@@ -148,7 +149,9 @@ def test_derivatives() -> None:
     """Touching points and arcs have exact derivatives, around and inside spheres and cylinders."""
     x = stack([jax.tree.map(jnp.asarray, paths(seed)) for seed in range(2)])
     v = stack([jax.tree.map(lambda a: 0.02 * a[0], directions(x, seed)) for seed in range(2)])
-    bad = derivative_errors(around, x, v)
+    # MuJoCo stops its search for touching points inside a geom 1e-6 from the root, where the
+    # derivative is that of the root: small entries agree with differences to no more
+    bad = derivative_errors(around, x, v, floor=1.0)
     assert not bad, bad
 
 
@@ -162,5 +165,5 @@ def test_derivatives_at_singular_paths_are_finite() -> None:
     x = {"start": start, "end": end, "side": side, "radius": np.full(n**3, 0.2)}
     x = jax.tree.map(jnp.asarray, x)
     slopes = quick(jax.grad(lambda x: sum(jnp.sum(f) for f in around(x))))(x)
-    assert all_finite(slopes)
-    assert all_finite(around(x))
+    chex.assert_tree_all_finite(slopes)
+    chex.assert_tree_all_finite(around(x))

@@ -4,27 +4,36 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
-from mjjax.math import linalg, quat
-from mjjax.math.box_qp import box_qp
-from mjjax.math.factor import (
+from mjjax.math import (
     Band,
     band_diag,
     band_mul_mat_vec,
     band_to_dense,
+    box_qp,
     chol_factor_band,
     chol_solve_band,
     chol_update,
+    decode_pyramid,
     dense_to_band,
     eig3,
+    encode_pyramid,
+    halton,
+    linalg,
+    mul_pose,
+    neg_pose,
+    quat,
+    spring_damper,
+    transform_spatial,
+    trn_vec_pose,
 )
-from mjjax.math.misc import decode_pyramid, encode_pyramid, halton, spring_damper
-from mjjax.math.pose import mul_pose, neg_pose, transform_spatial, trn_vec_pose
+from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import quick
 
 RNG = np.random.default_rng(0)
@@ -285,7 +294,7 @@ def test_spring_damper() -> None:
         mine = solve(*(jnp.asarray(x) for x in (0.3, -0.7, kp, kv, dt)))
         np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
     slope = jax.grad(spring_damper, (2, 3))(*(jnp.asarray(x) for x in (0.3, -0.7, 4.0, 4.0, 0.3)))
-    assert np.isfinite(slope).all()
+    chex.assert_tree_all_finite(slope)
 
 
 @pytest.mark.feature("A192")
@@ -294,6 +303,44 @@ def test_halton() -> None:
     for base in (2, 3, 7):
         expected = [mujoco.mju_Halton(i, base) for i in range(30)]
         np.testing.assert_allclose(halton(np.arange(30), base), expected, **CLOSE)
+
+
+def test_derivatives() -> None:
+    """Derivatives of what is public are exact in both modes."""
+    band = Band(4, 2, 1)
+
+    def everything(x: dict[str, jax.Array]) -> dict[str, Any]:
+        a, v, q = x["a"], x["v"], quat.normalize(x["q"])
+        full = a @ a.T + 4 * jnp.eye(4)
+        factor, least = chol_factor_band(dense_to_band(full, band), band, v[0] ** 2, v[1] ** 2)
+        mat, force = quat.to_mat(q), jnp.append(5.0, v[:2])
+        edges = encode_pyramid(force, jnp.abs(v[2:]) + 0.5)
+        values, vectors, _ = eig3(mat @ jnp.diag(jnp.array([1.0, 3, 7])) @ mat.T + full[:3, :3])
+        return {
+            "update": jnp.tril(chol_update(jnp.linalg.cholesky(full), v)),
+            "downdate": jnp.tril(chol_update(jnp.linalg.cholesky(full), 0.1 * v, False)),
+            "band": (factor, least, chol_solve_band(factor, v, band)),
+            "product": band_mul_mat_vec(dense_to_band(full, band), v, band),
+            "eig3": (values, vectors * vectors[:1]),
+            "pyramid": (edges, decode_pyramid(edges, v[2:])),
+            "pose": mul_pose(v[:3], q, a[0, :3], quat.exp(a[1, :3])),
+            "inverse": (*neg_pose(v[:3], q), trn_vec_pose(v[:3], q, a[0, :3])),
+            "spatial": [
+                transform_spatial(a.ravel()[:6], force, v[:3], v[1:], mat)
+                for force in (False, True)
+            ],
+            "quat": (quat.log(q), quat.from_mat(mat), quat.rate(q, v[:3]), quat.from_z(v[:3])),
+            "euler": quat.from_euler(v[:3], "zYx"),
+            "spring": spring_damper(v[0], v[1], v[2] ** 2 + 4, v[3] ** 2, jnp.asarray(0.3)),
+        }
+
+    rng = np.random.default_rng(2)
+    x = {
+        n: jnp.asarray(rng.normal(size=(5, *s)))
+        for n, s in {"a": (4, 4), "v": (4,), "q": (4,)}.items()
+    }
+    bad = derivative_errors(everything, x, directions(x, 3), 1e-7)
+    assert not bad, bad
 
 
 @pytest.mark.feature("A184")

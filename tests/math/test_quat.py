@@ -1,5 +1,6 @@
 """Quaternions: axioms, MuJoCo's values, derivatives through zero rotation."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -105,7 +106,7 @@ def test_derivatives_pass_through_zero_rotation(dtype: type, size: float) -> Non
     for mine, expected in zip(first, (half, 2 * np.eye(3), np.eye(3)) * 2, strict=True):
         np.testing.assert_allclose(mine, expected, atol=tolerance)
     np.testing.assert_allclose(second, -0.25 * np.eye(3), atol=max(tolerance, 1e-3))
-    assert np.isfinite(of_log).all()
+    chex.assert_tree_all_finite(of_log)
 
 
 def test_derivative_of_log_beyond_half_a_turn() -> None:

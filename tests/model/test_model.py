@@ -2,6 +2,7 @@
 
 import copy
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -53,10 +54,10 @@ def test_views_of_the_data() -> None:
     np.testing.assert_allclose(data.joint("b").qpos, [2, 3, 4, 5])
     np.testing.assert_allclose(data.joint("root").qvel, np.arange(5, 11))
     np.testing.assert_allclose(data.body("pole").xpos, np.zeros(3))
-    assert data.actuator("m").ctrl.shape == ()
+    chex.assert_shape(data.actuator("m").ctrl, ())
     batch = jax.tree.map(lambda x: jnp.stack([x, x + jnp.ones_like(x)]), data)
     np.testing.assert_allclose(batch.joint("b").qpos, [[2, 3, 4, 5], [3, 4, 5, 6]])
-    assert batch.site("tip").xpos.shape == (2, 3)
+    chex.assert_shape(batch.site("tip").xpos, (2, 3))
 
 
 @pytest.mark.feature("D24")
@@ -103,9 +104,8 @@ def test_data_are_copied_with_all_that_is_derived() -> None:
     data = mjjax.make_data(model)
     data = data.replace(qvel=data.qvel + 1, cvel=data.cvel + 2)
     twin = copy.deepcopy(data)
-    assert jax.tree.structure(twin) == jax.tree.structure(data)
-    for a, b in zip(jax.tree.leaves(twin), jax.tree.leaves(data), strict=True):
-        np.testing.assert_array_equal(a, b)
+    chex.assert_trees_all_equal_structs(twin, data)
+    chex.assert_trees_all_equal(twin, data)
     with pytest.raises(AttributeError):
         data.qvel = data.qvel  # type: ignore[misc]
 

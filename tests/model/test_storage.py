@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import mjjax
 from mjjax import cli
-from mjjax.core.container import FORMAT, pack
+from mjjax.core.files import FORMAT, pack
 
 XML = cli.embedded()["humanoid"]
 
@@ -26,10 +27,8 @@ def content(model: mjjax.Model) -> bytes:
 
 
 def assert_same_leaves(ours: object, other: object) -> None:
-    assert jax.tree.structure(ours) == jax.tree.structure(other)
-    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(other), strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
+    chex.assert_trees_all_equal_structs(ours, other)
+    chex.assert_trees_all_equal(ours, other, strict=True)  # types, too
 
 
 @pytest.mark.feature("A005", "A006", "D25")

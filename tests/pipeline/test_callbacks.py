@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -256,7 +257,7 @@ def test_traced_values_of_the_surroundings() -> None:
     h = 1e-5
     numeric = (program(gains + h, starts)[0] - program(gains - h, starts)[0]) / (2 * h)
     assert error(slope, numeric) < 1e-8 and np.abs(slope).min() > 1e-6
-    assert value.shape == (2,)
+    chex.assert_shape(value, (2,))
 
 
 def test_same_functions_compile_once() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -246,4 +247,4 @@ def test_half_steps_have_derivatives() -> None:
         difference = (values[3 + 2 * i] - values[4 + 2 * i]) / 2e-4
         np.testing.assert_allclose(found[0], difference, rtol=1e-6)
         assert found[0] and not found[1:3].any(), name
-    assert np.isfinite(values).all()
+    chex.assert_tree_all_finite(values)

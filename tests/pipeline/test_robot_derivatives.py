@@ -4,13 +4,14 @@ import functools
 import importlib.resources
 from collections.abc import Callable
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import mjjax
-from tests.derivatives import all_finite, difference
+from tests.derivatives import difference
 from tests.oracle_tools import quick
 
 HEIGHT = {"hopper": 1, "ant": 2, "humanoid": 2}  # index of the root's height in qpos
@@ -92,4 +93,4 @@ def test_derivatives_at_rest_are_finite(name: str) -> None:
     x = at_rest(model)
     for height in (x[HEIGHT[name]], 0.9 * x[HEIGHT[name]]):
         x[HEIGHT[name]] = height
-        assert all_finite(program(jnp.asarray(x), model))
+        chex.assert_tree_all_finite(program(jnp.asarray(x), model))

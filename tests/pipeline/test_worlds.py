@@ -12,7 +12,7 @@ import pytest
 
 import mjjax
 from mjjax import ObjType, State
-from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
+from tests.oracle_tools import error, load, quick, random_state, stack, to_ours, world
 
 XML = """
 <mujoco><option density="20" viscosity=".2" integrator="Euler"><flag energy="enable"/></option>
@@ -48,7 +48,7 @@ CHANGED = (
 # Functions of one model on the host: of names and sizes, or that read and write.
 SINGLE = (
     "set_length_range id2name name2id is_dual is_pyramidal state_size print_data print_model "
-    "save_state load_state"
+    "save_state load_state shard_worlds"
 ).split()
 POINT = jnp.array([0.1, 0.2, 0.3])
 TIMES = jnp.array([-0.003, -0.002, -0.001])
@@ -163,8 +163,7 @@ def differing(function: Call) -> list[str]:
         copies = jax.tree.map(lambda x, i=i: jnp.stack([x[i]] * 3), (model, data))
         alone = jax.tree_util.tree_leaves_with_path(world(program(*copies), 2 - i))
         for (path, y), x in zip(alone, jax.tree.leaves(world(together, i)), strict=True):
-            x, y = np.asarray(x, float), np.asarray(y, float)
-            if not np.allclose(x, y, rtol=0, atol=1e-8 * max(1.0, np.abs(y).max(initial=0))):
+            if error(x, y) > 1e-8:
                 bad.append(f"world {i}: {jax.tree_util.keystr(path)}")
     return bad
 

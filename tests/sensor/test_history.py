@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -131,7 +132,7 @@ def test_reading_and_filling() -> None:
             mine = mjjax.read_sensor(model, data, 11, time, interp)
             np.testing.assert_allclose(mine, found, atol=1e-12)
     assert mjjax.read_ctrl(model, data, 4, 1.0) == data.ctrl[4]
-    assert mjjax.read_sensor(model, data, 4, 1.0).shape == (1,)
+    chex.assert_shape(mjjax.read_sensor(model, data, 4, 1.0), (1,))
     with pytest.raises(ValueError, match="increase"):
         mjjax.init_ctrl_history(model, data, 0, times[::-1], values[:4, 0])
     with pytest.raises(ValueError, match="needs 4"):

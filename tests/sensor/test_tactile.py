@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.touch import Touch
+from mjjax.collision.contact_set import ContactSet
 from mjjax.core.enums import GeomType
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import Both, load, quick, stack
@@ -41,10 +41,12 @@ SCENE = """
 """
 
 
-def near(pos1: Any, mat1: Any, size1: Any, pos2: Any, mat2: Any, size2: Any, margin: Any) -> Touch:
+def near(
+    pos1: Any, mat1: Any, size1: Any, pos2: Any, mat2: Any, size2: Any, margin: Any
+) -> ContactSet:
     """One contact, whatever the shapes: what is felt depends on which geoms touch, not where."""
     up = jnp.zeros_like(pos1).at[2].set(1)
-    return Touch(-jnp.ones_like(margin)[None], pos1[None], up[None], 0 * up[None])
+    return ContactSet(-jnp.ones_like(margin)[None], pos1[None], up[None], 0 * up[None])
 
 
 ROUND = mjjax.Callbacks(

@@ -35,8 +35,8 @@ class _State(NamedTuple):
     count: Array
 
 
-class Settings(NamedTuple):
-    """When to stop; MuJoCo's values.
+class BoxQPSettings(NamedTuple):
+    """When `box_qp` stops; MuJoCo's values.
 
     Attributes:
         iterations: most Newton steps.
@@ -59,12 +59,14 @@ def box_qp(
     lower: Array | None = None,
     upper: Array | None = None,
     start: Array | None = None,
-    settings: Settings | None = None,
+    settings: BoxQPSettings | None = None,
 ) -> BoxQP:
-    """Minimises x' H x / 2 + g' x between bounds by projected Newton steps (`mju_boxQP`).
+    """Minimiser x of x' H x / 2 + g' x with lower <= x <= upper (`mju_boxQP`).
 
-    No derivative in reverse mode. To differentiate a solution, freeze `free`: the free coordinates
-    solve a linear system.
+    Projected Newton steps: the free coordinates f solve H_ff d = -(H x + g)_f, the length of the
+    step is halved until the cost falls enough. The loop has no derivative in reverse mode. To
+    differentiate a solution, keep `free` as it is: there H_ff dx = -(dH x + dg)_f, with the
+    returned factor, and dx is zero at the bounds.
 
     Args:
         H: (n, n) symmetric positive definite.
@@ -74,7 +76,7 @@ def box_qp(
         start: (n,) first guess, zero by default.
         settings: when to stop.
     """
-    settings = settings or Settings()
+    settings = settings or BoxQPSettings()
     n = g.shape[0]
     low = jnp.full(n, -jnp.inf, g.dtype) if lower is None else lower
     high = jnp.full(n, jnp.inf, g.dtype) if upper is None else upper
@@ -94,7 +96,9 @@ def _value(H: Array, g: Array, x: Array) -> Array:
     return jnp.sum(x * (0.5 * matmul(H, x) + g))
 
 
-def _step(H: Array, g: Array, low: Array, high: Array, settings: Settings, state: _State) -> _State:
+def _step(
+    H: Array, g: Array, low: Array, high: Array, settings: BoxQPSettings, state: _State
+) -> _State:
     """Newton's step in the coordinates that are free, shortened until it helps."""
     gradient = matmul(H, state.x) + g
     clamped = ((state.x == low) & (gradient > 0)) | ((state.x == high) & (gradient < 0))

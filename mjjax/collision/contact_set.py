@@ -2,11 +2,11 @@
 
 A kernel takes the poses and sizes of one pair of geoms, `(pos1, mat1, size1, pos2, mat2, size2,
 margin)`, the geom of the lower type first: positions (3,) and rotations (3, 3) in the world frame
-[m], sizes (3,) [m] as in MuJoCo, `margin` [m] a scalar. It returns a `Touch` with as many slots
-as the kind can have contacts. Which features touch (faces, edges, ends) is chosen by comparison
-and has no derivative; the derivatives of distances, points and normals are exact for the chosen
-features. That of a distance is the normal times the motion of geom 2's nearest point relative to
-geom 1's, also where the normal is arbitrary (coincident centres).
+[m], sizes (3,) [m] as in MuJoCo, `margin` [m] a scalar. It returns a `ContactSet` with as many
+slots as the kind can have contacts. Which features touch (faces, edges, ends) is chosen by
+comparison and has no derivative; the derivatives of distances, points and normals are exact for the
+chosen features. That of a distance is the normal times the motion of geom 2's nearest point
+relative to geom 1's, also where the normal is arbitrary (coincident centres).
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from mjjax.math.namespace import Array
 NO_CONTACT = 1e10  # distance [m] of an empty slot: beyond any margin, finite in float32
 
 
-class Touch(NamedTuple):
+class ContactSet(NamedTuple):
     """Contacts of one pair of geoms in m slots, world frame.
 
     Attributes:
