@@ -11,7 +11,8 @@ from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants.lengthrange import set_length_range
 from mjjax.compiler.constants.set_const import get_total_mass, set_const, set_total_mass
-from mjjax.constraint.assemble import (
+from mjjax.constraint.reaction import contact_force, rne_postconstraint
+from mjjax.constraint.stages import (
     constraint_jacobian,
     is_dual,
     is_pyramidal,
@@ -21,7 +22,6 @@ from mjjax.constraint.assemble import (
     project_constraint,
     reference_constraint,
 )
-from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.core.constants import VERSION
 from mjjax.core.enums import (
     BiasType,
@@ -98,12 +98,6 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
-from mjjax.pipeline.derivative import (
-    InverseJacobian,
-    TransitionJacobian,
-    inverse_jacobian,
-    transition_jacobian,
-)
 from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
@@ -115,7 +109,13 @@ from mjjax.pipeline.forward import (
 )
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
-from mjjax.pipeline.make import make_data, reset_data
+from mjjax.pipeline.linearize import (
+    InverseJacobian,
+    TransitionJacobian,
+    inverse_jacobian,
+    transition_jacobian,
+)
+from mjjax.pipeline.make_data import make_data, reset_data
 from mjjax.pipeline.names import id2name, name2id
 from mjjax.pipeline.state import (
     copy_state,
@@ -127,7 +127,7 @@ from mjjax.pipeline.state import (
 )
 from mjjax.pipeline.step import rollout, step, step1, step2
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
-from mjjax.solver.constraint import fwd_constraint, inv_constraint
+from mjjax.solver.stages import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
 
 ensure_threads()

@@ -21,6 +21,7 @@ from mjjax.collision.pairs import Kind, PairPlan, pair_plan
 from mjjax.collision.params import PairParams, pair_params
 from mjjax.collision.table import colliders
 from mjjax.core.enums import DisableBit, GeomType, WarningType
+from mjjax.core.profile import stage
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9, mat3
@@ -71,6 +72,7 @@ def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
     return np.repeat(plan.geom, count, axis=0)
 
 
+@stage
 def collision(model: Model, data: Data, contact_filter: Callable | None = None) -> Data:
     """Detects contacts (`mj_collision`) and fills `data.contact` and `data.ncon`.
 

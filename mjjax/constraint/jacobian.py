@@ -5,14 +5,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.driver import plan_of, slot_geoms
 from mjjax.constraint.layout import RowLayout
-from mjjax.dynamics.tree import tree_plan
+from mjjax.dynamics.jacobian import contact_jacobian
 from mjjax.math.linalg import gather, matmul, scatter_sum
 from mjjax.math.namespace import Array
-from mjjax.math.quat import cross
-from mjjax.math.spatial import mat3
-from mjjax.model.data import Contact, Data
-from mjjax.model.structure import Structure
+from mjjax.model.data import Data
+from mjjax.model.model import Model
 
 
 class RowJacobian(NamedTuple):
@@ -27,54 +26,18 @@ class RowJacobian(NamedTuple):
     contact: Array
 
 
-def contact_jacobian(
-    s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
-) -> Array:
-    """Relative motion of the two bodies in the contact frames (ncontact, width, nv).
-
-    Rows: normal, two tangential, torsional, two rolling. Every dof moves the contact point by the
-    same velocity on either body, so a row is its axis times (moves body 2) - (moves body 1).
-
-    Args:
-        s: structure.
-        data: data with `cdof`, `subtree_com`.
-        contact: contact slots.
-        geoms: (ncontact, 2) static geoms of the slots, or None to take those in `contact`.
-        width: number of rows.
-    """
-    moves = tree_plan(s).moves
-    geom = contact.geom if geoms is None else geoms
-    table = moves.astype(np.int8)
-    if geoms is None:
-        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(geom, 0)]
-        side = jnp.asarray(table)[body[:, 1]] - jnp.asarray(table)[body[:, 0]]
-        side = jnp.where(contact.geom[:, :1] >= 0, side, 0)
-    else:
-        body = s.geom_bodyid[geom]
-        side = table[body[:, 1]] - table[body[:, 0]]
-    axis, center = _common_axes(s, data)
-    frame = mat3(contact.frame)
-    arm = (contact.pos - center)[:, None]
-    wrench = jnp.concatenate([cross(jnp.broadcast_to(arm, frame.shape), frame), frame], axis=-1)
-    if width > 3:
-        wrench = jnp.concatenate(
-            [wrench, jnp.concatenate([frame, jnp.zeros_like(frame)], axis=-1)], axis=1
-        )
-    count = len(wrench)
-    jac = matmul(wrench[:, :width].reshape(count * width, 6), axis.T)
-    jac = jac.reshape(count, width, s.nv)
-    return jac * jnp.asarray(side, jac.dtype)[:, None]
-
-
-def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
-    """Motion axes (nv, 6) about one point (1, 3): the root's centre of mass if single."""
-    roots = np.unique(s.body_rootid[s.dof_bodyid])
-    if len(roots) == 1:
-        return data.cdof, data.subtree_com[roots]
-    center = jnp.mean(data.subtree_com[roots], axis=0, keepdims=True)
-    shift = center - data.subtree_com[s.body_rootid[s.dof_bodyid]]
-    ang, lin = data.cdof[:, :3], data.cdof[:, 3:]
-    return jnp.concatenate([ang, lin + cross(ang, shift)], axis=-1), center
+def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
+    """Jacobian of the rows as an operator, from the positions in `data`."""
+    s, n = model.structure, layout.ncontact
+    geoms = slot_geoms(model, data)
+    contact = data.contact.replace(**{k: v[:n] for k, v in vars(data.contact).items()})
+    frame = contact_jacobian(s, data, contact, None if geoms is None else geoms[:n], layout.width)
+    if layout.pyramidal and layout.width > 1:
+        friction = contact.friction[:, : layout.width - 1]
+        if (plan_of(model, data.rules).dim == 1).any():
+            friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
+        frame = pyramid(frame, friction)
+    return RowJacobian(data.efc_Jgeneral, frame.reshape(n * layout.per_contact, s.nv))
 
 
 def pyramid(frame: Array, friction: Array) -> Array:

@@ -10,7 +10,9 @@ import functools
 
 import numpy as np
 
+from mjjax.collision.driver import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
+from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
@@ -69,6 +71,24 @@ class RowLayout:
         """Owners and sides of the rows of a kind."""
         mine = self.kind == kind
         return self.owner[mine], self.side[mine]
+
+
+def layout_of(model: Model, data: Data) -> RowLayout:
+    """Row layout of a model and the capacities of its data.
+
+    Raises:
+        ValueError: the data has no room for the rows that need no contact.
+    """
+    width = plan_of(model, data.rules).maxdim
+    slots, room = data.contact.dist.shape[0], data.efc_D.shape[0]
+    layout = row_layout(model, slots, room, width)
+    if layout.nscalar > room or len(layout.general) != data.efc_Jgeneral.shape[0]:
+        raise ValueError(
+            f"the data has {room} constraint rows and the model needs {layout.nscalar} for "
+            "equalities, friction and limits: since make_data it got terms (model.terms), or other "
+            "flags; make the data again, make_data(model)"
+        )
+    return layout
 
 
 def row_layout(model: Model, nconmax: int, njmax: int, width: int) -> RowLayout:

@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.equality import anchors
-from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout
-from mjjax.constraint.rows import layout_of
+from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
 from mjjax.core.enums import ConstraintType, DisableBit, EqType
 from mjjax.dynamics.tree import body_sum, subtree_sum
 from mjjax.math.linalg import gather, matmul, matvec3

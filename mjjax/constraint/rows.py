@@ -5,11 +5,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.driver import plan_of, slot_geoms
+from mjjax.collision.driver import slot_geoms
 from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
-from mjjax.constraint.jacobian import RowJacobian, contact_jacobian, pyramid
-from mjjax.constraint.layout import FRICTION, RowLayout, row_layout
-from mjjax.constraint.scalars import Scalars
+from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit
 from mjjax.math.namespace import Array
@@ -30,28 +29,10 @@ class Rows(NamedTuple):
     frictionloss: Array
 
 
-def layout_of(model: Model, data: Data) -> RowLayout:
-    """Row layout of a model and the capacities of its data.
-
-    Raises:
-        ValueError: the data has no room for the rows that need no contact.
-    """
-    width = plan_of(model, data.rules).maxdim
-    slots, room = data.contact.dist.shape[0], data.efc_D.shape[0]
-    layout = row_layout(model, slots, room, width)
-    if layout.nscalar > room or len(layout.general) != data.efc_Jgeneral.shape[0]:
-        raise ValueError(
-            f"the data has {room} constraint rows and the model needs {layout.nscalar} for "
-            "equalities, friction and limits: since make_data it got terms (model.terms), or other "
-            "flags; make the data again, make_data(model)"
-        )
-    return layout
-
-
-def all_rows(model: Model, data: Data, layout: RowLayout, scalar: Scalars) -> Rows:
+def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> Rows:
     """Rows of every kind, in slot order."""
     if not layout.ncontact:
-        return scalar_rows(model, scalar, layout, impedance(scalar.solimp, scalar.distance))
+        return _of_scalars(model, scalar, layout, impedance(scalar.solimp, scalar.distance))
     # one evaluation of the impedance for all: its powers are costly to compile and to compute
     distance, solimp = contact_distance(data.contact, layout), data.contact.solimp
     imp = impedance(
@@ -60,8 +41,8 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: Scalars) -> Ro
     )
     n = layout.nscalar
     found = (
-        scalar_rows(model, scalar, layout, imp[:n]),
-        contact_rows(model, data, layout, imp[n:]),
+        _of_scalars(model, scalar, layout, imp[:n]),
+        _of_contacts(model, data, layout, imp[n:]),
     )
     return Rows(*(jnp.concatenate(column) for column in zip(*found, strict=True)))
 
@@ -71,7 +52,7 @@ def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array
     return stiffness_damping(solref, solimp, model.opt.timestep, refsafe)
 
 
-def scalar_rows(model: Model, rows: Scalars, layout: RowLayout, imp: Array) -> Rows:
+def _of_scalars(model: Model, rows: ScalarRows, layout: RowLayout, imp: Array) -> Rows:
     """Scalar rows from their impedance; friction has no stiffness."""
     k, b = _reference(model, rows.solref, rows.solimp)
     return Rows(
@@ -109,7 +90,7 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
-def contact_rows(model: Model, data: Data, layout: RowLayout, imp: Array) -> Rows:
+def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Rows:
     """Contacts: pyramid edges, or normal and friction rows of the elliptic cone."""
     contact = data.contact
     n, width, per = layout.ncontact, layout.width, layout.per_contact
@@ -155,17 +136,3 @@ def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -
     """R (n, width): R_1 = R_0 / impratio, R_j = R_1 mu_1^2 / mu_j^2."""
     first = jnp.maximum(MINVAL, normal_r / impratio)[:, None]
     return jnp.concatenate([normal_r[:, None], first * (friction[:, :1] / friction) ** 2], axis=-1)
-
-
-def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
-    """Jacobian of the rows as an operator, from the positions in `data`."""
-    s, n = model.structure, layout.ncontact
-    geoms = slot_geoms(model, data)
-    contact = data.contact.replace(**{k: v[:n] for k, v in vars(data.contact).items()})
-    frame = contact_jacobian(s, data, contact, None if geoms is None else geoms[:n], layout.width)
-    if layout.pyramidal and layout.width > 1:
-        friction = contact.friction[:, : layout.width - 1]
-        if (plan_of(model, data.rules).dim == 1).any():
-            friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
-        frame = pyramid(frame, friction)
-    return RowJacobian(data.efc_Jgeneral, frame.reshape(n * layout.per_contact, s.nv))

@@ -8,6 +8,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import BiasType, DisableBit, DynType, GainType, TrnType, WarningType
+from mjjax.core.profile import stage
 from mjjax.dynamics.history import delayed_ctrl
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
@@ -56,6 +57,7 @@ DYNAMICS: dict[DynType, Callable[[Array, Array, Array], Array]] = {
 }
 
 
+@stage
 def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
@@ -233,11 +235,14 @@ def clip_joints(model: Model, qfrc: Array) -> Array:
     return xp.where(limited, xp.clip(qfrc, bounds[:, 0], bounds[:, 1]), qfrc)
 
 
-def actuator_velocity(model: Model, data: Data) -> Array:
-    """Velocities (nu,) moment qvel, zero with actuation disabled."""
+def actuator_velocity(model: Model, data: Data) -> Data:
+    """Velocities of the actuators into `actuator_velocity`, zero with actuation disabled."""
+    if not model.structure.nu:
+        return data
     if model.opt.disabled(DisableBit.ACTUATION):
-        return namespace(data.qvel).zeros_like(data.actuator_length)
-    return matmul(moment(model, data), data.qvel)
+        none = namespace(data.qvel).zeros_like(data.actuator_length)
+        return data.replace(actuator_velocity=none)
+    return data.replace(actuator_velocity=matmul(moment(model, data), data.qvel))
 
 
 def _by_kind(table: dict, kinds: np.ndarray, prm: Array, *operands: Any) -> Array:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mjjax.core.enums import CamLightType
+from mjjax.core.profile import stage
 from mjjax.math import quat, safe
 from mjjax.math.linalg import gather, matmul3, matvec3
 from mjjax.math.namespace import Array, namespace
@@ -13,6 +14,7 @@ from mjjax.model.model import Model
 TARGETS = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
 
 
+@stage
 def camlight(model: Model, data: Data) -> Data:
     """Poses of cameras and lights, which may follow a body or look at one (`mj_camlight`).
 

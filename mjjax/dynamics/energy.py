@@ -1,6 +1,7 @@
 """Potential and kinetic energy."""
 
 from mjjax.core.enums import DisableBit
+from mjjax.core.profile import stage
 from mjjax.dynamics.passive import slack, spring_stretch
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
@@ -23,12 +24,14 @@ def potential_energy(model: Model, data: Data) -> Array:
     return total
 
 
+@stage
 def energy_pos(model: Model, data: Data) -> Data:
     """Potential energy into `energy[0]` (`mj_energyPos`); exact derivative."""
     xp = namespace(data.xipos)
     return data.replace(energy=xp.stack([potential_energy(model, data), data.energy[1]]))
 
 
+@stage
 def energy_vel(model: Model, data: Data) -> Data:
     """Kinetic energy v' M v / 2 into `energy[1]` (`mj_energyVel`); exact derivative."""
     xp = namespace(data.qvel)

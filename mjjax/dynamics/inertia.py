@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from mjjax.core.enums import JointType
+from mjjax.core.profile import stage
 from mjjax.dynamics.tree import subtree_sum, tree_plan
 from mjjax.math.linalg import cholesky, gather, matmul, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
@@ -61,6 +62,7 @@ def subtree_com(model: Model, xipos: Array) -> Array:
     return xp.where(empty, xipos, total[:, :3] / xp.where(empty, 1, total[:, 3:]))
 
 
+@stage
 def com_pos(model: Model, data: Data) -> Data:
     """Subtree centres of mass, motion axes `cdof` and inertias `cinert` (`mj_comPos`).
 
@@ -83,6 +85,7 @@ def com_pos(model: Model, data: Data) -> Data:
     return data.replace(subtree_com=com, cinert=cinert, cdof=cdof)
 
 
+@stage
 def crb(model: Model, data: Data) -> Data:
     """Composite inertias and the joint-space inertia `qM`, dense (`mj_crb`).
 

@@ -5,6 +5,7 @@ lin_i + ang_i x (p - r), where r is the reference point of `cdof`; a Jacobian ro
 bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
 """
 
+import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.constants import MINVAL
@@ -15,8 +16,9 @@ from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
-from mjjax.model.data import Data
+from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
 
 
 def jac(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:
@@ -189,3 +191,53 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     lever = point - gather(data.subtree_com, s.body_rootid)
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
     return dot(data.cdof, dof_sum(s, wrench))
+
+
+def contact_jacobian(
+    s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
+) -> Array:
+    """Relative motion of the two bodies in the contact frames (ncontact, width, nv).
+
+    Rows: normal, two tangential, torsional, two rolling. Every dof moves the contact point by the
+    same velocity on either body, so a row is its axis times (moves body 2) - (moves body 1).
+
+    Args:
+        s: structure.
+        data: data with `cdof`, `subtree_com`.
+        contact: contact slots.
+        geoms: (ncontact, 2) static geoms of the slots, or None to take those in `contact`.
+        width: number of rows.
+    """
+    moves = tree_plan(s).moves
+    geom = contact.geom if geoms is None else geoms
+    table = moves.astype(np.int8)
+    if geoms is None:
+        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(geom, 0)]
+        side = jnp.asarray(table)[body[:, 1]] - jnp.asarray(table)[body[:, 0]]
+        side = jnp.where(contact.geom[:, :1] >= 0, side, 0)
+    else:
+        body = s.geom_bodyid[geom]
+        side = table[body[:, 1]] - table[body[:, 0]]
+    axis, center = _common_axes(s, data)
+    frame = mat3(contact.frame)
+    arm = (contact.pos - center)[:, None]
+    wrench = jnp.concatenate([cross(jnp.broadcast_to(arm, frame.shape), frame), frame], axis=-1)
+    if width > 3:
+        wrench = jnp.concatenate(
+            [wrench, jnp.concatenate([frame, jnp.zeros_like(frame)], axis=-1)], axis=1
+        )
+    count = len(wrench)
+    jac = matmul(wrench[:, :width].reshape(count * width, 6), axis.T)
+    jac = jac.reshape(count, width, s.nv)
+    return jac * jnp.asarray(side, jac.dtype)[:, None]
+
+
+def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
+    """Motion axes (nv, 6) about one point (1, 3): the root's centre of mass if single."""
+    roots = np.unique(s.body_rootid[s.dof_bodyid])
+    if len(roots) == 1:
+        return data.cdof, data.subtree_com[roots]
+    center = jnp.mean(data.subtree_com[roots], axis=0, keepdims=True)
+    shift = center - data.subtree_com[s.body_rootid[s.dof_bodyid]]
+    ang, lin = data.cdof[:, :3], data.cdof[:, 3:]
+    return jnp.concatenate([ang, lin + cross(ang, shift)], axis=-1), center

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.enums import JointType
+from mjjax.core.profile import stage
 from mjjax.math import quat
 from mjjax.math.components import (
     Parts,
@@ -88,6 +89,7 @@ def link_plan(s: Structure) -> LinkPlan:
     )
 
 
+@stage
 def kinematics(model: Model, data: Data) -> Data:
     """World poses of everything attached to bodies (`mj_kinematics`).
 

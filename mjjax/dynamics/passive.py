@@ -3,6 +3,7 @@
 import numpy as np
 
 from mjjax.core.enums import DisableBit, JointType
+from mjjax.core.profile import stage
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
@@ -13,6 +14,7 @@ from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
 
 
+@stage
 def passive(model: Model, data: Data) -> Data:
     """Passive forces in joint space (`mj_passive`) [N or N m].
 

@@ -11,6 +11,7 @@ import functools
 import numpy as np
 
 from mjjax.core.enums import WrapType
+from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import body_sum
@@ -76,6 +77,7 @@ def tendon_plan(s: Structure) -> TendonPlan:
     return TendonPlan(joint, owner[joint], start, end, tendon, before, np.array(around, int))
 
 
+@stage
 def tendon(model: Model, data: Data) -> Data:
     """Tendon lengths and moment arms (`mj_tendon`): `ten_length`, `ten_J`.
 
@@ -134,9 +136,11 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     return length, einsum("tk,kv->tv", mine, row)
 
 
-def tendon_velocity(data: Data) -> Array:
-    """Rates of change (ntendon,) of the lengths: moment arms times `qvel` [m/s]."""
-    return matmul(data.ten_J, data.qvel)
+def tendon_velocity(model: Model, data: Data) -> Data:
+    """Rates of change of the lengths into `ten_velocity`: moment arms times `qvel`."""
+    if not model.structure.ntendon:
+        return data
+    return data.replace(ten_velocity=matmul(data.ten_J, data.qvel))
 
 
 def tendon_bias(model: Model, data: Data) -> Array:
@@ -147,6 +151,8 @@ def tendon_bias(model: Model, data: Data) -> Array:
     armature on tendons that wrap around geoms. Needs `cvel` and `cdof_dot` (`mj_tendonBias`).
     """
     s, plan = model.structure, tendon_plan(model.structure)
+    if not s.terms["tendon_armature"].any():
+        return namespace(data.qvel).zeros_like(data.qvel)
     moving = body_sum(s, data.cdof_dot * data.qvel[:, None])
     ends = []
     for site in (plan.start, plan.end):
@@ -187,6 +193,7 @@ def _wrapped(
     return on, first, last, arc
 
 
+@stage
 def tendon_inertia(model: Model, data: Data) -> Data:
     """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`).
 

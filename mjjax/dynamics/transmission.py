@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mjjax.core.enums import JointType, TrnType
-from mjjax.dynamics.jacobian import point_rows
+from mjjax.core.profile import stage
+from mjjax.dynamics.jacobian import contact_jacobian, point_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
 from mjjax.math.linalg import gather, matmul
@@ -18,6 +19,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 
+@stage
 def transmission(model: Model, data: Data) -> Data:
     """Actuator lengths (`mj_transmission`) [m or rad, times gear].
 
@@ -217,20 +219,13 @@ def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     xp = namespace(data.qpos, data.cdof)
     if data.contact is None or not data.contact.dist.shape[0]:
         return xp.zeros((len(ids), s.nv), data.qpos.dtype)
-    contact, moves = data.contact, xp.asarray(tree_plan(s).moves)
+    contact, movable = data.contact, xp.asarray(tree_plan(s).moves.any(axis=1))
     body = xp.asarray(s.geom_bodyid)[xp.maximum(contact.geom, 0)]
-    one, two = moves[body[:, 0]], moves[body[:, 1]]
-    detected = (contact.dim > 0) & xp.any(one | two, axis=1)
-    normal = contact.frame[:, :3]
-    # motion axes about one point: how far each dof moves the contact point along the normal
-    center = data.subtree_com[:1]
-    ang, shift = data.cdof[:, :3], center - data.subtree_com[s.body_rootid[s.dof_bodyid]]
-    axes = xp.concatenate([ang, data.cdof[:, 3:] + cross(ang, shift)], axis=1)
-    wrench = xp.concatenate([cross(contact.pos - center, normal), normal], axis=1)
-    along = matmul(wrench, axes.T) * (two.astype(axes.dtype) - one.astype(axes.dtype))
+    detected = (contact.dim > 0) & xp.any(movable[body], axis=1)
+    along = contact_jacobian(s, data, contact, None, width=1)[:, 0]
     target = s.actuator_trnid[ids, 0][:, None]
     mine = ((body[None, :, 0] == target) | (body[None, :, 1] == target)) & detected[None]
-    mine = mine.astype(axes.dtype)
+    mine = mine.astype(along.dtype)
     count = xp.maximum(xp.sum(mine, axis=1, keepdims=True), 1)
     return -matmul(mine, along) / count
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit, JointType
+from mjjax.core.profile import stage
 from mjjax.dynamics.objects import moved_to
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
 from mjjax.math.linalg import dot, matvec3
@@ -14,6 +15,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 
 
+@stage
 def com_vel(model: Model, data: Data) -> Data:
     """Body velocities `cvel` and the time derivative of `cdof` (`mj_comVel`).
 
@@ -51,6 +53,7 @@ def subtree_vel(model: Model, data: Data) -> Data:
     return data.replace(subtree_linvel=linvel, subtree_angmom=angmom)
 
 
+@stage
 def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
     """Recursive Newton-Euler (nv,) [N or N m]: M qacc + bias; the bias alone without `qacc`.
 

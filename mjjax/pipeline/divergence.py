@@ -17,7 +17,7 @@ from mjjax.math.safe import is_bad
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.make import blank_data, reset_state
+from mjjax.pipeline.make_data import blank_data, reset_state
 
 Step = Callable[..., Data]
 

@@ -1,15 +1,11 @@
 """Forward dynamics: the stages in MuJoCo's order."""
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 
 from mjjax.collision.driver import collision
-from mjjax.constraint.assemble import make_constraint, reference_constraint
+from mjjax.constraint.stages import make_constraint, reference_constraint
 from mjjax.core.enums import DisableBit, EnableBit, SensorType, Stage
+from mjjax.core.profile import stage
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -23,34 +19,8 @@ from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.sensor.stages import is_read_now, sensor_stage
-from mjjax.solver.constraint import fwd_constraint
-
-Part = Callable[..., Data]
-
-
-def stage(function: Part) -> Part:
-    """Names a stage in profiles."""
-
-    @functools.wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Data:
-        with jax.named_scope(function.__name__):
-            return function(*args, **kwargs)
-
-    return named
-
-
-POSITION = (
-    kinematics,
-    com_pos,
-    camlight,
-    tendon,
-    crb,
-    tendon_inertia,
-    collision,
-    make_constraint,
-    transmission,
-)
+from mjjax.sensor.stages import is_read_now, sensor_acc, sensor_pos, sensor_vel
+from mjjax.solver.stages import fwd_constraint
 
 
 @stage
@@ -62,9 +32,15 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
             "the colliders of this call are not those of make_data: give the same callbacks to "
             "both, make_data(model, callbacks=...)"
         )
-    for part in POSITION:
-        extra = (calls.contact_filter,) if part is collision else ()
-        data = stage(part)(model, data, *extra)
+    data = kinematics(model, data)
+    data = com_pos(model, data)
+    data = camlight(model, data)
+    data = tendon(model, data)
+    data = crb(model, data)
+    data = tendon_inertia(model, data)
+    data = collision(model, data, calls.contact_filter)
+    data = make_constraint(model, data)
+    data = transmission(model, data)
     return data.replace(
         maxuse_con=jnp.maximum(data.maxuse_con, data.ncon),
         maxuse_efc=jnp.maximum(data.maxuse_efc, data.nefc),
@@ -74,21 +50,16 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
 @stage
 def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Everything that depends on velocities too (`mj_fwdVelocity`)."""
-    s, opt, calls = model.structure, model.opt, callbacks or NONE
-    if s.ntendon:
-        data = data.replace(ten_velocity=tendon_velocity(data))
-    if s.nu:
-        data = data.replace(actuator_velocity=actuator_velocity(model, data))
-    for part in (com_vel, passive):
-        data = stage(part)(model, data)
+    opt, calls = model.opt, callbacks or NONE
+    data = tendon_velocity(model, data)
+    data = actuator_velocity(model, data)
+    data = com_vel(model, data)
+    data = passive(model, data)
     idle = opt.disabled(DisableBit.SPRING) and opt.disabled(DisableBit.DAMPER)
     if calls.passive and not idle:
         data = calls.passive(model, data)
-    data = stage(reference_constraint)(model, data)
-    bias = rne(model, data)
-    if s.terms["tendon_armature"].any():
-        bias = bias + tendon_bias(model, data)
-    return data.replace(qfrc_bias=bias)
+    data = reference_constraint(model, data)
+    return data.replace(qfrc_bias=rne(model, data) + tendon_bias(model, data))
 
 
 @stage
@@ -102,19 +73,27 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
 
 
-def sensors(model: Model, data: Data, part: Stage, callbacks: Callbacks) -> Data:
-    """Sensor readings of a stage."""
-    return stage(sensor_stage)(model, data, part, callbacks) if model.structure.nsensor else data
+def position_and_velocity(
+    model: Model, data: Data, callbacks: Callbacks, skipstage: Stage | int, skipsensor: bool
+) -> Data:
+    """The stages before controls are needed, from the first that is not skipped."""
+    energy = model.opt.enabled(EnableBit.ENERGY)
+    if skipstage < Stage.POS:
+        data = fwd_position(model, data, callbacks)
+        if not skipsensor:
+            data = sensor_pos(model, data, callbacks)
+        data = energy_pos(model, data) if energy else _sensed_energy(model, data, skipsensor)
+    if skipstage < Stage.VEL:
+        data = fwd_velocity(model, data, callbacks)
+        if not skipsensor:
+            data = sensor_vel(model, data, callbacks)
+        if energy:
+            data = energy_vel(model, data)
+    return data
 
 
-def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """Everything that depends on positions only, with sensors and potential energy."""
-    data = fwd_position(model, data, callbacks)
-    if not skipsensor:
-        data = sensors(model, data, Stage.POS, callbacks)
-    if model.opt.enabled(EnableBit.ENERGY):
-        return stage(energy_pos)(model, data)
-    # a sensor of the potential energy leaves what sensors have computed
+def _sensed_energy(model: Model, data: Data, skipsensor: bool) -> Data:
+    """Without the flag `energy` it is zero, unless a sensor of energy has computed it."""
     read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
     if not read or skipsensor or model.opt.disabled(DisableBit.SENSOR):
         return data.replace(energy=jnp.zeros_like(data.energy))
@@ -124,31 +103,12 @@ def position_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: b
     return data.replace(energy=jnp.where(left, data.energy, 0))
 
 
-def velocity_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """Everything that depends on velocities too, with sensors and kinetic energy."""
-    data = fwd_velocity(model, data, callbacks)
-    if not skipsensor:
-        data = sensors(model, data, Stage.VEL, callbacks)
-    return stage(energy_vel)(model, data) if model.opt.enabled(EnableBit.ENERGY) else data
-
-
-def motion_stages(
-    model: Model, data: Data, callbacks: Callbacks, skipstage: Stage | int, skipsensor: bool
-) -> Data:
-    """The stages of positions and velocities, from the first that is not skipped."""
-    if skipstage < Stage.POS:
-        data = position_stage(model, data, callbacks, skipsensor)
-    if skipstage < Stage.VEL:
-        data = velocity_stage(model, data, callbacks, skipsensor)
-    return data
-
-
-def acceleration_stage(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """Forces and accelerations from the inputs, with sensors."""
-    data = stage(fwd_actuation)(model, data, callbacks)
+def acceleration(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """The stages after controls are known: forces, accelerations, sensors."""
+    data = fwd_actuation(model, data, callbacks)
     data = fwd_acceleration(model, data)
-    data = stage(fwd_constraint)(model, data)
-    return data if skipsensor else sensors(model, data, Stage.ACC, callbacks)
+    data = fwd_constraint(model, data)
+    return data if skipsensor else sensor_acc(model, data, callbacks)
 
 
 def forward(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -179,7 +139,7 @@ def forward_skip(
         callbacks: functions of the user's.
     """
     calls = callbacks or NONE
-    data = motion_stages(model, data, calls, skipstage, skipsensor)
+    data = position_and_velocity(model, data, calls, skipstage, skipsensor)
     if calls.control and not model.opt.disabled(DisableBit.ACTUATION):
         data = calls.control(model, data)
-    return acceleration_stage(model, data, calls, skipsensor)
+    return acceleration(model, data, calls, skipsensor)

@@ -8,10 +8,10 @@ import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.position import integrate_pos
+from mjjax.dynamics.velocity_derivative import smooth_vel
 from mjjax.math.linalg import solve
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
@@ -139,9 +139,28 @@ def _rates(data: Data) -> Rates:
     return data.qvel, data.qacc, data.act_dot
 
 
-# Integrators that need one evaluation of the dynamics.
-INTEGRATORS: dict[IntegratorType, Callable[[Model, Data], Data]] = {
-    IntegratorType.EULER: euler,
-    IntegratorType.IMPLICIT: implicit,
-    IntegratorType.IMPLICITFAST: implicit,
+Integrator = Callable[[Model, Data, Callbacks | None], Data]
+INTEGRATORS: dict[IntegratorType, Integrator] = {
+    IntegratorType.EULER: lambda model, data, _: euler(model, data),
+    IntegratorType.RK4: rungekutta4,
+    IntegratorType.IMPLICIT: lambda model, data, _: implicit(model, data),
+    IntegratorType.IMPLICITFAST: lambda model, data, _: implicit(model, data),
 }
+
+
+def integrate(
+    model: Model, data: Data, callbacks: Callbacks | None = None, *, again: bool = True
+) -> Data:
+    """The new state by the model's integrator, from the results of `forward`.
+
+    Args:
+        model: model.
+        data: data after `forward`.
+        callbacks: functions of the user's.
+        again: static; whether the integrator may evaluate the dynamics again. If not, Euler's
+            method takes the place of `RK4`.
+    """
+    kind = IntegratorType(model.opt.integrator)
+    if kind == IntegratorType.RK4 and not again:
+        kind = IntegratorType.EULER
+    return INTEGRATORS[kind](model, data, callbacks)

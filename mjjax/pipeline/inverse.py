@@ -11,9 +11,10 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import motion_stages, sensors
+from mjjax.pipeline.forward import position_and_velocity
 from mjjax.pipeline.integrate import damping_derivative, velocity_derivative
-from mjjax.solver.constraint import inv_constraint
+from mjjax.sensor.stages import sensor_acc
+from mjjax.solver.stages import inv_constraint
 
 
 def inverse(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -40,13 +41,13 @@ def inverse_skip(
 ) -> Data:
     """Inverse dynamics that takes earlier stages from `data`; arguments as in `forward_skip`."""
     calls = callbacks or NONE
-    data = motion_stages(model, data, calls, skipstage, skipsensor)
+    data = position_and_velocity(model, data, calls, skipstage, skipsensor)
     given = data.qacc
     if model.opt.enabled(EnableBit.INVDISCRETE):
         data = data.replace(qacc=continuous_acceleration(model, data))
     data = inv_constraint(model, data)
     if not skipsensor:
-        data = sensors(model, data, Stage.ACC, calls)
+        data = sensor_acc(model, data, calls)
     force = mul_m(model, data, data.qacc) + data.qfrc_bias
     return data.replace(
         qfrc_inverse=force - data.qfrc_passive - data.qfrc_constraint,

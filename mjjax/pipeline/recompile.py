@@ -9,7 +9,7 @@ from mjjax.mjcf.keyframes import PARTS, width
 from mjjax.mjcf.spec import Element, Spec
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.make import make_data
+from mjjax.pipeline.make_data import make_data
 
 # Fields of Data -> the part of a keyframe that has the same layout.
 _FIELDS = {

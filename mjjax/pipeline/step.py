@@ -3,14 +3,14 @@
 import jax
 import jax.numpy as jnp
 
-from mjjax.core.enums import EnableBit, IntegratorType, Stage
+from mjjax.core.enums import EnableBit, Stage
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.divergence import check_state, no_derivative_where_reset, reset_diverged
-from mjjax.pipeline.forward import acceleration_stage, forward, motion_stages
-from mjjax.pipeline.integrate import INTEGRATORS, euler, rungekutta4
+from mjjax.pipeline.forward import acceleration, forward, position_and_velocity
+from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.inverse import compare_fwd_inv
 
 
@@ -34,11 +34,9 @@ def step(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """
     data = check_state(model, data)
     data = forward(model, data, callbacks)
-    data = _compared(model, data, callbacks)
-    if model.opt.integrator == IntegratorType.RK4:
-        data = rungekutta4(model, data, callbacks)
-    else:
-        data = INTEGRATORS[IntegratorType(model.opt.integrator)](model, data)
+    if model.opt.enabled(EnableBit.FWDINV):
+        data = compare_fwd_inv(model, data, callbacks)
+    data = integrate(model, data, callbacks)
     return reset_diverged(model, data)
 
 
@@ -50,7 +48,7 @@ def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """
     calls = callbacks or NONE
     data = check_state(model, data)
-    data = motion_stages(model, data, calls, Stage.NONE, skipsensor=False)
+    data = position_and_velocity(model, data, calls, Stage.NONE, skipsensor=False)
     return calls.control(model, data) if calls.control else data
 
 
@@ -60,15 +58,11 @@ def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
 
     `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges is reset as in `step`.
     """
-    data = acceleration_stage(model, data, callbacks or NONE, skipsensor=False)
-    data = _compared(model, data, callbacks)
-    data = INTEGRATORS.get(IntegratorType(model.opt.integrator), euler)(model, data)
+    data = acceleration(model, data, callbacks or NONE, skipsensor=False)
+    if model.opt.enabled(EnableBit.FWDINV):
+        data = compare_fwd_inv(model, data, callbacks)
+    data = integrate(model, data, callbacks, again=False)
     return reset_diverged(model, data)
-
-
-def _compared(model: Model, data: Data, callbacks: Callbacks | None) -> Data:
-    compare = model.opt.enabled(EnableBit.FWDINV)
-    return compare_fwd_inv(model, data, callbacks) if compare else data
 
 
 def rollout(

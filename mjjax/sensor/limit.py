@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.rows import layout_of
+from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import ConstraintType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data

@@ -7,6 +7,7 @@ import numpy as np
 
 from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
+from mjjax.core.profile import stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.velocity import subtree_vel
 from mjjax.math.linalg import gather
@@ -18,16 +19,19 @@ from mjjax.model.structure import Structure
 from mjjax.sensor.table import BEFORE, KERNELS, UNLIMITED
 
 
+@stage
 def sensor_pos(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of positions (`mj_sensorPos`)."""
     return sensor_stage(model, data, Stage.POS, callbacks)
 
 
+@stage
 def sensor_vel(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of velocities (`mj_sensorVel`)."""
     return sensor_stage(model, data, Stage.VEL, callbacks)
 
 
+@stage
 def sensor_acc(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Readings of the sensors of accelerations and forces (`mj_sensorAcc`)."""
     return sensor_stage(model, data, Stage.ACC, callbacks)

@@ -9,7 +9,8 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.math.linalg import cho_solve, cholesky, matmul
 from mjjax.math.namespace import Array
-from mjjax.solver import batch, cone
+from mjjax.solver import cone
+from mjjax.solver.grouped_loop import grouped_loop
 from mjjax.solver.line_search import Evaluate, Found, Points, search
 from mjjax.solver.objective import hessian, residual, row_cost, row_force, scalar_force, split
 from mjjax.solver.problem import Problem
@@ -26,15 +27,26 @@ class Settings(NamedTuple):
 
 
 class State(NamedTuple):
-    """Iterate: acceleration, force M a - smooth, residuals, row forces, gradient and progress."""
+    """Iterate.
+
+    Attributes:
+        a: (nv,) acceleration.
+        gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
+        r: (n,) row residuals.
+        force: (n,) row forces.
+        grad: (nv,) gradient of the objective.
+        niter: iterations so far.
+        grad_norm: scaled norm of the gradient.
+        done: whether the solver has stopped.
+    """
 
     a: Array
-    momentum: Array
+    gauss_grad: Array
     r: Array
     force: Array
     grad: Array
     niter: Array
-    size: Array
+    grad_norm: Array
     done: Array
 
 
@@ -50,7 +62,7 @@ def solve(problem: Problem, layout: RowLayout, start: Array, settings: Settings)
         own = settings._replace(tolerance=tolerance, ls_tolerance=ls_tolerance, scale=scale)
         return iterate(problem, layout, own, state)[0]
 
-    loop = batch.iterate(body, lambda s: (s.niter < settings.iterations) & ~s.done)
+    loop = grouped_loop(body, lambda s: (s.niter < settings.iterations) & ~s.done)
     return loop((problem, tolerances), state)
 
 
@@ -66,11 +78,11 @@ def better_start(problem: Problem, layout: RowLayout, a: Array, smooth: Array) -
 def initial(problem: Problem, layout: RowLayout, a: Array, settings: Settings) -> State:
     """Iterate at the acceleration `a` (nv,)."""
     r = residual(problem, layout, a)
-    momentum = matmul(problem.M, a) - problem.smooth
+    gauss_grad = matmul(problem.M, a) - problem.smooth
     force = row_force(problem, layout, r)
-    grad = momentum - mul_t(layout, problem.jac, force)
-    size = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
-    return State(a, momentum, r, force, grad, jnp.int32(0), size, jnp.bool_(False))
+    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad_norm = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
+    return State(a, gauss_grad, r, force, grad, jnp.int32(0), grad_norm, jnp.bool_(False))
 
 
 def iterate(
@@ -79,24 +91,26 @@ def iterate(
     """One Newton step with exact line search, and what the search found."""
     factor = cholesky(hessian(problem, layout, state.r))
     step = -cho_solve(factor, state.grad)
-    momentum_step = matmul(problem.M, step)
+    gauss_step = matmul(problem.M, step)
     row_step = mul(layout, problem.jac, step)
     length = jnp.sqrt(jnp.sum(step * step))
     gtol = settings.tolerance * settings.ls_tolerance * length / settings.scale
-    evaluate = ray(problem, layout, state, step, momentum_step, row_step)
-    size = jnp.sum(jnp.abs(step * state.momentum)) + jnp.sum(jnp.abs(row_step * state.force))
-    found = search(evaluate, gtol, size, settings.ls_iterations)
+    evaluate = ray(problem, layout, state, step, gauss_step, row_step)
+    terms = jnp.sum(jnp.abs(step * state.gauss_grad)) + jnp.sum(jnp.abs(row_step * state.force))
+    found = search(evaluate, gtol, terms, settings.ls_iterations)
     alpha = jnp.where(length < MINVAL, 0, found.alpha)
     a = state.a + alpha * step
-    momentum = state.momentum + alpha * momentum_step
+    gauss_grad = state.gauss_grad + alpha * gauss_step
     r = state.r + alpha * row_step
     force = row_force(problem, layout, r)
-    grad = momentum - mul_t(layout, problem.jac, force)
-    size = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
-    small = (settings.scale * found.decrease < settings.tolerance) | (size < settings.tolerance)
+    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad_norm = settings.scale * jnp.sqrt(jnp.sum(grad * grad))
+    small = (settings.scale * found.decrease < settings.tolerance) | (
+        grad_norm < settings.tolerance
+    )
     # a state that is not a number stays so: stop rather than iterate to the limit
-    done = small | (alpha == 0) | ~jnp.isfinite(size)
-    return State(a, momentum, r, force, grad, state.niter + 1, size, done), found
+    done = small | (alpha == 0) | ~jnp.isfinite(grad_norm)
+    return State(a, gauss_grad, r, force, grad, state.niter + 1, grad_norm, done), found
 
 
 def ray(
@@ -104,12 +118,12 @@ def ray(
     layout: RowLayout,
     state: State,
     step: Array,
-    momentum_step: Array,
+    gauss_step: Array,
     row_step: Array,
 ) -> Evaluate:
     """The objective along `state.a + alpha step` as a function of step lengths (m,)."""
-    linear = jnp.sum(step * state.momentum)
-    quadratic = jnp.sum(step * momentum_step)
+    linear = jnp.sum(step * state.gauss_grad)
+    quadratic = jnp.sum(step * gauss_step)
     base, direction = split(layout, state.r), split(layout, row_step)
     force0, d, _ = scalar_force(problem, layout, base.scalar)
     half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)

@@ -7,8 +7,15 @@ with the row costs s of `mjjax.solver.objective`.
 
 from typing import NamedTuple
 
-from mjjax.constraint.jacobian import RowJacobian
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.jacobian import RowJacobian, row_jacobian
+from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.core.enums import ConstraintType
 from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
 
 
 class Problem(NamedTuple):
@@ -34,3 +41,37 @@ class Problem(NamedTuple):
     high: Array
     mu: Array
     friction: Array
+
+
+def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
+    """The optimisation problem of the current rows."""
+    n = layout.nrow
+    d = data.efc_D[:n]
+    loss = data.efc_frictionloss[:n]
+    friction = _rows_of(layout, *FRICTION)
+    free = _rows_of(layout, ConstraintType.EQUALITY)
+    if not layout.pyramidal:
+        free |= np.arange(n) >= layout.nscalar
+    low = jnp.where(friction, -loss, jnp.where(free, -jnp.inf, 0))
+    high = jnp.where(friction, loss, jnp.inf)
+    coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
+    mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
+    dim = data.contact.dim[: layout.ncontact]
+    used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
+    axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
+    return Problem(
+        M=data.qM,
+        smooth=data.qfrc_smooth,
+        jac=row_jacobian(model, data, layout),
+        aref=data.efc_aref[:n],
+        D=d,
+        low=low,
+        high=high,
+        mu=mu,
+        friction=axes,
+    )
+
+
+def _rows_of(layout: RowLayout, *kinds: ConstraintType) -> np.ndarray:
+    """Mask (nrow,) of scalar rows of some kinds."""
+    return np.pad(np.isin(layout.kind, kinds), (0, layout.nrow - layout.nscalar))

@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mjjax.constraint.rows import layout_of
+from mjjax.constraint.layout import layout_of
 from mjjax.math import safe
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver import newton
-from mjjax.solver.constraint import problem_of, settings_of, start_of
 from mjjax.solver.objective import residual, row_state
+from mjjax.solver.problem import problem_of
+from mjjax.solver.stages import settings_of, start_of
 
 
 class SolverStat(NamedTuple):
@@ -63,7 +64,7 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
         before, after = (row_state(problem, layout, x) for x in (state.r, new.r))
         stat = SolverStat(
             improvement=settings.scale * found.decrease,
-            gradient=new.size,
+            gradient=new.grad_norm,
             lineslope=settings.scale * slope,
             nactive=jnp.sum(exists & (after != 0), dtype=jnp.int32),
             nchange=jnp.sum(exists & (after != before), dtype=jnp.int32),

@@ -14,9 +14,9 @@ import pytest
 
 import mjjax
 from mjjax.dynamics.actuation import actuator_velocity
-from mjjax.dynamics.derivative import smooth_vel
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_gain_slope, muscle_rate
 from mjjax.dynamics.tendon import tendon_velocity
+from mjjax.dynamics.velocity_derivative import smooth_vel
 from tests.derivatives import both_modes, derivative_errors, directions
 from tests.dynamics.scenes import driven
 from tests.oracle_tools import differences, load, quick, random_state, stack, to_ours
@@ -129,8 +129,8 @@ STAGES = (
     mjjax.crb,
     mjjax.collision,
     mjjax.transmission,
-    lambda _, data: data.replace(ten_velocity=tendon_velocity(data)),
-    lambda model, data: data.replace(actuator_velocity=actuator_velocity(model, data)),
+    tendon_velocity,
+    actuator_velocity,
     mjjax.com_vel,
     mjjax.passive,
     mjjax.fwd_actuation,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.dynamics.derivative import smooth_vel
+from mjjax.dynamics.velocity_derivative import smooth_vel
 from mjjax.pipeline.integrate import INTEGRATORS
 from tests.dynamics.scenes import driven
 from tests.oracle_tools import (
@@ -43,7 +43,7 @@ def all_steps(model: mjjax.Model, data: mjjax.Data) -> tuple:
     for kind, integrate in INTEGRATORS.items():
         mine = with_integrator(model, kind)
         slope = smooth_vel(mine, data, kind == mjjax.IntegratorType.IMPLICIT)
-        after = integrate(mine, data)
+        after = integrate(mine, data, None)
         found[kind] = slope, {name: getattr(after, name) for name in STATE}
     return data, found
 

@@ -20,7 +20,7 @@ FEW = 8  # a group is an eighth of the batch
 SMALLEST = 64  # below this batch size groups cost more than they save
 
 
-def iterate(
+def grouped_loop(
     body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array]
 ) -> Callable[[Tree, Tree], Tree]:
     """A loop `state = body(problem, state) while running(state)` with a batching rule of its own.

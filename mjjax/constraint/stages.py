@@ -4,11 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.jacobian import dense, mul, mul_t
-from mjjax.constraint.layout import FRICTION, RowLayout
-from mjjax.constraint.rows import all_rows, layout_of, row_jacobian
-from mjjax.constraint.scalars import scalars
+from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
+from mjjax.constraint.layout import FRICTION, RowLayout, layout_of
+from mjjax.constraint.rows import all_rows
+from mjjax.constraint.scalar_rows import scalar_rows
 from mjjax.core.enums import ConeType, SolverType, WarningType
+from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
@@ -16,6 +17,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 
 
+@stage
 def make_constraint(model: Model, data: Data) -> Data:
     """Constraint rows from positions: residuals, constraint masses, counts (`mj_makeConstraint`).
 
@@ -26,7 +28,7 @@ def make_constraint(model: Model, data: Data) -> Data:
     layout = layout_of(model, data)
     if not layout.nrow:
         return data.replace(nefc=jnp.int32(0))
-    scalar = scalars(model, data, layout)
+    scalar = scalar_rows(model, data, layout)
     data = data.replace(efc_Jgeneral=_fit(scalar.jacobian, data.efc_Jgeneral))
     rows = all_rows(model, data, layout, scalar)
     on = rows.active
@@ -63,6 +65,7 @@ def _idle(layout: RowLayout, frictionloss: Array) -> Array:
     return friction & (frictionloss == 0)
 
 
+@stage
 def reference_constraint(model: Model, data: Data) -> Data:
     """Row velocities and reference accelerations (`mj_referenceConstraint`).
 

@@ -43,14 +43,14 @@ def minimize(
     """
     settings = newton.Settings(iterations, ls_iterations, *tolerances)
     state = newton.solve(problem, layout, start, settings)
-    return state.a, state.r, state.niter.astype(start.dtype), state.size
+    return state.a, state.r, state.niter.astype(start.dtype), state.grad_norm
 
 
 @minimize.defjvp
 def _minimize_jvp(layout, iterations, ls_iterations, primals, tangents):
     problem, start, tolerances = primals
-    a, r, niter, size = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
+    a, r, niter, grad_norm = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
     _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
     da = -cho_solve(cholesky(hessian(problem, layout, r)), dg)
     _, dr = jax.jvp(lambda p, a: residual(p, layout, a), (problem, a), (tangents[0], da))
-    return (a, r, niter, size), (da, dr, jnp.zeros_like(niter), jnp.zeros_like(size))
+    return (a, r, niter, grad_norm), (da, dr, jnp.zeros_like(niter), jnp.zeros_like(grad_norm))

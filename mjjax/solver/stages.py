@@ -1,49 +1,19 @@
 """The constraint stage: from rows in `Data` to accelerations and constraint forces."""
 
 import jax.numpy as jnp
-import numpy as np
 
 from mjjax.constraint.jacobian import mul_t
-from mjjax.constraint.layout import FRICTION, RowLayout
-from mjjax.constraint.rows import layout_of, row_jacobian
-from mjjax.core.enums import ConstraintType, DisableBit
+from mjjax.constraint.layout import RowLayout, layout_of
+from mjjax.core.enums import DisableBit
+from mjjax.core.profile import stage
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
-from mjjax.solver.adjoint import minimize
 from mjjax.solver.newton import Settings, better_start
 from mjjax.solver.objective import residual, row_force
-from mjjax.solver.problem import Problem
-
-
-def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
-    """The optimisation problem of the current rows."""
-    n = layout.nrow
-    d = data.efc_D[:n]
-    loss = data.efc_frictionloss[:n]
-    friction = _rows_of(layout, *FRICTION)
-    free = _rows_of(layout, ConstraintType.EQUALITY)
-    if not layout.pyramidal:
-        free |= np.arange(n) >= layout.nscalar
-    low = jnp.where(friction, -loss, jnp.where(free, -jnp.inf, 0))
-    high = jnp.where(friction, loss, jnp.inf)
-    coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
-    mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
-    dim = data.contact.dim[: layout.ncontact]
-    used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
-    axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
-    return Problem(
-        M=data.qM,
-        smooth=data.qfrc_smooth,
-        jac=row_jacobian(model, data, layout),
-        aref=data.efc_aref[:n],
-        D=d,
-        low=low,
-        high=high,
-        mu=mu,
-        friction=axes,
-    )
+from mjjax.solver.optimum import minimize
+from mjjax.solver.problem import Problem, problem_of
 
 
 def start_of(model: Model, data: Data, layout: RowLayout, problem: Problem) -> Array:
@@ -60,11 +30,7 @@ def settings_of(model: Model) -> Settings:
     return Settings(opt.iterations, opt.ls_iterations, opt.tolerance, opt.ls_tolerance, scale)
 
 
-def _rows_of(layout: RowLayout, *kinds: ConstraintType) -> np.ndarray:
-    """Mask (nrow,) of scalar rows of some kinds."""
-    return np.pad(np.isin(layout.kind, kinds), (0, layout.nrow - layout.nscalar))
-
-
+@stage
 def fwd_constraint(model: Model, data: Data) -> Data:
     """Constrained acceleration and forces (`mj_fwdConstraint`).
 
@@ -85,7 +51,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     problem = problem_of(model, data, layout)
     start = start_of(model, data, layout, problem)
     iterations, ls_iterations, *tolerances = settings_of(model)
-    qacc, r, niter, size = minimize(
+    qacc, r, niter, grad_norm = minimize(
         layout, iterations, ls_iterations, problem, start, tuple(tolerances)
     )
     force = row_force(problem, layout, r)
@@ -95,7 +61,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
         qfrc_constraint=mul_t(layout, problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
         solver_niter=jnp.where(data.nefc > 0, niter, 0).astype(jnp.int32),
-        solver_gradient=size,
+        solver_gradient=grad_norm,
     )
 
 

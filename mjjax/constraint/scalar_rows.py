@@ -16,7 +16,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 
 
-class Scalars(NamedTuple):
+class ScalarRows(NamedTuple):
     """Scalar rows (n,) before their impedance is known.
 
     Attributes:
@@ -42,21 +42,26 @@ class Scalars(NamedTuple):
     jacobian: Array
 
 
-def scalars(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def scalar_rows(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """All scalar rows in slot order."""
-    found = [rows_of for kind, rows_of in KINDS.items() if (layout.kind == kind).any()]
-    parts = [rows_of(model, data, layout) for rows_of in found or [_dof_friction]]
-    return Scalars(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    parts = [
+        rows_of(model, data, layout)
+        for kind, rows_of in KINDS.items()
+        if (layout.kind == kind).any()
+    ]
+    if not parts:
+        return _no_rows(data)
+    return ScalarRows(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _equality(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def _equality(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     owner, _ = layout.of(ConstraintType.EQUALITY)
     residual, violation, weight, jacobian = equalities(model, data)
     # as in MuJoCo, a constraint that moves nothing has no rows
     some = jnp.any(jacobian != 0, axis=1)
     same = owner[:, None] == owner[None]
     zero = jnp.zeros_like(residual)
-    return Scalars(
+    return ScalarRows(
         active=data.eq_active[owner] & jnp.any(same & some[None], axis=1),
         pos=residual,
         distance=violation,
@@ -69,7 +74,7 @@ def _equality(model: Model, data: Data, layout: RowLayout) -> Scalars:
     )
 
 
-def _dof_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def _dof_friction(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """Dry friction: |force| <= frictionloss, residual zero.
 
     A row without friction, which C does not have, exerts no force but has its derivative.
@@ -77,7 +82,7 @@ def _dof_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
     dof, _ = layout.of(ConstraintType.FRICTION_DOF)
     loss = gather(model.dof_frictionloss, dof)
     zero = jnp.zeros_like(loss)
-    return Scalars(
+    return ScalarRows(
         active=loss >= 0,
         pos=zero,
         distance=zero,
@@ -90,12 +95,12 @@ def _dof_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
     )
 
 
-def _tendon_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def _tendon_friction(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     tendon, _ = layout.of(ConstraintType.FRICTION_TENDON)
     loss = model.tendon_frictionloss[tendon]
     arms = data.ten_J[tendon]
     zero = jnp.zeros_like(loss)
-    return Scalars(
+    return ScalarRows(
         active=(loss >= 0) & jnp.any(arms != 0, axis=1),
         pos=zero,
         distance=zero,
@@ -108,7 +113,7 @@ def _tendon_friction(model: Model, data: Data, layout: RowLayout) -> Scalars:
     )
 
 
-def _joint_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """Joint limits: side (value - bound) < margin; balls limit the rotation angle."""
     s = model.structure
     joint, side = layout.of(ConstraintType.LIMIT_JOINT)
@@ -124,7 +129,7 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
         dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
         jacobian = _against(s.jnt_dofadr[joint[ball]], axis, s.nv)
     margin = gather(model.jnt_margin, joint)
-    return Scalars(
+    return ScalarRows(
         active=dist < margin,
         pos=dist,
         distance=dist - margin,
@@ -137,14 +142,14 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
     )
 
 
-def _tendon_limit(model: Model, data: Data, layout: RowLayout) -> Scalars:
+def _tendon_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """Tendon limits: side (length - bound) < margin."""
     tendon, side = layout.of(ConstraintType.LIMIT_TENDON)
     length, bounds = data.ten_length[tendon], model.tendon_range[tendon]
     dist = jnp.where(side > 0, length - bounds[:, 0], bounds[:, 1] - length)
     margin = model.tendon_margin[tendon]
     arms = data.ten_J[tendon] * side.astype(dist.dtype)[:, None]
-    return Scalars(
+    return ScalarRows(
         active=(dist < margin) & jnp.any(arms != 0, axis=1),
         pos=dist,
         distance=dist - margin,
@@ -171,11 +176,26 @@ def _against(dof: np.ndarray, axis: Array, nv: int) -> Array:
     return padded[np.arange(len(dof))[:, None], np.where((column >= 0) & (column < 3), column, 3)]
 
 
+def _no_rows(data: Data) -> ScalarRows:
+    none = jnp.zeros(0, data.qvel.dtype)
+    return ScalarRows(
+        active=jnp.zeros(0, bool),
+        pos=none,
+        distance=none,
+        margin=none,
+        solref=jnp.zeros((0, 2), none.dtype),
+        solimp=jnp.zeros((0, 5), none.dtype),
+        weight=none,
+        frictionloss=none,
+        jacobian=_no_matrix(data),
+    )
+
+
 def _no_matrix(data: Data) -> Array:
     return jnp.zeros((0, data.qvel.shape[0]), data.qvel.dtype)
 
 
-KINDS: dict[ConstraintType, Callable[[Model, Data, RowLayout], Scalars]] = {
+KINDS: dict[ConstraintType, Callable[[Model, Data, RowLayout], ScalarRows]] = {
     ConstraintType.EQUALITY: _equality,
     ConstraintType.FRICTION_DOF: _dof_friction,
     ConstraintType.FRICTION_TENDON: _tendon_friction,
