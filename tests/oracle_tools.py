@@ -19,7 +19,6 @@ INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos 
 # scale is a difference of larger terms, whose rounding errors it carries, and counts relative to
 # that part: the tightest tolerance, 1e-10, is then 1e-14 of the scale, some fifty roundings.
 SMALL = 1e-4
-FLOOR: dict[str, float] = {}
 # Field -> tolerance of the relative difference of an entry, see `error`.
 POSITION = dict.fromkeys(
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
@@ -129,10 +128,7 @@ def error(mine: Any, theirs: Any, floor: float = SMALL) -> float:
 
 def differences(data: mjjax.Data, d: mujoco.MjData, fields: dict[str, float]) -> dict[str, float]:
     """Fields of one world that differ by more than their tolerance, with the error."""
-    found = {
-        name: error(getattr(data, name), getattr(d, name), FLOOR.get(name, SMALL))
-        for name in fields
-    }
+    found = {name: error(getattr(data, name), getattr(d, name)) for name in fields}
     return {name: e for name, e in found.items() if e > fields[name]}
 
 
