@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.engines import STAGES, Engine, JaxEngine, best, cores, installed, open_engine
 from benchmarks.report import stage_table, table
-from mjjax.cli import more_threads, use_all_cores
+from mjjax.cli import use_all_cores
 
 JITTER = 0.01  # standard deviation of the starting states: m or rad, and m/s or rad/s
 
@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     if any(worlds % args.devices for worlds in args.batch):
         raise SystemExit("benchmarks: --devices must divide every --batch")
-    use_all_cores() if args.devices > 1 else more_threads()
+    if args.devices > 1:
+        use_all_cores()
     names = [n for n in ("ours", *args.peers) if n not in args.without]
     for name in [n for n in names if not installed(n)]:
         print(f"{name}: not installed, left out", file=sys.stderr)

@@ -98,6 +98,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
+from mjjax.model.view import id2name, name2id
 from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
@@ -116,7 +117,6 @@ from mjjax.pipeline.linearize import (
     transition_jacobian,
 )
 from mjjax.pipeline.make_data import make_data, reset_data
-from mjjax.pipeline.names import id2name, name2id
 from mjjax.pipeline.state import (
     copy_state,
     extract_state,

@@ -8,9 +8,9 @@ from typing import NoReturn
 import mjjax
 from mjjax.cli import compile, info, simulate
 from mjjax.cli.models import UsageError, embedded
-from mjjax.cli.worlds import advance, more_threads, start, use_all_cores
+from mjjax.cli.worlds import advance, start, use_all_cores
 
-__all__ = ["advance", "embedded", "main", "more_threads", "start", "use_all_cores"]
+__all__ = ["advance", "embedded", "main", "start", "use_all_cores"]
 
 COMMANDS = (simulate, info, compile)
 

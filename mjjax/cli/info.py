@@ -23,8 +23,9 @@ def add(commands: Any) -> None:
     info = commands.add_parser(
         "info",
         help="show what a model consists of",
-        description="Shows sizes, kinematic trees, joints, actuators, sensors, candidate contact "
-        "pairs and warnings of a model, and what of it cannot be simulated yet.",
+        description="Shows sizes, terms that are in the program, kinematic trees, joints, "
+        "actuators, sensors, candidate contact pairs and warnings of a model, and what of it "
+        "cannot be simulated yet.",
     )
     info.add_argument("model", help="MJCF file, compiled model or embedded name")
     info.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -52,6 +53,7 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
             "solver": mjjax.SolverType(model.opt.solver).name,
             "iterations": model.opt.iterations,
         },
+        "terms": {name: _switch(on) for name, on in model.terms.items()},
         "trees": _trees(model),
         "joints": _joints(model),
         "actuators": _actuators(model),
@@ -63,6 +65,13 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
         "warnings": list(model.structure.warnings),
         "not_simulated": findings(model),
     }
+
+
+def _switch(on: np.ndarray) -> str:
+    """What of a term is in the program."""
+    if on.all() or not on.any():
+        return "on" if on.any() else "off"
+    return f"{on.sum()} of {on.size}"
 
 
 def _trees(model: mjjax.Model) -> list[dict[str, Any]]:
@@ -125,7 +134,7 @@ def _print_tables(facts: dict[str, Any]) -> None:
 
     console = Console()
     console.print(f"[bold]{facts['model']}[/bold]", highlight=False)
-    for title in ("sizes", "options", "contact_pairs"):
+    for title in ("sizes", "options", "terms", "contact_pairs"):
         if facts[title]:
             line = "  ".join(f"{name} {value}" for name, value in facts[title].items() if value)
             console.print(f"[bold]{title.replace('_', ' ')}[/bold]  {line}", highlight=False)

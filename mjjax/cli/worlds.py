@@ -26,18 +26,8 @@ def use_all_cores() -> None:
     over devices runs on all of them.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    more_threads()
     with contextlib.suppress(RuntimeError):  # JAX is in use already and keeps its devices
         jax.config.update("jax_num_cpu_devices", cores or 1)
-
-
-def more_threads() -> None:
-    """Gives XLA's pool more threads than cores; call before JAX is first used.
-
-    XLA's batched LAPACK kernels (Cholesky, triangular solve) wait for threads of the pool that
-    they run on. Where as many of them meet as the pool has threads, they wait for ever.
-    """
-    os.environ.setdefault("NPROC", str(8 * (os.cpu_count() or 1)))
 
 
 def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:

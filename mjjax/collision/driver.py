@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.contact_set import NO_CONTACT
-from mjjax.collision.frame import make_frame
+from mjjax.collision.contact_set import NO_CONTACT, make_frame
 from mjjax.collision.pairs import Kind, PairPlan, pair_plan
 from mjjax.collision.params import PairParams, pair_params
 from mjjax.collision.table import colliders

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from mjjax.core.enums import ObjType
 from mjjax.core.struct import specs
-from mjjax.model.structure import Structure
+from mjjax.model.structure import NAMED, Structure
 
 # kind -> size that counts it, prefixes its fields may carry
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -97,3 +98,15 @@ class Named:
     def key(self, name: str | int) -> View:
         """A keyframe."""
         return View(self, "key", name)
+
+
+def name2id(model: Any, kind: ObjType | int, name: str) -> int:
+    """Id of the element called `name`, -1 if there is none (`mj_name2id`)."""
+    names = model.structure.names.get(NAMED.get(ObjType(kind), ""), ())
+    return names.index(name) if name and name in names else -1
+
+
+def id2name(model: Any, kind: ObjType | int, index: int) -> str | None:
+    """Name of an element, None if the id is invalid or it has none (`mj_id2name`)."""
+    names = model.structure.names.get(NAMED.get(ObjType(kind), ""), ())
+    return names[index] or None if 0 <= index < len(names) else None
