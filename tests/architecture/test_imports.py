@@ -11,6 +11,8 @@ import pytest
 
 from mjjax.core.threads import FEWEST, LAST_BLOCKING
 
+pytestmark = pytest.mark.newest
+
 PROBE = """
 import json, logging, sys
 import jax, numpy

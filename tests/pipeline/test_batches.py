@@ -14,6 +14,8 @@ import mjjax
 from mjjax import WarningType
 from tests.oracle_tools import differences, error, load, random_state, stack, to_ours, world
 
+pytestmark = pytest.mark.newest
+
 XML = """
 <mujoco><option density="10"/><worldbody>
   <geom type="plane" size="0 0 1" condim="4"/>

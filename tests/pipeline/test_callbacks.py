@@ -321,3 +321,42 @@ def test_sensors() -> None:
     assert not differences(data, d, {"sensordata": 1e-10})
     assert asked == [Stage.POS, Stage.VEL, Stage.ACC]
     assert np.abs(d.sensordata[[0, 1, 5, 6]]).min() > 1e-3
+
+
+TOUCHING = """
+<mujoco><worldbody><geom type="plane" size="0 0 1" condim="1"/>
+  <body pos="0 0 0.3"><freejoint/><geom name="low" type="box" size="0.1 0.1 0.1" condim="6"/></body>
+  <body pos="0.15 0 0.33"><freejoint/><geom name="high" type="box" size="0.1 0.1 0.1" condim="6"/>
+    <geom size="0.05" pos="0 0 -0.3" condim="1"/></body></worldbody>
+  <sensor><contact geom1="low" geom2="high" data="force torque"/></sensor></mujoco>"""
+
+
+@pytest.mark.feature("A121", "A136")
+def test_rows_of_the_users_contacts() -> None:
+    """Every stage reads the rows as `make_data` laid them out: six wide for the user's pair."""
+    model = mjjax.Model.from_xml_string(TOUCHING)
+    calls = Callbacks(collision={(GeomType.BOX, GeomType.BOX): inner_sphere})
+    data = mjjax.make_data(model, callbacks=calls)
+    data = quick(lambda m, d: mjjax.forward(m, d, calls))(model, data)
+    slot = int(np.flatnonzero((np.asarray(data.contact.geom) == [1, 2]).all(axis=1))[0])
+    first = int(data.contact.efc_address[slot])
+    edges = np.asarray(data.efc_force)[first : first + 10]
+    force = np.asarray(mjjax.contact_force(model, data, slot))
+    assert edges.sum() > 1 and np.isclose(force[0], edges.sum())
+    np.testing.assert_allclose(np.asarray(data.sensordata)[:6], force, atol=1e-12)
+    pulled = mjjax.mul_jac_t_vec(model, data, data.efc_force)
+    np.testing.assert_allclose(pulled, data.qfrc_constraint, atol=1e-9)
+
+
+def test_callbacks_that_make_data_does_not_know_are_refused() -> None:
+    """Colliders and filters decide the rows, so both calls must be given the same."""
+    model = mjjax.Model.from_xml_string(TOUCHING.replace('"box" size', '"sphere" size'))
+    plain = mjjax.make_data(model)
+    calls = Callbacks(collision={(GeomType.SPHERE, GeomType.SPHERE): inner_sphere})
+    with pytest.raises(ValueError, match=r"colliders.*make_data\(model, callbacks"):
+        mjjax.forward(model, plain, calls)
+    sieve = Callbacks(contact_filter=lambda m, d, one, two: one == two)
+    with pytest.raises(ValueError, match=r"filter.*make_data\(model, callbacks"):
+        mjjax.forward(model, plain, sieve)
+    with pytest.raises(ValueError, match="filter"):
+        mjjax.forward(model, mjjax.make_data(model, callbacks=sieve))

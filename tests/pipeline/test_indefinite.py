@@ -8,6 +8,8 @@ import pytest
 import mjjax
 from tests.oracle_tools import error, full_inertia, load, quick, random_state, to_ours
 
+pytestmark = pytest.mark.newest
+
 ARM = """
 <mujoco>
   <option timestep="0.01" integrator="{integrator}" {option}/>

@@ -10,6 +10,8 @@ import pytest
 from tests.oracle_tools import error
 from tests.pipeline.test_batches import XML
 
+pytestmark = pytest.mark.newest
+
 STEPS = 20
 SCRIPT = f"""
 import json, jax, jax.numpy as jnp, mjjax

@@ -13,6 +13,8 @@ import mjjax
 from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
 from tests.random_models import random_mjcf
 
+pytestmark = pytest.mark.newest
+
 WORLDS = 6
 forward = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
 constrain = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))
