@@ -1,6 +1,6 @@
 """Copies of a part of a model in another place or another model, with all that refers to it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mjjax.mjcf import keyframes
@@ -198,7 +198,8 @@ def attach(
     return twins, [s.moved(_copied_key(spec, s.key, rename), copies) for s in snapshots]
 
 
-def _copied_key(spec: Spec, key: Element, rename: Callable[[str], str]) -> Element:
+def _copied_key(spec: Spec, key: Element, rename: Rename) -> Element:
+    """A copy of a keyframe, which as in MuJoCo is named even if it had no name."""
     twin = key.copy()
-    twin.values["name"] = rename(key.name)
+    twin.values["name"] = f"{rename.prefix}{key.name}{rename.suffix}"
     return spec.append(twin)
