@@ -50,9 +50,8 @@ def test_axes_of_symmetric_meshes(shape: np.ndarray, kind: str) -> None:
     ):
         vertex = shape @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + np.round(rng.normal(size=3), 2)
         hull = ConvexHull(vertex)
-        outward = np.cross(
-            *(vertex[hull.simplices[:, k]] - vertex[hull.simplices[:, 0]] for k in (1, 2))
-        )
+        corner = vertex[hull.simplices]
+        outward = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         inward = np.sum(outward * hull.equations[:, :3], axis=1) < 0
         face = np.where(inward[:, None] ^ ("-" in setting), hull.simplices[:, ::-1], hull.simplices)
         meshes.append(
