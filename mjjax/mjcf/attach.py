@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mjjax.mjcf import keyframes
 from mjjax.mjcf.adapt import adapt
-from mjjax.mjcf.keyframes import Snapshot
+from mjjax.mjcf.keyframes import PENDING, Snapshot
 from mjjax.mjcf.references import ASSETS, IN_TREE, Reference, references
 from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
@@ -199,7 +199,12 @@ def attach(
 
 
 def _copied_key(spec: Spec, key: Element, rename: Rename) -> Element:
-    """A copy of a keyframe, which as in MuJoCo is named even if it had no name."""
+    """A copy of a keyframe, which as in MuJoCo is named even if it had no name.
+
+    One that its model got from another model, and has not compiled since, keeps its name.
+    """
     twin = key.copy()
-    twin.values["name"] = f"{rename.prefix}{key.name}{rename.suffix}"
+    if not key.values.get(PENDING):
+        twin.values["name"] = f"{rename.prefix}{key.name}{rename.suffix}"
+    twin.values[PENDING] = True
     return spec.append(twin)

@@ -20,6 +20,7 @@ PARTS = {
     "mquat": "mocap",
 }
 WRITTEN_REF = "written ref"  # hidden value of a joint from a model with other units of angles
+PENDING = "pending"  # hidden value of a keyframe that came with an attached model
 _DRIVEN = ("act", "ctrl")
 Values = tuple[float, ...]
 

@@ -201,3 +201,15 @@ def test_keyframes_from_before_the_attachment(ours: str, theirs: str) -> None:
 </mujoco>"""
     found = assert_same(xml, assets={"c.xml": KEYED.format(theirs).encode()})
     assert found.names["key"] == ("n", "", "", "p_")
+
+
+@pytest.mark.feature("B76")
+def test_keyframes_of_models_in_models() -> None:
+    """A keyframe that comes from two models away has the inner prefix only, as in MuJoCo."""
+    outer = '<mujoco><asset><model name="{0}" file="{0}.xml"/></asset><worldbody>{1}'
+    outer += '<attach model="{0}" prefix="{0}_"/></worldbody>{2}</mujoco>'
+    body = '<body name="h"><joint/><geom size=".1"/></body>'
+    middle = outer.format("c", body, '<keyframe><key name="k" qpos=".1"/></keyframe>')
+    assets = {"c.xml": KEYED.format("radian").encode(), "d.xml": middle.encode()}
+    found = assert_same(outer.format("d", "", ""), assets=assets)
+    assert found.names["key"] == ("d_k", "c_")
