@@ -7,6 +7,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf.assets import keep_files
+from mjjax.mjcf.keyframes import WRITTEN_REF
 from mjjax.mjcf.orientation import orientations
 from mjjax.mjcf.spec import Element, Spec
 
@@ -57,6 +58,7 @@ def _angles(values: dict[str, Any], scale: float) -> None:
     if values["type"] in (JointType.HINGE, JointType.BALL):
         values["range"] = tuple(scale * x for x in values["range"])
     if values["type"] == JointType.HINGE:
+        values.setdefault(WRITTEN_REF, values["ref"])
         for name in ("ref", "springref"):
             values[name] = scale * values[name]
 

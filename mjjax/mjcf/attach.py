@@ -1,11 +1,11 @@
 """Copies of a part of a model in another place or another model, with all that refers to it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mjjax.mjcf import keyframes
 from mjjax.mjcf.adapt import adapt
-from mjjax.mjcf.keyframes import Snapshot
+from mjjax.mjcf.keyframes import PENDING, Snapshot
 from mjjax.mjcf.references import ASSETS, IN_TREE, Reference, references
 from mjjax.mjcf.spec import DefaultClass, Element, Spec
 
@@ -198,7 +198,13 @@ def attach(
     return twins, [s.moved(_copied_key(spec, s.key, rename), copies) for s in snapshots]
 
 
-def _copied_key(spec: Spec, key: Element, rename: Callable[[str], str]) -> Element:
+def _copied_key(spec: Spec, key: Element, rename: Rename) -> Element:
+    """A copy of a keyframe, which as in MuJoCo is named even if it had no name.
+
+    One that its model got from another model, and has not compiled since, keeps its name.
+    """
     twin = key.copy()
-    twin.values["name"] = rename(key.name)
+    if not key.values.get(PENDING):
+        twin.values["name"] = f"{rename.prefix}{key.name}{rename.suffix}"
+    twin.values[PENDING] = True
     return spec.append(twin)

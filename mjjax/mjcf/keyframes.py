@@ -19,6 +19,8 @@ PARTS = {
     "mpos": "mocap",
     "mquat": "mocap",
 }
+WRITTEN_REF = "written ref"  # hidden value of a joint from a model with other units of angles
+PENDING = "pending"  # hidden value of a keyframe that came with an attached model
 _DRIVEN = ("act", "ctrl")
 Values = tuple[float, ...]
 
@@ -102,7 +104,11 @@ def put(spec: Spec, snapshots: Iterable[Snapshot]) -> None:
 
 
 def pad(spec: Spec) -> None:
-    """Gives keyframes that were written before the model grew the reference for what is new."""
+    """Completes keyframes that were written before the model grew.
+
+    As in MuJoCo, which has not compiled the model by then, what is new and free is at the origin,
+    mocap bodies are where they are written, and joints at their references as they are written.
+    """
     lists = owners(spec)
     for key in spec.elements["key"]:
         for part, kind in PARTS.items():
@@ -110,8 +116,20 @@ def pad(spec: Spec) -> None:
             if values is None:
                 continue
             if len(values) < sum(width(part, owner) for owner in lists[kind]):
-                whole = [x for owner in lists[kind] for x in _reference(spec, part, owner)]
+                whole = [x for owner in lists[kind] for x in _uncompiled(part, owner)]
                 key.values[part] = tuple(values) + tuple(whole[len(values) :])
+
+
+def _uncompiled(part: str, owner: Element) -> Values:
+    if part == "mpos":
+        return tuple(owner.values["pos"])
+    if part == "mquat" or (part == "qpos" and owner.values["type"] == JointType.BALL):
+        return tuple(IDENTITY.tolist())
+    if part != "qpos":
+        return (0.0,) * width(part, owner)
+    if owner.values["type"] == JointType.FREE:
+        return (0.0, 0.0, 0.0, *IDENTITY.tolist())
+    return (owner.values.get(WRITTEN_REF, owner.values["ref"]),)
 
 
 def _reference(spec: Spec, part: str, owner: Element) -> Values:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mjjax.mjcf import polygons
+
 _STL_HEADER, _STL_FACE, _STL_MAX_FACES = 84, 50, 200_000
 _MAX_COORDINATE, _MAX_CORNERS = 2.0**30, 2_000
 _INT_MAX = np.iinfo(np.int32).max
@@ -197,15 +199,13 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
     for n in np.unique(size[size >= 3]):
         rows = np.flatnonzero(size == n)
         polygon = flat[start[rows][:, None] + np.arange(n)]
-        if n <= 4:
-            cut = np.array([[0, 1, 2], [0, 2, 3]][: n - 2])
-            pieces.append((np.repeat(rows, n - 2), polygon[:, cut].reshape(-1, 3, 3)))
+        if n == 3:
+            pieces.append((rows, polygon))
             continue
         if n > _MAX_CORNERS:
             raise ValueError(f"a face of the OBJ file has more than {_MAX_CORNERS:,} corners")
-        for row, one in zip(rows, polygon, strict=True):
-            cut = np.array(_cut(vert[np.clip(one[:, 0], 0, len(vert) - 1)])).reshape(-1, 3)
-            pieces.append((np.full(len(cut), row), one[cut]))
+        which, places = polygons.cut(vert[np.clip(polygon[:, :, 0], 0, len(vert) - 1)])
+        pieces.append((rows[which], polygon[which[:, None], places]))
     if not pieces:
         return np.zeros((0, 3, 3), np.int32)
     order = np.argsort(np.concatenate([row for row, _ in pieces]), kind="stable")
@@ -252,32 +252,6 @@ def _corner(word: bytes, following: bytes) -> list[int]:
         if not found[i] and i != absent:
             raise ValueError("a face of the OBJ file is not a list of numbers counted from 1")
     return found
-
-
-def _cut(polygon: np.ndarray) -> list[list[int]]:
-    """Triangles of a polygon (n, 3): its ears are cut off one after the other."""
-    normal = np.sum(np.cross(polygon, np.roll(polygon, -1, axis=0)), axis=0)
-    flat = np.delete(polygon, np.argmax(np.abs(normal)), axis=1)
-    round_ = np.sign(np.sum(_area(flat[0], flat[:-1], flat[1:])))
-    rest, found, at, missed = list(range(len(polygon))), [], 0, 0
-    while len(rest) > 3 and missed <= len(rest):
-        ring = rest[at % len(rest) :] + rest[: at % len(rest)]
-        ear, others = ring[:3], flat[ring[3:]]
-        a, b, c = flat[ear]
-        sides = np.stack([round_ * _area(*side, others) for side in ((a, b), (b, c), (c, a))])
-        if round_ * _area(a, b, c) < 0 or np.any(np.all(sides > 0, axis=0)):
-            at, missed = at + 1, missed + 1
-            continue
-        found.append(ear)
-        rest.remove(ear[1])
-        missed = 0
-    return [*found, rest] if len(rest) == 3 else found
-
-
-def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Twice the signed area of triangles in the plane; points (..., 2)."""
-    u, v = b - a, c - a
-    return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
 READERS: dict[str, Callable[[bytes], Triangles]] = {

@@ -289,6 +289,8 @@ class Spec:
 
         assets.find_files(self)
         model = compile_model(self)
+        for key in self.elements["key"]:
+            key.values.pop(keyframes.PENDING, None)
         self.compiled = keyframes.owners(self)
         return model
 

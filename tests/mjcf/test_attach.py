@@ -10,7 +10,7 @@ import mjjax
 from mjjax import mjcf
 from mjjax.compiler import compile_spec
 from mjjax.core.errors import MjcfError, UnsupportedFeature
-from tests.compiler.oracle import compare
+from tests.compiler.oracle import assert_same, compare
 
 CHILD = """<mujoco model="ch"><compiler angle="radian"/><option timestep="0.1"/>
 <default><geom size="0.3"/><default class="k"><geom size="3"/></default></default>
@@ -166,3 +166,50 @@ def test_degrees_meet_radians() -> None:
 WORLD = """<worldbody><body euler="10 20 30"><joint range="-30 60" ref="20"/><geom size="1"/>
 <body axisangle="0 1 0 70"><joint type="slide" range="-3 6" ref="2"/><geom size="1"/></body></body>
 </worldbody></mujoco>"""
+
+
+KEYED = """<mujoco model="c"><compiler angle="{}"/>
+  <worldbody>
+    <body name="top" pos="1 2 3" euler="0 0 .5"><freejoint/><geom size=".1"/>
+      <body name="b"><joint name="j" ref="20"/><joint name="s" type="slide" ref=".3"/>
+        <geom size=".1"/></body>
+      <body name="d"><joint name="k" type="ball"/><geom size=".1"/></body></body>
+    <body name="m" mocap="true" pos="4 5 6"><geom size=".1"/></body>
+  </worldbody>
+  <actuator><general name="a" joint="j" dyntype="integrator"/></actuator>
+  <keyframe><key qpos="1 2 3 1 1 0 0 .1 .2 0 1 1 0" time="1"/></keyframe>
+</mujoco>"""
+
+
+@pytest.mark.feature("B76")
+@pytest.mark.parametrize("theirs", ["degree", "radian"])
+@pytest.mark.parametrize("ours", ["degree", "radian"])
+def test_keyframes_from_before_the_attachment(ours: str, theirs: str) -> None:
+    """What a keyframe of the outer model leaves out is padded as in MuJoCo; all get names."""
+    xml = f"""<mujoco><compiler angle="{ours}"/>
+  <asset><model name="c" file="c.xml"/></asset>
+  <worldbody>
+    <body name="o" mocap="true" pos="7 8 9"><geom size=".1"/></body>
+    <body><joint name="oj" ref=".5"/><geom size=".1"/></body>
+    <frame pos="0 0 1" euler="0 1 0"><attach model="c" prefix="p_"/></frame>
+  </worldbody>
+  <actuator><general name="oa" joint="oj" dyntype="integrator"/></actuator>
+  <keyframe>
+    <key name="n" qpos=".2" qvel="3" ctrl="4" act="5" mpos="1 1 1"/><key time="2"/>
+    <key mquat="0 1 0 0"/>
+  </keyframe>
+</mujoco>"""
+    found = assert_same(xml, assets={"c.xml": KEYED.format(theirs).encode()})
+    assert found.names["key"] == ("n", "", "", "p_")
+
+
+@pytest.mark.feature("B76")
+def test_keyframes_of_models_in_models() -> None:
+    """A keyframe that comes from two models away has the inner prefix only, as in MuJoCo."""
+    outer = '<mujoco><asset><model name="{0}" file="{0}.xml"/></asset><worldbody>{1}'
+    outer += '<attach model="{0}" prefix="{0}_"/></worldbody>{2}</mujoco>'
+    body = '<body name="h"><joint/><geom size=".1"/></body>'
+    middle = outer.format("c", body, '<keyframe><key name="k" qpos=".1"/></keyframe>')
+    assets = {"c.xml": KEYED.format("radian").encode(), "d.xml": middle.encode()}
+    found = assert_same(outer.format("d", "", ""), assets=assets)
+    assert found.names["key"] == ("d_k", "c_")

@@ -78,6 +78,23 @@ def test_obj(text: str) -> None:
 
 
 @pytest.mark.feature("B26")
+@pytest.mark.parametrize("corners", [4, 5, 6, 9])
+def test_polygons_are_cut_as_in_mujoco(corners: int) -> None:
+    """Faces of four corners and more that are neither flat nor convex, in the right triangles."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        ring = rng.normal(size=(corners, 3))
+        ring = ring[np.argsort(np.arctan2(ring[:, 1], ring[:, 0]))]
+        ring[:, 2] *= seed % 3
+        ring = np.roll(ring, seed % 2, axis=1)
+        lines = [f"v {x:.7g} {y:.7g} {z:.7g}" for x, y, z in [*ring, [4, 5, 6]]]
+        lines.append("f " + " ".join(str(i + 1) for i in range(corners)))
+        lines += [f"f {i + 1} {corners + 1} {(i + 1) % corners + 1}" for i in range(corners)]
+        name = unique("obj")
+        assert_same(model(name, 'inertia="shell"'), assets={name: "\n".join(lines).encode()})
+
+
+@pytest.mark.feature("B26")
 def test_stl() -> None:
     """Corners at the same place are one vertex; a face without area does no harm."""
     corners = np.concatenate([VERT[FACE], VERT[[[0, 1, 1]]]])

@@ -51,7 +51,8 @@ def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
     length = np.sqrt(np.sum(normal * normal, axis=1))
     proper = length >= MINVAL
     unit = normal / np.where(proper, length, 1)[:, None]
-    return Faces(corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, length / 2)
+    area = np.where(proper, length / 2, 0.0)  # MuJoCo leaves out smaller faces
+    return Faces(corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, area)
 
 
 def _total(terms: np.ndarray) -> np.ndarray:
@@ -73,8 +74,6 @@ def measure(vert: np.ndarray, face: np.ndarray, inside: np.ndarray, kind: int) -
         ValueError: the mesh has no such inside.
     """
     faces = faces_of(vert, face)
-    if kind == EXACT:
-        _check_orientation(face, faces.area)
     area = _total(faces.area)
     if area < MINVAL:
         raise ValueError("the surface of the mesh is too small")
@@ -126,8 +125,12 @@ def _inertia(corner: np.ndarray, weight: np.ndarray, kind: int) -> np.ndarray:
     return np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
 
-def _check_orientation(face: np.ndarray, area: np.ndarray) -> None:
-    """Each directed edge belongs to one face only."""
+def check_orientation(face: np.ndarray, area: np.ndarray) -> None:
+    """Each directed edge belongs to one face only; of faces (m, 3) with areas (m,).
+
+    Raises:
+        ValueError: two faces look to different sides.
+    """
     large = face[area > _MIN_FACE]
     edges = np.stack([large, np.roll(large, -1, axis=1)], axis=-1).reshape(-1, 2)
     edges, count = np.unique(edges, axis=0, return_counts=True)

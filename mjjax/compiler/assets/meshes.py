@@ -108,6 +108,8 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     normal = source.normal
     if not len(normal):
         normal = mesh_surface.vertex_normals(vert, face, bool(values["smoothnormal"]))
+    if kind == mesh_inertia.EXACT:  # areas before scaling tell which faces count
+        mesh_inertia.check_orientation(face, mesh_inertia.faces_of(vert, face).area)
     vert = _rescaled(vert - values["refpos"], values)
     normal = mesh_surface.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
