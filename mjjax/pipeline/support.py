@@ -3,8 +3,7 @@
 A model can be loaded, inspected and edited without being simulated, so loading does not ask.
 """
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from jax.core import Tracer
@@ -51,8 +50,15 @@ def findings(model: Model) -> list[str]:
 
 
 def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]:
-    for check in (*CHECKS, functools.partial(_collisions, rules=rules)):
-        for kind, index, what, hint in check(model):
+    checks = (
+        _options(model),
+        _sensors(model, rules),
+        _collisions(model, rules),
+        _free_joint_limits(model),
+        _inertia(model),
+    )
+    for found in checks:
+        for kind, index, what, hint in found:
             origin = model.structure.origins.get((kind, index), Origin(kind))
             yield origin.unsupported(what, hint)
 
@@ -83,7 +89,7 @@ def _collisions(model: Model, rules: CollisionRules) -> Iterator[Finding]:
         )
 
 
-def _sensors(model: Model) -> Iterator[Finding]:
+def _sensors(model: Model, rules: CollisionRules) -> Iterator[Finding]:
     s = model.structure
     for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
         yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
@@ -92,9 +98,9 @@ def _sensors(model: Model) -> Iterator[Finding]:
             types, _ = types_of(s, pair)
             if types not in COLLIDERS:
                 yield "sensor", int(i), unsupported(types), "remove the sensor"
-    filterparent = not model.opt.disabled(DisableBit.FILTERPARENT)
+    pairs = plan_of(model, rules).geom
     for i in np.flatnonzero(s.sensor_type == SensorType.TACTILE):
-        for kind in unfelt_types(s, filterparent, int(i)):
+        for kind in unfelt_types(s, pairs, int(i)):
             what = f"tactile sensors do not feel a geom of type '{kind.name.lower()}' yet"
             yield "sensor", int(i), what, "remove the sensor, or exclude the pair"
 
@@ -118,11 +124,3 @@ def _inertia(model: Model) -> Iterator[Finding]:
         "(and MuJoCo's) are not numbers",
         "two joints move the same bodies in the same way: give one of them armature or remove it",
     )
-
-
-CHECKS: tuple[Callable[[Model], Iterator[Finding]], ...] = (
-    _options,
-    _sensors,
-    _free_joint_limits,
-    _inertia,
-)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.pairs import pair_plan
 from mjjax.collision.sdf import DISTANCE
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
@@ -58,13 +57,18 @@ class Skin(NamedTuple):
     contact: Array
 
 
-def unfelt_types(s: Structure, filterparent: bool, sensor: int) -> set[GeomType]:
+def unfelt_types(s: Structure, pairs: np.ndarray, sensor: int) -> set[GeomType]:
     """Types of geoms that a sensor may meet and that have no distance function here.
 
     A mesh has one only if some geom of type sdf has the same mesh; others are not felt, as in
     MuJoCo.
+
+    Args:
+        s: structure.
+        pairs: (P, 2) geoms that may collide.
+        sensor: sensor id.
     """
-    weld, pairs = s.body_weldid[s.geom_bodyid], pair_plan(s, filterparent).geom
+    weld = s.body_weldid[s.geom_bodyid]
     own = weld[pairs] == weld[s.sensor_refid[sensor]]
     geoms = pairs[own[:, ::-1]]
     found = set(map(GeomType, s.geom_type[geoms])) - set(DISTANCE)
