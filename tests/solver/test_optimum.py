@@ -161,7 +161,8 @@ def test_statistics_of_the_iterations(cone: str) -> None:
             assert found.nchange[i, k] == d.solver[k].nchange
             assert found.neval[i, k] >= 2
             compared += 1
-        assert not any(np.any(x[i, niter:]) for x in found)
+        # the statistics come from a program of their own, whose last iteration may be rounding too
+        assert not any(np.any(x[i, niter + 1 :]) for x in found)
     assert compared >= WORLDS
 
 
