@@ -170,7 +170,7 @@ def test_a_large_batch_in_single_precision() -> None:
 # A ball on a leg that slides and turns over a floor, with a bit of everything in its `Data`.
 LEG = """
 <mujoco><option integrator="{integrator}" timestep="0.01" wind="1 0 0" density="2">
-  <flag energy="enable" fwdinv="{fwdinv}"/></option><size nuserdata="1"/><worldbody>
+  <flag energy="enable"/></option><size nuserdata="1"/><worldbody>
   <geom type="plane" size="0 0 1"/><body mocap="true" pos="0 0 1"><site name="hand"/></body>
   <body pos="0 0 0.08"><joint type="slide" axis="0 0 1"/><site name="foot"/>
     <joint name="hip" axis="0 1 0" damping="0.1" frictionloss="0.1" stiffness="1"/>
@@ -207,8 +207,7 @@ KEPT = np.setdiff1d(np.arange(MANY), LOST)
 @functools.cache
 def legs(integrator: str) -> tuple[mjjax.Model, mjjax.Data, mjjax.Data]:
     """A model, moving worlds that are all well, and the same worlds with some that are lost."""
-    fwdinv = "disable" if integrator == "RK4" else "enable"
-    model = mjjax.Model.from_xml_string(LEG.format(integrator=integrator, fwdinv=fwdinv))
+    model = mjjax.Model.from_xml_string(LEG.format(integrator=integrator))
     rng, data = np.random.default_rng(0), repeated(mjjax.make_data(model), MANY)
 
     def near(x: jax.Array, spread: float) -> jax.Array:
@@ -271,7 +270,7 @@ def test_lost_worlds_are_as_new(integrator: str, step: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("D18", "D19", "D02", "D04", "A028")
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", ["Euler", "implicit"])  # masked around the integrator
 def test_lost_worlds_have_no_derivative(integrator: str) -> None:
     """Zero where a world is lost, unchanged elsewhere: in both modes, by state and by model."""
     model, good, broken = legs(integrator)
