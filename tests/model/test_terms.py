@@ -151,7 +151,8 @@ def test_every_leaf_has_its_derivative(xml: str) -> None:
         f = [next(values) for _ in POINTS[one_sided]]
         expected = difference(f, float(value), one_sided, h)
         mine = float(np.sum(np.asarray(leaf(slope, field)) * v))
-        error = abs(mine - expected) / max(1e-4, abs(expected))
+        # the outcome is near 100: differences of it are rounded by up to 1e-7 where h is small
+        error = abs(mine - expected) / max(1e-3, abs(expected))
         found.setdefault(field, []).append(error)
     bad = {k: min(e) for k, e in found.items() if not min(e) < 1e-4}
     assert not bad, bad
