@@ -115,6 +115,7 @@ def test_disabled_rows(flag: str) -> None:
     assert data.efc_pos.shape[0] < mjjax.make_data(load(scene("none")).ours).efc_pos.shape[0] + 30
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C27", "C28", "C33", "D19")
 def test_derivatives() -> None:
     """Rows and accelerations have exact derivatives in position, velocity and parameters."""

@@ -174,6 +174,7 @@ def scene() -> tuple[mjjax.Model, list[mjjax.Data], Callable]:
     return both.ours, states, functools.partial(smooth, both.ours, states[0])
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C09", "C11", "C12", "C13", "C14", "C15", "C56", "C59", "A199", "D02", "D05")
 def test_derivatives(scene: tuple) -> None:
     """Both modes agree with differences in every force, and in the velocity derivative."""

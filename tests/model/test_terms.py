@@ -260,4 +260,4 @@ def test_data_made_before_a_term_says_so() -> None:
     """Data without room for the rows of a later term is refused in words."""
     model, data = bare()
     with pytest.raises(ValueError, match=r"make the data again, make_data\(model\)"):
-        mjjax.forward(model.with_terms("tendon_frictionloss"), data)
+        jax.eval_shape(mjjax.forward, model.with_terms("tendon_frictionloss"), data)

@@ -354,9 +354,9 @@ def test_callbacks_that_make_data_does_not_know_are_refused() -> None:
     plain = mjjax.make_data(model)
     calls = Callbacks(collision={(GeomType.SPHERE, GeomType.SPHERE): inner_sphere})
     with pytest.raises(ValueError, match=r"colliders.*make_data\(model, callbacks"):
-        mjjax.forward(model, plain, calls)
+        jax.eval_shape(lambda d: mjjax.forward(model, d, calls), plain)
     sieve = Callbacks(contact_filter=lambda m, d, one, two: one == two)
     with pytest.raises(ValueError, match=r"filter.*make_data\(model, callbacks"):
-        mjjax.forward(model, plain, sieve)
+        jax.eval_shape(lambda d: mjjax.forward(model, d, sieve), plain)
     with pytest.raises(ValueError, match="filter"):
-        mjjax.forward(model, mjjax.make_data(model, callbacks=sieve))
+        jax.eval_shape(mjjax.forward, model, mjjax.make_data(model, callbacks=sieve))

@@ -76,6 +76,7 @@ def group_directions(like: dict[str, jax.Array], seed: int) -> list[dict[str, ja
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D02", "D04", "D05", "D03", "C58", "A185")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_stage_has_exact_derivatives(shape: int) -> None:
@@ -114,6 +115,7 @@ RUNGE_KUTTA = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D02", "D04", "C22")
 def test_runge_kutta_has_exact_derivatives() -> None:
     """All four stages of the integrator are differentiated, with a contact in each."""
@@ -130,6 +132,7 @@ def test_runge_kutta_has_exact_derivatives() -> None:
     assert int(jax.jit(mjjax.step)(both.ours, data).ncon) == 1
 
 
+@pytest.mark.slow
 def test_groups_reach_every_result() -> None:
     """Each field's derivative is really compared: some group moves it."""
     both = load(random_mjcf(1, 0, option=SHAPES[1]))

@@ -69,6 +69,7 @@ def derivative(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
     return full
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C07", "C09", "C10", "C11", "C12", "C13", "C14", "C15", "C16", "C17")
 @pytest.mark.feature("C18", "C20", "C21", "C22", "C23", "C24", "C25", "C56", "C58", "C59", "C60")
 @pytest.mark.feature("A199", "D10", "D11")

@@ -32,6 +32,7 @@ REST = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D07", "D19", "D02", "D04")
 @pytest.mark.parametrize("cone, integrator", [("pyramidal", "implicitfast"), ("elliptic", "Euler")])
 def test_rest_on_rest(cone: str, integrator: str) -> None:

@@ -168,6 +168,7 @@ def differing(function: Call) -> list[str]:
     return bad
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D10")
 def test_every_function_is_tried() -> None:
     """A new public function of a model or its data gets an entry above."""

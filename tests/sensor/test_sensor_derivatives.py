@@ -81,6 +81,7 @@ def points(n: int) -> dict[str, jax.Array]:
     return jax.tree.map(jnp.asarray, x)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C87", "C88", "C90", "C92", "C93", "C94", "C99", "C100", "C101", "C102", "D05")
 @pytest.mark.feature("C104", "C105", "C106", "D08")
 def test_derivatives() -> None:
