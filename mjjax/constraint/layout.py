@@ -72,6 +72,10 @@ class RowLayout:
         mine = self.kind == kind
         return self.owner[mine], self.side[mine]
 
+    def mask(self, *kinds: ConstraintType) -> np.ndarray:
+        """Which rows (nrow,) are scalar rows of some kinds."""
+        return np.pad(np.isin(self.kind, kinds), (0, self.nrow - self.nscalar))
+
 
 def layout_of(model: Model, data: Data) -> RowLayout:
     """Row layout of a model and the capacities of its data.

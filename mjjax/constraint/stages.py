@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
-from mjjax.constraint.layout import FRICTION, RowLayout, layout_of
+from mjjax.constraint.layout import FRICTION, layout_of
 from mjjax.constraint.rows import all_rows
 from mjjax.constraint.scalar_rows import scalar_rows
 from mjjax.core.enums import ConeType, SolverType, WarningType
@@ -41,6 +41,8 @@ def make_constraint(model: Model, data: Data) -> Data:
         "efc_B": jnp.where(on, rows.B, 0),
         "efc_I": jnp.where(on, rows.imp, 0),
     }
+    # C has no row of dry friction where there is none
+    counted = on & ~(layout.mask(*FRICTION) & (rows.frictionloss == 0))
     contact = data.contact
     n = layout.ncontact
     if n:
@@ -53,16 +55,10 @@ def make_constraint(model: Model, data: Data) -> Data:
     else:
         lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
     return data.with_warnings({WarningType.CNSTRFULL: lost > 0}).replace(
-        nefc=jnp.sum(on & ~_idle(layout, rows.frictionloss), dtype=jnp.int32),
+        nefc=jnp.sum(counted, dtype=jnp.int32),
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )
-
-
-def _idle(layout: RowLayout, frictionloss: Array) -> Array:
-    """Rows (nrow,) of dry friction where there is none: C does not count them."""
-    friction = np.pad(np.isin(layout.kind, FRICTION), (0, layout.nrow - layout.nscalar))
-    return friction & (frictionloss == 0)
 
 
 @stage

@@ -325,7 +325,10 @@ class Model(PyTree, Named, StaticFields):
         return self._widened({name: np.ones_like(self.terms[name]) for name in chosen})
 
     def _widened(self, terms: Mapping[str, np.ndarray]) -> "Model":
-        return dataclasses.replace(self, structure=self.structure.widened(terms))
+        structure = self.structure.widened(terms)
+        if structure is self.structure:
+            return self
+        return dataclasses.replace(self, structure=structure)
 
 
 def _compiler() -> Any:

@@ -48,8 +48,8 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     n = layout.nrow
     d = data.efc_D[:n]
     loss = data.efc_frictionloss[:n]
-    friction = _rows_of(layout, *FRICTION)
-    free = _rows_of(layout, ConstraintType.EQUALITY)
+    friction = layout.mask(*FRICTION)
+    free = layout.mask(ConstraintType.EQUALITY)
     if not layout.pyramidal:
         free |= np.arange(n) >= layout.nscalar
     low = jnp.where(friction, -loss, jnp.where(free, -jnp.inf, 0))
@@ -70,8 +70,3 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
         mu=mu,
         friction=axes,
     )
-
-
-def _rows_of(layout: RowLayout, *kinds: ConstraintType) -> np.ndarray:
-    """Mask (nrow,) of scalar rows of some kinds."""
-    return np.pad(np.isin(layout.kind, kinds), (0, layout.nrow - layout.nscalar))
