@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mjjax.collision.convex.lanes import cross, dot, keep, pick, put
+from mjjax.collision.convex.lanes import cross, dot, keep, norm, pick, put
 from mjjax.collision.convex.simplex import FAR, nearest
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -291,7 +291,7 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
         count=jnp.where(on, count, s.count),
         place=jnp.where(on, count, s.place),
         x=keep(on & ~stalled, x, s.x),
-        length=jnp.where(on & (count == 0), FAR, s.length),
+        length=jnp.where(on & ended, jnp.where(count == 0, FAR, norm(x)), s.length),
         trip=s.trip + on,
         mode=jnp.where(on & ended, DONE, s.mode),
     )
