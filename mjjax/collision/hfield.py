@@ -84,6 +84,8 @@ def hfield(
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
         slot = filled[pair] + before - before[own]
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
+        # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
+        touch = touch._replace(dist=touch.dist - margin[pair][:, None])
         found = ContactSet(*(t.at[row].set(x[:, 0]) for t, x in zip(found, touch, strict=True)))
         label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)

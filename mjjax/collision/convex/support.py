@@ -87,6 +87,8 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
     if one.cell is not None:
         cells = [no[: len(no) // 2] if side.cell is None else side.cell for side in (one, two)]
         prism = prisms(pools, jnp.where(field, asset, 0), jnp.concatenate(cells), offset)
+        # by the whole margin, on top of what the other geom is inflated by: as MuJoCo does
+        prism = prism.at[3:, 2].add(2 * jnp.concatenate([inflate, inflate]))
     inflate = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
     mat = jnp.moveaxis(mat, 0, -1)
     return Sides(pos, mat, size.T, kind, inflate, first, offset, whole, prism)
