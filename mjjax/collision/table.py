@@ -22,12 +22,26 @@ class Collider(NamedTuple):
     """Kernel of a kind of pairs.
 
     Attributes:
-        function: kernel for one pair.
+        function: kernel for one pair, or a batched one.
         ncon: slots of its result, the most contacts that a pair can have.
+        multi: the same with flag `multiccd`; None if the flag makes no difference.
+        motion: of a batched kernel: what has its derivative, see `collision/classes.py`. Kinds
+            with one function and one motion are tested together, in one program.
     """
 
-    function: Callable[..., ContactSet]
+    function: Callable[..., Any]
     ncon: int
+    multi: int | None = None
+    motion: Callable[..., ContactSet] | None = None
+
+    def slots(self, multiccd: bool) -> int:
+        """Slots of a pair, by the flag."""
+        return self.multi if multiccd and self.multi is not None else self.ncon
+
+    @property
+    def batched(self) -> bool:
+        """Whether the kernel takes many pairs of any shapes at once."""
+        return self.motion is not None
 
 
 # The lower type first, as in the kernels' arguments.
