@@ -28,7 +28,7 @@ class Kind:
     pairs: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PairPlan:
     """Candidate pairs in MuJoCo's order: by body pair, explicit pairs first, then by geom.
 

@@ -56,6 +56,11 @@ class Search:
     multiccd: bool
     iterations: int
 
+    @property
+    def batched(self) -> bool:
+        """Whether any kernel works on shapes and pools."""
+        return any(kind.collider.batched for kind in self.classes)
+
     @functools.cached_property
     def class_of(self) -> np.ndarray:
         """Class (P,) of every pair."""
@@ -134,3 +139,16 @@ def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
         return None
     count = np.diff(np.append(plan.start, plan.ncandidate))
     return np.repeat(plan.geom, count, axis=0)
+
+
+def default_nconmax(model: Model, rules: CollisionRules) -> int:
+    """Contact slots chosen for the user: all candidates if few, else two per colliding geom.
+
+    Few are up to 64; above, 32 at least.
+    """
+    if contact_disabled(model):
+        return 0
+    plan = plan_of(model, rules)
+    if plan.ncandidate <= FEW:
+        return plan.ncandidate
+    return max(32, 2 * len(np.unique(plan.geom)))
