@@ -47,9 +47,7 @@ def detect_all(
         collider, pair = table[kind.types], kind.pairs
         mat = mat3(data.geom_xmat)
         arguments = [
-            gather(x, g)
-            for g in plan.geom[pair].T
-            for x in (data.geom_xpos, mat, model.geom_size)
+            gather(x, g) for g in plan.geom[pair].T for x in (data.geom_xpos, mat, model.geom_size)
         ]
         touch = jax.vmap(collider.function)(*arguments, margin[pair])
         if discard is not None:

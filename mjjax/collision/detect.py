@@ -21,7 +21,6 @@ from mjjax.collision.contact_list import ContactList, Slots, append, empty_list,
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
-from mjjax.collision.shapes import Pools, Shape
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
@@ -328,9 +327,6 @@ def _motion(search: Search, scene: Scene, slots: Slots) -> ContactSet:
         )
         total = ContactSet(
             jnp.where(mine, touch.dist, total.dist),
-            *(
-                jnp.where(mine[:, None], x, y)
-                for x, y in zip(touch[1:], total[1:], strict=True)
-            ),
+            *(jnp.where(mine[:, None], x, y) for x, y in zip(touch[1:], total[1:], strict=True)),
         )
     return total

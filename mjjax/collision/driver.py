@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame
 from mjjax.collision.dense import deepest, detect_all
@@ -94,9 +93,7 @@ def _nearby(
     )
     bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)
     found = detect(search, scene, bounds, slots)
-    params = pair_params(
-        model, lookup(plan.geom, found.pair), lookup(plan.explicit, found.pair)
-    )
+    params = pair_params(model, lookup(plan.geom, found.pair), lookup(plan.explicit, found.pair))
     return _contact(plan, params, found.touch, found.pair), found.lost
 
 

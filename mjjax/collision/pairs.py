@@ -94,9 +94,7 @@ def pair_plan(
     keep = ncon[which] >= 0
     geom, explicit, which = geom[keep], explicit[keep], which[keep]
     count = ncon[which]
-    kinds = tuple(
-        Kind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0
-    )
+    kinds = tuple(Kind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0)
     return PairPlan(
         geom=geom,
         explicit=explicit,
