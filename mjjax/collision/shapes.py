@@ -78,6 +78,7 @@ class Pools(NamedTuple):
         hfield_size: (nhfield, 4) their half sizes, highest point and base [m].
         hulls: static tables of the hulls.
         hfield_adr: (nhfield,) first elevation; static.
+        hfield_nrow: (nhfield,) rows; static.
         hfield_ncol: (nhfield,) columns; static.
     """
 
@@ -86,6 +87,7 @@ class Pools(NamedTuple):
     hfield_size: Array
     hulls: Hulls
     hfield_adr: np.ndarray
+    hfield_nrow: np.ndarray
     hfield_ncol: np.ndarray
 
 
@@ -104,6 +106,7 @@ def pools_of(model: Model, meshes: tuple[int, ...] | None = None) -> Pools:
         model.hfield_size,
         hulls,
         s.hfield_adr,
+        s.hfield_nrow,
         s.hfield_ncol,
     )
 
