@@ -172,7 +172,7 @@ class Pair:
         model = np.arange(count) // len(REGIMES) % len(self.models)
         found = [self._pose(REGIMES[r], int(k)) for r, k in zip(regime, model, strict=True)]
         columns = [np.stack(x) for x in zip(*found, strict=True)]
-        return Poses(*columns, model), regime
+        return Poses(*columns[:7], model=model), regime
 
     def _pose(self, regime: str, k: int) -> list[np.ndarray]:
         rng = self.rng
@@ -278,16 +278,16 @@ def judge(
     """
     poses, regime = pair.poses(count)
     rounded = [x.astype(dtype).astype(float) for x in poses[:-1]]
-    poses = Poses(*rounded, poses.model)
+    poses = Poses(*rounded[:7], model=poses.model)
     reference = reference or pair
     theirs = reference.contacts(poses)
     ours = listed(kernel(poses))
     errors = np.array([_errors(a, b) for a, b in zip(ours, theirs, strict=True)])
-    same = np.isfinite(errors).all(axis=1)
-    errors = np.where(same[:, None], errors, np.nan)
+    same = np.asarray(np.isfinite(errors).all(axis=1))
+    dist, pos, normal = np.where(same[:, None], errors, np.nan).T
     aside = reference.flips(poses, theirs, step)
     touching = np.array([len(t.dist) > 0 for t in theirs])
-    return Agreement(aside, touching, same, *errors.T, regime)
+    return Agreement(aside, touching, same, dist, pos, normal, regime)
 
 
 def listed(touch: ContactSet) -> list[ContactSet]:
