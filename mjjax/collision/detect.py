@@ -19,9 +19,12 @@ from jax import lax
 from mjjax.collision.broad import Near, boxes_near, boxes_of, queue, spheres_near
 from mjjax.collision.contact_list import ContactList, Slots, append, empty_list, in_slots, trim
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
+from mjjax.collision.shapes import Pools, Shape, hulls_of
 from mjjax.collision.worlds import Leaf, over_worlds
+from mjjax.core.enums import GeomType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
@@ -86,13 +89,14 @@ def _search(search: Search, slots: int, worlds: int, tree: tuple[Scene, Bounds])
     scene, bounds = tree
     queues = [_near(search, kind, scene, bounds, worlds) for kind in search.classes]
     chunks = [_chunk(worlds * len(kind.pairs)) for kind in search.classes]
-    room = [c * kind.collider.ncon for c, kind in zip(chunks, search.classes, strict=True)]
+    forms = [_form(search, kind, scene) for kind in search.classes]
+    room = [chunk * form[0] for chunk, form in zip(chunks, forms, strict=True)]
     drains = [
-        functools.partial(_drain, search, part, scene, bounds, near, chunk)
-        for part, (near, chunk) in enumerate(zip(queues, chunks, strict=True))
+        functools.partial(_drain, search, part, scene, bounds, *given)
+        for part, given in enumerate(zip(queues, chunks, room, strict=True))
     ]
     places = 2 * worlds * slots + max(room)
-    width = 4 + max(_features(search, kind, scene) for kind in search.classes)
+    width = 4 + max(form[1] for form in forms)
     dtype = scene.pos.value.dtype
     found = empty_list(places, width, 1 + len(drains), worlds, dtype)
 
@@ -145,6 +149,7 @@ def _drain(
     bounds: Bounds,
     near: Near,
     chunk: int,
+    most: int,
     line: Line,
     found: ContactList,
 ) -> tuple[Line, ContactList]:
@@ -184,15 +189,12 @@ def _drain(
 
     def room(state: tuple[Line, ContactList]) -> Array:
         line, found = state
-        free = found.fill + chunk * kind.collider.ncon <= found.real.shape[0]
-        return line.left(near) & free
+        return line.left(near) & (found.fill + most <= found.real.shape[0])
 
     return lax.while_loop(room, test, (line, found))
 
 
-def _whole(
-    search: Search, world: Array, pair: Array, certificate: Array | None, width: int
-) -> Array:
+def _whole(search: Search, world: Array, pair: Array, certificate: Array, width: int) -> Array:
     """World, order, pair, number within the pair and certificate (n, m, width) of contacts."""
     n, m = certificate.shape[:2]
     sub = jnp.broadcast_to(np.arange(m, dtype=np.int32)[None], (n, m))
@@ -209,11 +211,11 @@ def _chunk(pairs: int) -> int:
     return min(most, 1 << max(3, (pairs - 1).bit_length()))
 
 
-def _features(search: Search, kind: KernelClass, scene: Scene) -> int:
-    """Length of the certificates of a class."""
+def _form(search: Search, kind: KernelClass, scene: Scene) -> tuple[int, int]:
+    """Contacts of a pair of a class, and the length of their certificates."""
     one = jax.ShapeDtypeStruct((1,), jnp.int32)
-    touch = jax.eval_shape(functools.partial(_touch, search, kind, scene), one, one)
-    return touch[1].shape[-1]
+    _, certificate = jax.eval_shape(functools.partial(_touch, search, kind, scene), one, one)
+    return certificate.shape[1:]
 
 
 def _near(search: Search, kind: KernelClass, scene: Scene, bounds: Bounds, worlds: int) -> Near:
@@ -267,28 +269,53 @@ def _margin(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
     return jnp.where(explicit >= 0, own, margin)
 
 
-def _sides(
-    search: Search, scene: Scene, world: Array, pair: Array
-) -> list[tuple[Array, Array, Array]]:
-    """Positions, rotations and sizes of the first and the second geoms of pairs (n,)."""
-    return [
-        (
-            scene.pos.at(world, g),
-            mat3(scene.mat.at(world, g)),
-            scene.size.at(world, g),
-        )
-        for g in lookup(search.plan.geom, pair).T
-    ]
-
-
 def _touch(
     search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array
 ) -> tuple[ContactSet, Array]:
     """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c)."""
     margin = _margin(search, scene, world, pair)
-    one, two = _sides(search, scene, world, pair)
-    touch = jax.vmap(kind.collider.function)(*one, *two, margin)
+    one, two = _shapes(search, scene, world, pair)
+    if kind.collider.batched:
+        tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
+        settings = Settings(search.iterations, tolerance, search.multiccd)
+        return kind.collider.function(_pools(search, scene), one, two, margin, settings)
+    touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
+
+
+def _pools(search: Search, scene: Scene) -> Pools:
+    """The pools of all worlds end to end."""
+    s = search.structure
+    joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
+    hulls = hulls_of(s, search.meshes)
+    return Pools(*joined, hulls, s.hfield_adr, s.hfield_nrow, s.hfield_ncol)
+
+
+def _shapes(search: Search, scene: Scene, world: Array, pair: Array) -> list[Shape]:
+    """The first and the second geoms of pairs (n,)."""
+    s = search.structure
+    shapes = []
+    for g in lookup(search.plan.geom, pair).T:
+        kind = lookup(s.geom_type, g)
+        shapes.append(
+            Shape(
+                pos=scene.pos.at(world, g),
+                mat=mat3(scene.mat.at(world, g)),
+                size=scene.size.at(world, g),
+                kind=kind,
+                asset=lookup(s.geom_dataid, g),
+                offset=_offset(scene, world, kind),
+            )
+        )
+    return shapes
+
+
+def _offset(scene: Scene, world: Array, kind: Array) -> Array:
+    """Where the world's vertices, or elevations, begin in the pools."""
+    if scene.pools is None:
+        return jnp.zeros_like(world)
+    vert, elevation = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
+    return jnp.where(kind == GeomType.HFIELD, elevation, vert)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -307,26 +334,29 @@ def _moving_jvp(search, primals, tangents):
     return touch, change
 
 
-def _motion(search: Search, scene: Scene, slots: Slots) -> ContactSet:
+def _motion(search: Search, scene: Scene, now: Slots) -> ContactSet:
     """What has the derivative of the contacts in slots (K,), class by class."""
     alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
-    world = jnp.zeros_like(slots.pair)
-    of_slot = lookup(search.class_of, slots.pair)
-    exists = slots.touch.dist < NO_CONTACT
-    total = slots.touch
+    world = jnp.zeros_like(now.pair)
+    of_slot = lookup(search.class_of, now.pair)
+    exists = now.touch.dist < NO_CONTACT
+    total = now.touch
     for part, kind in enumerate(search.classes):
         mine = exists & (of_slot == part)
         # elsewhere some pair of this class, so that no derivative is taken of what makes no sense
-        pair = jnp.where(mine, slots.pair, np.int32(kind.pairs[0]))
-        sub = jnp.where(mine, slots.sub, 0)
-        touch, _ = _touch(search, kind, alone, world, pair)
-        index = sub[:, None]
-        touch = ContactSet(
-            jnp.take_along_axis(touch.dist, index, axis=1)[:, 0],
-            *(jnp.take_along_axis(x, index[..., None], axis=1)[:, 0] for x in touch[1:]),
-        )
-        total = ContactSet(
-            jnp.where(mine, touch.dist, total.dist),
-            *(jnp.where(mine[:, None], x, y) for x, y in zip(touch[1:], total[1:], strict=True)),
-        )
+        pair = jnp.where(mine, now.pair, np.int32(kind.pairs[0]))
+        sub = jnp.where(mine, now.sub, 0)
+        if kind.collider.motion is None:
+            touch, _ = _touch(search, kind, alone, world, pair)
+            touch = jax.tree.map(lambda x: x[np.arange(len(sub)), sub], touch)
+        else:
+            known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
+            move = functools.partial(kind.collider.motion, _pools(search, alone))
+            shapes = _shapes(search, alone, world, pair)
+            touch = jax.vmap(move)(*shapes, known, now.certificate)
+        total = jax.tree.map(lambda x, y: jnp.where(_like(mine, x), x, y), touch, total)
     return total
+
+
+def _like(mask: Array, x: Array) -> Array:
+    return mask.reshape(mask.shape + (1,) * (x.ndim - 1))

@@ -88,7 +88,7 @@ def _nearby(
         margin=model.geom_margin,
         pair_margin=model.pair_margin,
         o_margin=model.opt.o_margin,
-        pools=pools_of(model)[:3] if search.batched else None,
+        pools=pools_of(model, search.meshes)[:3] if search.batched else None,
         tolerance=model.opt.ccd_tolerance,
     )
     bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)

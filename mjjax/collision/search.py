@@ -26,7 +26,7 @@ class KernelClass:
     """Pairs that one kernel tests.
 
     Attributes:
-        collider: the kernel, with the largest number of slots of its kinds.
+        collider: the kernel.
         pairs: indices into the plan's list of pairs.
         plane: whether the first geoms are planes.
     """
@@ -60,6 +60,13 @@ class Search:
     def batched(self) -> bool:
         """Whether any kernel works on shapes and pools."""
         return any(kind.collider.batched for kind in self.classes)
+
+    @functools.cached_property
+    def meshes(self) -> tuple[int, ...]:
+        """Meshes of geoms that may collide."""
+        s, geoms = self.structure, np.unique(self.plan.geom)
+        meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
+        return tuple(np.unique(meshes).tolist())
 
     @functools.cached_property
     def class_of(self) -> np.ndarray:
@@ -114,11 +121,9 @@ def _search(
         groups.setdefault(table[kind.types].function, []).append(kind)
     classes = []
     for kinds in groups.values():
-        first = table[kinds[0].types]
-        slots = max(table[kind.types].slots(multiccd) for kind in kinds)
         pairs = np.sort(np.concatenate([kind.pairs for kind in kinds]))
         plane = kinds[0].types[0] == GeomType.PLANE
-        classes.append(KernelClass(first._replace(ncon=slots, multi=None), pairs, plane))
+        classes.append(KernelClass(table[kinds[0].types], pairs, plane))
     return Search(s, plan, tuple(classes), override, multiccd, iterations)
 
 
