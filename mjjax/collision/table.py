@@ -1,18 +1,24 @@
 """Which kernel serves which pair of geom types.
 
-To add a pair: a kernel of the form described in `contact_set.py`, and a line here.
+To add a pair: a kernel of the form described in `contact_set.py`, and a line here. A pair of convex
+geoms without one is served by `convex`.
 """
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 
+from mjjax.collision.box_box import box_box
 from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
 from mjjax.collision.contact_set import ContactSet
-from mjjax.collision.plane import plane_box, plane_capsule, plane_sphere
+from mjjax.collision.convex.contacts import convex
+from mjjax.collision.convex.motion import motion
+from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
+from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
@@ -21,25 +27,59 @@ from mjjax.model.data import CollisionRules
 class Collider(NamedTuple):
     """Kernel of a kind of pairs.
 
+    Cheap kernels are those of `contact_set.py`, for one pair. Batched ones take many pairs of
+    shapes of any types, `(pools, one, two, margin, settings)`, and return contacts and what the
+    derivative needs to know about them (see `convex/contacts.py`); kinds that share one are tested
+    together.
+
     Attributes:
-        function: kernel for one pair.
-        ncon: slots of its result, the most contacts that a pair can have.
+        function: the kernel.
+        ncon: the most contacts that a pair can have.
+        multi: the same with flag `multiccd`; None if the flag makes no difference.
+        motion: of a batched kernel: the function with the derivative of its contacts, of one
+            contact (see `convex/motion.py`). None: the kernel is cheap, and its own derivative
+            is exact.
     """
 
-    function: Callable[..., ContactSet]
+    function: Callable[..., Any]
     ncon: int
+    multi: int | None = None
+    motion: Callable[..., ContactSet] | None = None
+
+    def slots(self, multiccd: bool) -> int:
+        """The most contacts of a pair, by the flag."""
+        return self.multi if multiccd and self.multi is not None else self.ncon
+
+    @property
+    def batched(self) -> bool:
+        """Whether the kernel takes many pairs of any shapes at once."""
+        return self.motion is not None
 
 
 # The lower type first, as in the kernels' arguments.
 COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.PLANE, GeomType.SPHERE): Collider(plane_sphere, 1),
     (GeomType.PLANE, GeomType.CAPSULE): Collider(plane_capsule, 2),
+    (GeomType.PLANE, GeomType.ELLIPSOID): Collider(plane_ellipsoid, 1),
+    (GeomType.PLANE, GeomType.CYLINDER): Collider(plane_cylinder, 4),
     (GeomType.PLANE, GeomType.BOX): Collider(plane_box, 4),
     (GeomType.SPHERE, GeomType.SPHERE): Collider(sphere_sphere, 1),
     (GeomType.SPHERE, GeomType.CAPSULE): Collider(sphere_capsule, 1),
+    (GeomType.SPHERE, GeomType.CYLINDER): Collider(sphere_cylinder, 1),
     (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
     (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
     (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
+    (GeomType.BOX, GeomType.BOX): Collider(box_box, 8),
+}
+
+# Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
+# more than one contact.
+_FLAT = {GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX, GeomType.MESH}
+_SMOOTH = {GeomType.SPHERE, GeomType.ELLIPSOID}
+CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
+    types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion)
+    for types in itertools.combinations_with_replacement(sorted(_FLAT | _SMOOTH), 2)
+    if types not in COLLIDERS
 }
 
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
@@ -55,7 +95,7 @@ NEVER_COLLIDE = frozenset(
 @functools.lru_cache(maxsize=64)
 def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
     """The table with what callbacks put in its place."""
-    table = dict(COLLIDERS)
+    table = COLLIDERS | CONVEX
     for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
         table.pop(types, None)

@@ -9,8 +9,8 @@ import numpy as np
 from jax.core import Tracer
 
 from mjjax.collision.distance import types_of, unsupported
-from mjjax.collision.driver import plan_of
 from mjjax.collision.pairs import PLAIN
+from mjjax.collision.search import plan_of
 from mjjax.collision.table import COLLIDERS
 from mjjax.core.enums import (
     DisableBit,

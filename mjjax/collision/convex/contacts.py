@@ -9,7 +9,7 @@ from jax import lax
 from mjjax.collision.contact_set import ContactSet, filled
 from mjjax.collision.convex.epa import Depth, epa
 from mjjax.collision.convex.gjk import Corners, Search, Settings, gjk, witnesses
-from mjjax.collision.convex.lanes import keep, norm, normalize
+from mjjax.collision.convex.lanes import normalize
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.shapes import Pools, Shape
@@ -66,9 +66,7 @@ def convex(
     return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
 
 
-def signed_distance(
-    pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings
-) -> Touch:
+def signed_distance(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings) -> Touch:
     """Distances of N pairs, negative in penetration (`mjc_ccd`).
 
     Args:
@@ -117,7 +115,8 @@ def _expand_deep(
         simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
         count = jnp.where(used, search.count[index], 0)
         hint = search.hint[jnp.concatenate([index, index + n])]
-        found = _of_depth(epa(pools, sides.take(index), simplex, count, hint, settings))
+        own = settings._replace(tolerance=settings.tolerance[index])
+        found = _of_depth(epa(pools, sides.take(index), simplex, count, hint, own))
         place = jnp.where(used, place, n)
         touch = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), touch, found)
         return start + size, touch

@@ -90,9 +90,7 @@ class Search(NamedTuple):
     hint: jax.Array
 
 
-def gjk(
-    pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array
-) -> Search:
+def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array) -> Search:
     """Distances of N pairs, or for zero `cutoff` only whether they overlap.
 
     Pairs with a sphere or capsule are first tried with its point or segment; where these overlap,
@@ -213,9 +211,7 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     outside = deciding & (dot(s.direction, point) < 0)
     kept = deciding & ~outside
     a, b = (s.place + 1) % 4, (s.place + 2) % 4
-    swapped = jax.tree.map(
-        lambda t: put(put(t, a, pick(t, b)), b, pick(t, a)), s.corners
-    )
+    swapped = jax.tree.map(lambda t: put(put(t, a, pick(t, b)), b, pick(t, a)), s.corners)
     s = s._replace(
         saved=jax.tree.map(lambda a, b: keep(enter, a, b), s.corners, s.saved),
         corners=jax.tree.map(lambda a, b: keep(kept, a, b), swapped, s.corners),
@@ -311,4 +307,3 @@ def witnesses(s: Search) -> tuple[jax.Array, jax.Array]:
         sum(s.weight[k] * table[k] for k in range(4)) for table in (s.corners.one, s.corners.two)
     )
     return jnp.asarray(one), jnp.asarray(two)
-

@@ -149,6 +149,7 @@ SINE = 0.86602540378  # of 120 degrees, with MuJoCo's digits
 
 def _build(s: _Start, new: Corners) -> _Start:
     """The polytope of the simplex and the new points; or the triangle to begin anew with."""
+
     def joined(old: jax.Array, extra: jax.Array) -> jax.Array:
         two = jnp.concatenate([old[:2], extra])
         three = jnp.concatenate([old[:3], extra[:2]])
@@ -158,9 +159,7 @@ def _build(s: _Start, new: Corners) -> _Start:
     p = corners.point
     four, three = s.count == 4, s.count == 3
     choices = [[jnp.stack([p[f[i]] for f in table]) for i in range(3)] for table in _TABLES]
-    a, b, c = (
-        keep(four, z, keep(three, y, x)) for x, y, z in zip(*choices, strict=True)
-    )
+    a, b, c = (keep(four, z, keep(three, y, x)) for x, y, z in zip(*choices, strict=True))
     foot, square = foot_of(a, b, c)
     live = np.arange(6)[:, None] < jnp.where(four, 4, 6)
     on_face = live & (square < MINVAL * MINVAL)
@@ -171,7 +170,9 @@ def _build(s: _Start, new: Corners) -> _Start:
     again = s.todo & ~three & touched
     valid = jnp.where(four, _around(p), jnp.where(three, _off_triangle(p), _convex(p)))
     words = [jnp.asarray(w, jnp.int32) for w in _WORDS]
-    vertex = jnp.where(four, words[2][:, None], jnp.where(three, words[1][:, None], words[0][:, None]))
+    vertex = jnp.where(
+        four, words[2][:, None], jnp.where(three, words[1][:, None], words[0][:, None])
+    )
     across = jnp.where(four, words[4][:, None], words[3][:, None])
     vertex = jnp.broadcast_to(vertex, live.shape)
     faces = Faces(foot, square, vertex, jnp.broadcast_to(across, live.shape), live, live)

@@ -117,7 +117,12 @@ def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -
 
 
 def support(
-    pools: Pools, sides: Sides, direction: jax.Array, hint: jax.Array, core: jax.Array, on: jax.Array
+    pools: Pools,
+    sides: Sides,
+    direction: jax.Array,
+    hint: jax.Array,
+    core: jax.Array,
+    on: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """Furthest points in a direction.
 
