@@ -69,7 +69,7 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
     (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
     (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
-    (GeomType.BOX, GeomType.BOX): Collider(box_box, 8),
+    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9),
 }
 
 # Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
