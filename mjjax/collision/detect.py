@@ -22,7 +22,7 @@ from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
-from mjjax.collision.shapes import Pools, Shape, hulls_of
+from mjjax.collision.shapes import Pools, Shape, tables_of
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import GeomType
 from mjjax.math.linalg import gather
@@ -287,8 +287,7 @@ def _pools(search: Search, scene: Scene) -> Pools:
     """The pools of all worlds end to end."""
     s = search.structure
     joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
-    hulls = hulls_of(s, search.meshes)
-    return Pools(*joined, hulls, s.hfield_adr, s.hfield_nrow, s.hfield_ncol)
+    return Pools(*joined, *tables_of(s, search.meshes))
 
 
 def _shapes(search: Search, scene: Scene, world: Array, pair: Array) -> list[Shape]:
@@ -314,8 +313,8 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
     """Where the world's vertices, or elevations, begin in the pools."""
     if scene.pools is None:
         return jnp.zeros_like(world)
-    vert, elevation = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
-    return jnp.where(kind == GeomType.HFIELD, elevation, vert)
+    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools)
+    return jnp.where(kind == GeomType.HFIELD, height, vert)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

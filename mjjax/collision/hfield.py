@@ -14,7 +14,8 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.convex.support import prisms, sides_of, support
+from mjjax.collision.convex.motion import motion
+from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.math.linalg import matmul3, matvec3
 from mjjax.math.namespace import Array
@@ -63,6 +64,7 @@ def hfield(
         *(jnp.zeros((n * MOST + 1, 3), dtype) for _ in range(3)),
     )
     blank = jnp.full((n * MOST + 1, 7), -1, jnp.int32)
+    tolerance = jnp.broadcast_to(settings.tolerance, margin.shape)
     start = (jnp.int32(0), jnp.zeros(n, jnp.int32), empty, blank)
 
     def body(state: tuple[Array, Array, ContactSet, Array]) -> tuple:
@@ -78,7 +80,8 @@ def hfield(
         field = field._replace(cell=cell)
         top = prisms(pools, field.asset, cell, field.offset)[3:, 2]
         on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
-        touch, label = convex(pools, field, other, margin[pair], settings)
+        chosen = settings._replace(tolerance=tolerance[pair])
+        touch, label = convex(pools, field, other, margin[pair], chosen)
         on &= touch.dist[:, 0] < NO_CONTACT
         before = jnp.cumsum(on, dtype=jnp.int32) - on
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
@@ -95,6 +98,14 @@ def hfield(
     _, _, found, certificate = lax.while_loop(lambda s: s[0] < end[-1], body, start)
     shaped = ContactSet(*(x[:-1].reshape(n, MOST, *x.shape[1:]) for x in found))
     return shaped, certificate[:-1].reshape(n, MOST, 7)
+
+
+def hfield_motion(
+    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: Array
+) -> ContactSet:
+    """What has the derivative of one contact of a height field, see `convex/motion.py`."""
+    field = one._replace(cell=jnp.maximum(certificate[6], 0))
+    return motion(pools, field, two._replace(cell=0 * field.cell), contact, certificate[:6])
 
 
 def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[Array, Array]:
@@ -118,7 +129,7 @@ def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[Array, Array]:
 
 def _cells(pools: Pools, one: Shape, low: Array, high: Array, margin: Array) -> Cells:
     """Triangles under the box; none where it is apart from the height field's box."""
-    size = pools.hfield_size[one.asset]
+    size = hfield_size(pools, one.asset, one.offset)
     nrow, ncol = (
         jnp.asarray(t, jnp.int32)[one.asset] for t in (pools.hfield_nrow, pools.hfield_ncol)
     )
