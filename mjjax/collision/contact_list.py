@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.math.namespace import Array
 
 BIG = np.int32(np.iinfo(np.int32).max)
 COMPARED = 128  # slots up to which comparing all pairs of them sorts faster than a sort (CPU)

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame
 from mjjax.collision.dense import deepest, detect_all
-from mjjax.collision.detect import Bounds, Scene, detect
+from mjjax.collision.detect import detect
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.params import PairParams, lookup, pair_params
+from mjjax.collision.scene import Bounds, Scene
 from mjjax.collision.search import contact_disabled, every_candidate, plan_of, search_of
 from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
@@ -100,17 +101,18 @@ def _nearby(
 def _contact(plan: PairPlan, params: PairParams, touch: ContactSet, pair: Array) -> Contact:
     """Contact slots; `params` (n, ...) are those of the pairs (n,) in the slots."""
     geom, dim = lookup(plan.geom, pair), lookup(plan.dim, pair)
+    margin, gap, friction, solref, solreffriction, solimp = map(jnp.asarray, params)
     touching = touch.dist < NO_CONTACT
     on = touching[:, None]
     return Contact(
         dist=jnp.where(touching, touch.dist, NO_CONTACT),
         pos=jnp.where(on, touch.pos, 0),
         frame=jnp.where(on, flat9(make_frame(touch.normal, touch.tangent)), 0),
-        includemargin=params.margin - params.gap,
-        friction=params.friction,
-        solref=params.solref,
-        solreffriction=params.solreffriction,
-        solimp=params.solimp,
+        includemargin=margin - gap,
+        friction=friction,
+        solref=solref,
+        solreffriction=solreffriction,
+        solimp=solimp,
         dim=jnp.where(touching, dim, 0).astype(jnp.int32),
         geom=jnp.where(on, geom, -1).astype(jnp.int32),
         efc_address=jnp.full(len(touching), -1, jnp.int32),
