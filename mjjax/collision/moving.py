@@ -59,8 +59,9 @@ def _of_class(
         found, _ = touch(search, kind, scene, world, pair)
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
     known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
-    motion = functools.partial(kind.collider.motion, pools_in(search, scene))
-    one, two = shapes(search, scene, world, pair)
+    s = search.structure
+    motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, scene))
+    one, two = shapes(s, scene, world, lookup(search.plan.geom, pair))
     return jax.vmap(motion)(one, two, known, now.certificate)
 
 

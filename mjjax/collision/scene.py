@@ -21,6 +21,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
+from mjjax.model.structure import Structure
 
 
 class Scene(NamedTuple):
@@ -107,26 +108,27 @@ def touch(
 ) -> tuple[ContactSet, Array]:
     """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c)."""
     margin = _margin(search, scene, world, pair)
-    one, two = shapes(search, scene, world, pair)
+    one, two = shapes(search.structure, scene, world, lookup(search.plan.geom, pair))
     if kind.collider.batched:
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
         settings = Settings(search.iterations, tolerance, search.multiccd)
-        return kind.collider.function(pools_in(search, scene), one, two, margin, settings)
+        return kind.collider.function(
+            pools_in(search.structure, search.meshes, scene), one, two, margin, settings
+        )
     touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
 
 
-def pools_in(search: Search, scene: Scene) -> Pools:
+def pools_in(s: Structure, meshes: tuple[int, ...], scene: Scene) -> Pools:
     """The pools of all worlds end to end."""
     joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
-    return Pools(*joined, *tables_of(search.structure, search.meshes))
+    return Pools(*joined, *tables_of(s, meshes))
 
 
-def shapes(search: Search, scene: Scene, world: Array, pair: Array) -> list[Shape]:
-    """The first and the second geoms of pairs (n,)."""
-    s = search.structure
+def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:
+    """The first and the second geoms of pairs `geom` (n, 2)."""
     shapes = []
-    for g in lookup(search.plan.geom, pair).T:
+    for g in geom.T:
         kind = lookup(s.geom_type, g)
         shapes.append(
             Shape(

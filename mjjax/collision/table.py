@@ -88,6 +88,9 @@ HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
     for kind in sorted(_FLAT | _SMOOTH)
 }
 
+# All of them.
+EVERY = COLLIDERS | CONVEX | HFIELD
+
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
 NEVER_COLLIDE = frozenset(
     {
@@ -101,7 +104,7 @@ NEVER_COLLIDE = frozenset(
 @functools.lru_cache(maxsize=64)
 def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
     """The table with what callbacks put in its place."""
-    table = COLLIDERS | CONVEX | HFIELD
+    table = dict(EVERY)
     for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
         table.pop(types, None)

@@ -66,6 +66,27 @@ def convex(
     return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
 
 
+def separation(
+    pools: Pools, one: Shape, two: Shape, limit: jax.Array, settings: Settings
+) -> tuple[ContactSet, jax.Array]:
+    """Signed distances of N pairs of convex shapes up to a limit, in the form of `convex`.
+
+    Args:
+        pools: vertices of the meshes.
+        one: geoms 1.
+        two: geoms 2.
+        limit: (N,) distances of interest [m]; of further pairs nothing is found.
+        settings: options.
+    """
+    sides = sides_of(pools, one, two, jnp.zeros_like(limit))
+    touch = signed_distance(pools, sides, limit, settings)
+    pos = one.pos + (0.5 * (touch.one + touch.two)).T
+    dist = filled(touch.dist < FAR, touch.dist)
+    contacts = ContactSet(dist, pos, touch.normal.T, jnp.zeros_like(pos))
+    certificate = jnp.moveaxis(touch.label, -1, 0).swapaxes(1, 2).reshape(-1, 6)
+    return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
+
+
 def signed_distance(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings) -> Touch:
     """Distances of N pairs, negative in penetration (`mjc_ccd`).
 
