@@ -114,7 +114,7 @@ class _Task:
         """The pools and the geoms of all pairs in worlds (W n,)."""
         geom = np.tile(self.geoms, (len(world) // len(self.geoms), 1))
         one, two = shapes(self.structure, scene, world, jnp.asarray(geom, jnp.int32))
-        return pools_in(self.structure, self.meshes, scene), one, two
+        return pools_in(self.structure, self.meshes, False, scene), one, two
 
 
 def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSet:
@@ -126,7 +126,7 @@ def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSe
         margin=None,
         pair_margin=None,
         o_margin=None,
-        pools=float_pools(model, task.meshes),
+        pools=float_pools(model, task.meshes, faces=False),
         tolerance=model.opt.ccd_tolerance,
     )
     found = over_worlds(functools.partial(_found, task), (scene, limit))

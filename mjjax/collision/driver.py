@@ -89,7 +89,7 @@ def _nearby(
         margin=model.geom_margin,
         pair_margin=model.pair_margin,
         o_margin=model.opt.o_margin,
-        pools=float_pools(model, search.meshes) if search.batched else None,
+        pools=float_pools(model, search.meshes, search.multiccd) if search.batched else None,
         tolerance=model.opt.ccd_tolerance,
     )
     bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)

@@ -60,7 +60,7 @@ def _of_class(
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
     known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure
-    motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, scene))
+    motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, False, scene))
     one, two = shapes(s, scene, world, lookup(search.plan.geom, pair))
     return jax.vmap(motion)(one, two, known, now.certificate)
 

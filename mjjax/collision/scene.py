@@ -113,16 +113,20 @@ def touch(
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
         settings = Settings(search.iterations, tolerance, search.multiccd)
         return kind.collider.function(
-            pools_in(search.structure, search.meshes, scene), one, two, margin, settings
+            pools_in(search.structure, search.meshes, search.multiccd, scene),
+            one,
+            two,
+            margin,
+            settings,
         )
     touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
 
 
-def pools_in(s: Structure, meshes: tuple[int, ...], scene: Scene) -> Pools:
+def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: Scene) -> Pools:
     """The pools of all worlds end to end."""
     joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
-    return Pools(*joined, *tables_of(s, meshes))
+    return Pools(*joined, *tables_of(s, meshes, faces))
 
 
 def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:
@@ -147,5 +151,5 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
     """Where the world's vertices, or elevations, begin in the pools."""
     if scene.pools is None:
         return jnp.zeros_like(world)
-    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools)
+    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
     return jnp.where(kind == GeomType.HFIELD, height, vert)

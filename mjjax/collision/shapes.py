@@ -6,6 +6,7 @@ does not grow with the number of meshes.
 """
 
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +71,30 @@ class Hulls(NamedTuple):
     blocks: np.ndarray
 
 
+class Polygons(NamedTuple):
+    """Static tables of the faces of the hulls: Q polygons, coplanar triangles joined.
+
+    Attributes:
+        adr: (M,) first polygon of the mesh.
+        vert_adr: (Q,) first entry in `vert`.
+        vert_num: (Q,) number of vertices.
+        vert: vertices of the polygons, counter-clockwise seen from outside; ids within the hull.
+        map_adr: (V,) first entry of a vertex in `map`.
+        map_num: (V,) number of polygons around the vertex.
+        map: polygons around the vertices; ids within the mesh.
+        before: the vertex that comes before, in the same polygon; ids within the hull.
+    """
+
+    adr: np.ndarray
+    vert_adr: np.ndarray
+    vert_num: np.ndarray
+    vert: np.ndarray
+    map_adr: np.ndarray
+    map_num: np.ndarray
+    map: np.ndarray
+    before: np.ndarray
+
+
 class Pools(NamedTuple):
     """Vertices and heights shared by all items. Arrays of several worlds are joined end to end.
 
@@ -77,7 +102,9 @@ class Pools(NamedTuple):
         vert: (V, 3) vertices of the hulls [m], in the frames of their meshes.
         heights: (E,) of each height field its half sizes, highest point and base [m], and then its
             elevations.
+        polygon_normal: (Q, 3) normals of the faces of the hulls.
         hulls: static tables of the hulls.
+        polygons: static tables of their faces; empty if they were not asked for.
         hfield_adr: (nhfield,) first elevation in `heights`; static.
         hfield_nrow: (nhfield,) rows; static.
         hfield_ncol: (nhfield,) columns; static.
@@ -85,37 +112,86 @@ class Pools(NamedTuple):
 
     vert: Array
     heights: Array
+    polygon_normal: Array
     hulls: Hulls
+    polygons: Polygons
     hfield_adr: np.ndarray
     hfield_nrow: np.ndarray
     hfield_ncol: np.ndarray
 
 
-def pools_of(model: Model, meshes: tuple[int, ...] | None = None) -> Pools:
+def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = False) -> Pools:
     """The pools of a model.
 
     Args:
-        model: model; its `mesh_vert`, `hfield_size` and `hfield_data` are read.
+        model: model; its `mesh_vert`, `mesh_polynormal`, `hfield_size`, `hfield_data` are read.
         meshes: meshes to have in the pools; if `None`, those that the compiler made a hull for.
+        faces: whether the faces of the hulls are needed, as for `multiccd`.
     """
-    return Pools(*float_pools(model, meshes), *tables_of(model.structure, meshes))
+    floats = float_pools(model, meshes, faces)
+    return Pools(*floats, *tables_of(model.structure, meshes, faces))
 
 
-def float_pools(model: Model, meshes: tuple[int, ...] | None = None) -> tuple[Array, Array]:
-    """`vert` and `heights` of `Pools`."""
+def float_pools(
+    model: Model, meshes: tuple[int, ...] | None, faces: bool
+) -> tuple[Array, Array, Array]:
+    """`vert`, `heights` and `polygon_normal` of `Pools`."""
     s, xp = model.structure, namespace(model.hfield_data)
     fields = [model.hfield_data[:0]]
     for k, first in enumerate(s.hfield_adr):
         count = s.hfield_nrow[k] * s.hfield_ncol[k]
         fields += [model.hfield_size[k], model.hfield_data[first : first + count]]
-    return gather(model.mesh_vert, hulls_of(s, meshes).vert), xp.concatenate(fields)
+    vert = gather(model.mesh_vert, hulls_of(s, meshes).vert)
+    normal = model.mesh_vert[:0]
+    if faces:
+        normal = gather(model.mesh_polynormal, polygons_of(s, meshes)[1])
+    return vert, xp.concatenate(fields), normal
 
 
-def tables_of(s: Structure, meshes: tuple[int, ...] | None = None) -> tuple[Any, ...]:
+def tables_of(s: Structure, meshes: tuple[int, ...] | None, faces: bool) -> tuple[Any, ...]:
     """The static part of `Pools`."""
     count = s.hfield_nrow * s.hfield_ncol
-    adr = np.cumsum(count + HEADER) - count
-    return hulls_of(s, meshes), adr.astype(np.int32), s.hfield_nrow, s.hfield_ncol
+    adr = (np.cumsum(count + HEADER) - count).astype(np.int32)
+    polygons, _ = polygons_of(s, meshes if faces else ())
+    return hulls_of(s, meshes), polygons, adr, s.hfield_nrow, s.hfield_ncol
+
+
+@functools.lru_cache(maxsize=64)
+def polygons_of(s: Structure, meshes: tuple[int, ...] | None = None) -> tuple[Polygons, np.ndarray]:
+    """Tables of the faces of the hulls of `meshes`, and their rows (Q,) in `mesh_polynormal`."""
+    hulls = hulls_of(s, meshes)
+    adr = np.zeros(s.nmesh, np.int32)
+    vert_num, vert, map_num, maps, before, rows = ([np.zeros(0, np.int32)] for _ in range(6))
+    for mesh in np.flatnonzero(hulls.vert_num):
+        ids = hulls.vert[hulls.vert_adr[mesh] :][: hulls.vert_num[mesh]] - s.mesh_vertadr[mesh]
+        local = np.zeros(s.mesh_vertnum[mesh], np.int32)
+        local[ids] = np.arange(len(ids))
+        own = np.arange(s.mesh_polynum[mesh]) + s.mesh_polyadr[mesh]
+        adr[mesh] = sum(map(len, rows))
+        loops = [s.mesh_polyvert[a:][:n] for a, n in _ranges(s, "mesh_polyvert", own)]
+        around = [
+            s.mesh_polymap[a:][:n]
+            for a, n in _ranges(s, "mesh_polymap", ids + s.mesh_vertadr[mesh])
+        ]
+        rows.append(own)
+        vert_num.append([len(x) for x in loops])
+        vert.extend(local[x] for x in loops)
+        map_num.append([len(x) for x in around])
+        maps.extend(around)
+        for v, polygons in zip(ids, around, strict=True):
+            places = [int(np.flatnonzero(loops[p] == v)[0]) for p in polygons]
+            previous = [(k or len(loops[p])) - 1 for k, p in zip(places, polygons, strict=True)]
+            before.append(local[[loops[p][k] for k, p in zip(previous, polygons, strict=True)]])
+    vert_num, vert, map_num, maps, before, rows = (
+        np.concatenate(x).astype(np.int32) for x in (vert_num, vert, map_num, maps, before, rows)
+    )
+    starts = [np.cumsum(n, dtype=np.int32) - n for n in (vert_num, map_num)]
+    return Polygons(adr, starts[0], vert_num, vert, starts[1], map_num, maps, before), rows
+
+
+def _ranges(s: Structure, name: str, index: np.ndarray) -> Iterator[tuple[int, int]]:
+    adr, num = getattr(s, name + "adr"), getattr(s, name + "num")
+    return ((int(adr[i]), int(num[i])) for i in index)
 
 
 @functools.lru_cache(maxsize=64)

@@ -27,6 +27,7 @@ class Sides(NamedTuple):
         kind: (L,) `GeomType`, meshes and SDFs as meshes.
         inflate: (L,) by how much the surface is moved outward [m].
         first: (L,) first vertex of the hull in the static tables.
+        poly: (L,) first face of the hull in the static tables.
         offset: (L,) what to add to the address of a vertex.
         whole: (L,) whether all vertices of the mesh are compared.
         prism: (6, 3, L) corners of the prism of a height field [m]; no corners where there is none.
@@ -38,6 +39,7 @@ class Sides(NamedTuple):
     kind: jax.Array
     inflate: jax.Array
     first: jax.Array
+    poly: jax.Array
     offset: jax.Array
     whole: jax.Array
     prism: jax.Array
@@ -77,10 +79,11 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
         for name in ("mat", "size", "kind", "asset", "offset")
     )
     hulls, no = pools.hulls, jnp.zeros_like(kind)
-    first, whole = no, no > 0
+    first, poly, whole = no, no, no > 0
     if len(hulls.vert):
         mesh = jnp.maximum(asset, 0)
         first = _table(hulls.vert_adr)[mesh]
+        poly = _table(pools.polygons.adr)[mesh]
         whole = _table(hulls.whole)[mesh] & (kind >= GeomType.MESH)
     field = kind == GeomType.HFIELD
     prism = jnp.zeros((0, 3, len(kind)), pos.dtype)
@@ -91,7 +94,7 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
         prism = prism.at[3:, 2].add(2 * jnp.concatenate([inflate, inflate]))
     inflate = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
     mat = jnp.moveaxis(mat, 0, -1)
-    return Sides(pos, mat, size.T, kind, inflate, first, offset, whole, prism)
+    return Sides(pos, mat, size.T, kind, inflate, first, poly, offset, whole, prism)
 
 
 def hfield_size(pools: Pools, field: jax.Array, offset: jax.Array) -> jax.Array:
