@@ -1,15 +1,17 @@
-"""Planes against spheres, capsules and boxes.
+"""Planes against spheres, capsules, ellipsoids and boxes.
 
 A plane is the half space below the z axis of its frame; its size only serves drawing. Contacts
 are sought at a few points of the other geom: the centre of the sphere, the ends of the capsule's
-axis, the corners of the box. Distances are heights over the plane, less the radius.
+axis, the lowest point of the ellipsoid, the corners of the box. Distances are heights over the
+plane, less the radius.
 """
 
 import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.contact_set import ContactSet, filled, first
-from mjjax.math.linalg import matmul
+from mjjax.math import safe
+from mjjax.math.linalg import dot, matmul, matvec3
 from mjjax.math.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
@@ -34,6 +36,19 @@ def plane_capsule(
     ends = jnp.stack([pos2 + half, pos2 - half])
     touch = _plane_balls(pos1, mat1, ends, size2[0], margin)
     return touch._replace(tangent=jnp.broadcast_to(axis, ends.shape))
+
+
+def plane_ellipsoid(
+    pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
+) -> ContactSet:
+    """Plane and ellipsoid: one contact, at the ellipsoid's lowest point."""
+    del size1
+    normal = mat1[:, 2]
+    lowest = size2 * safe.normalize(-size2 * matvec3(mat2.T, normal))[0]
+    offset = pos2 - pos1 + matvec3(mat2, lowest)
+    dist = dot(offset, normal)[None]
+    pos = (pos1 + offset - 0.5 * dist * normal)[None]
+    return ContactSet(filled(dist <= margin, dist), pos, normal[None], jnp.zeros_like(pos))
 
 
 def plane_box(

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import jax
 
+from mjjax.collision.box_box import box_box
 from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
 from mjjax.collision.contact_set import ContactSet
-from mjjax.collision.plane import plane_box, plane_capsule, plane_sphere
+from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
+from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
@@ -34,12 +36,16 @@ class Collider(NamedTuple):
 COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.PLANE, GeomType.SPHERE): Collider(plane_sphere, 1),
     (GeomType.PLANE, GeomType.CAPSULE): Collider(plane_capsule, 2),
+    (GeomType.PLANE, GeomType.ELLIPSOID): Collider(plane_ellipsoid, 1),
+    (GeomType.PLANE, GeomType.CYLINDER): Collider(plane_cylinder, 4),
     (GeomType.PLANE, GeomType.BOX): Collider(plane_box, 4),
     (GeomType.SPHERE, GeomType.SPHERE): Collider(sphere_sphere, 1),
     (GeomType.SPHERE, GeomType.CAPSULE): Collider(sphere_capsule, 1),
+    (GeomType.SPHERE, GeomType.CYLINDER): Collider(sphere_cylinder, 1),
     (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
     (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
     (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
+    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9),
 }
 
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
