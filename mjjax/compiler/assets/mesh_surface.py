@@ -14,14 +14,16 @@ _UP = (0.0, 0.0, 1.0)
 
 
 class Hull(NamedTuple):
-    """The convex hull of some vertices.
+    """The convex hull of some vertices, in the order of Qhull, which MuJoCo keeps.
 
     Attributes:
-        vertex: ids of the vertices on it, ascending.
-        face: their triangles (m, 3), counter-clockwise seen from outside; by vertex id.
+        vertex: ids of the vertices on it.
+        facet: their triangles (m, 3) by vertex id, from the vertex added last to the earliest.
+        face: the same triangles, counter-clockwise seen from outside.
     """
 
     vertex: np.ndarray
+    facet: np.ndarray
     face: np.ndarray
 
 
@@ -38,12 +40,46 @@ def convex_hull(vert: np.ndarray, maxvert: int) -> Hull:
         found = ConvexHull(vert, qhull_options="Qt" + limit)
     except QhullError:
         raise ValueError("the mesh has no convex hull: its vertices lie in a plane") from None
-    face = found.simplices.astype(np.int32)
-    corner = vert[face]
+    facet = found.simplices.astype(np.int32)
+    corner = vert[facet]
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     inward = np.sum(normal * found.equations[:, :3], axis=1) < 0
-    face[inward] = face[inward][:, [1, 0, 2]]
-    return Hull(np.unique(face).astype(np.int32), face)
+    face = np.where(inward[:, None], facet[:, [1, 0, 2]], facet)
+    return Hull(_vertex_order(facet, found.equations), facet, face)
+
+
+def _vertex_order(facet: np.ndarray, equation: np.ndarray) -> np.ndarray:
+    """Ids of the vertices in the order of Qhull's list of vertices.
+
+    Qhull adds a point by a cone of new facets, listed one after the other, each with its vertices
+    from the latest point, the apex, to the earliest. The vertices of a new facet move to the end
+    of the list, once per cone; the facets to which coplanar ones are cut up at last count as one
+    cone. Those of the first tetrahedron stand from the latest to the earliest.
+
+    Args:
+        facet: triangles (m, 3) in Qhull's order.
+        equation: their planes (m, 4), the same for triangles of one facet.
+    """
+    _, plane, count = np.unique(equation, axis=0, return_inverse=True, return_counts=True)
+    apex = facet[:, 0]
+    cone = np.concatenate([[0], np.cumsum(apex[1:] != apex[:-1])])
+    if len(np.unique(facet[cone <= 1])) <= _SIMPLEX:
+        cone = np.maximum(cone, 1) - 1
+    cone = np.where(count[plane.ravel()] > 1, len(facet), cone)
+    order = np.argsort(cone, kind="stable")
+    listed, cones = facet[order].ravel(), np.repeat(cone[order], 3)
+    last = np.zeros(facet.max() + 1, int)
+    np.maximum.at(last, listed, cones)
+    listed = listed[cones == last[listed]]
+    vertex, place = np.unique(listed, return_index=True)
+    vertex = vertex[np.argsort(place)]
+    first = np.unique(facet[cone == cone.min()])
+    if cone.min() < len(facet) and len(first) <= _SIMPLEX:
+        initial = last[vertex] == cone.min()
+        ranks = [np.nonzero(facet[cone == cone.min()] == v)[1].mean() for v in vertex[initial]]
+        backward = np.arange(len(ranks))[::-1]
+        vertex[initial] = vertex[initial][np.lexsort((backward, ranks))]
+    return vertex.astype(np.int32)
 
 
 def graph(hull: Hull) -> np.ndarray:
@@ -51,11 +87,20 @@ def graph(hull: Hull) -> np.ndarray:
 
     Counts of vertices and faces; for each vertex the address of its list of neighbours and its id;
     the lists, each closed by -1, of places in the list of vertices; the faces by vertex id.
+
+    Neighbours stand in the order in which the faces first name them. That is MuJoCo's where no
+    face of the vertex was removed while Qhull built the hull; otherwise Qhull has moved faces in
+    its list of the vertex's faces, and only the set is the same.
     """
     n, m = len(hull.vertex), len(hull.face)
-    local = np.searchsorted(hull.vertex, hull.face)
-    edges = np.concatenate([local, np.roll(local, -1, axis=1)]).reshape(2, -1).T
-    edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    local = np.zeros(hull.vertex.max() + 1, int)
+    local[hull.vertex] = np.arange(n)
+    facet = local[hull.facet]
+    ends = facet[:, [0, 0, 1, 1, 2, 2]], facet[:, [1, 2, 0, 2, 0, 1]]
+    edges = np.stack(ends, axis=-1).reshape(-1, 2)
+    _, first = np.unique(edges[:, 0] * n + edges[:, 1], return_index=True)
+    edges = edges[np.sort(first)]
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
     degree = np.bincount(edges[:, 0], minlength=n)
     start = np.cumsum(degree + 1) - degree - 1
     lists = np.full(len(edges) + n, -1, np.int32)
