@@ -20,6 +20,7 @@ from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.core.enums import GeomType
 
 WORD = 32
 
@@ -149,7 +150,10 @@ def _expand(
     bound = dot(foot, w) / lower
     upper = jnp.where(going, jnp.minimum(s.upper, bound), s.upper)
     rows = np.arange(len(s.corners.one), dtype=np.int32)[:, None]
-    seen = jnp.all(s.corners.label == new.label[None], axis=1) & (rows < place)
+    # MuJoCo does not number the corners of prisms: a repeated vertex of the other side ends it
+    field = (sides.kind == GeomType.HFIELD).reshape(2, n)
+    same = (s.corners.label == new.label[None]) | field[None]
+    seen = jnp.all(same, axis=1) & (rows < place)
     going &= ~(upper - lower < tolerance) & ~(discrete & jnp.any(seen, axis=0))
 
     def written(table: jax.Array, row: jax.Array) -> jax.Array:
