@@ -14,7 +14,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3, smallest
+from mjjax.math.linalg import dot, matmul, matmul3, matvec3, smallest
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -88,10 +88,11 @@ def facing(
     pair = (index == np.arange(9)).reshape(3, 3)
     by_edges = _edge_features(rot, pos21, jnp.any(pair, axis=1), jnp.any(pair, axis=0))
 
-    best = (jnp.argmin(faces) == np.arange(6)).reshape(3, 2)
+    shallow = jnp.argmax(faces <= least_face + _tie(least_face, scale))
+    best = (shallow == np.arange(6)).reshape(3, 2)
     axis, second = jnp.any(best, axis=1), jnp.any(best[:, 1])
     negative = jnp.any(axis & (jnp.where(second, pos12, pos21) < 0))
-    sine = matmul(axis.astype(rot.dtype), jnp.where(second, rot.T, rot))
+    sine = matvec3(jnp.where(second, rot, rot.T), axis.astype(rot.dtype))
     flat = jnp.abs(sine) < FLAT
     rank = jnp.cumsum(flat, dtype=jnp.int32)
     lower = jnp.where(negative, -sine, sine) < 0
@@ -126,7 +127,7 @@ def _overlaps(
     extent1, extent2 = (matmul(third, s).reshape(3, 3) for s in (size1, size2))
     axes = jnp.eye(3, dtype=dtype)
     moment = cross(jnp.broadcast_to(pos21, (3, 3)), axes)
-    width = matmul(extent1, steep) + matmul(steep, extent2) - jnp.abs(matmul(moment, rot))
+    width = matmul3(extent1, steep) + matmul3(steep, extent2) - jnp.abs(matmul3(moment, rot))
     noise = 4 * float(jnp.finfo(dtype).eps) * jnp.sum(size1 + size2)
     edges = jnp.where(parallel, jnp.inf, (width + noise) / length)
     return faces, edges.reshape(9)
@@ -145,7 +146,7 @@ def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tupl
         `second_edge` and `normal` of `Facing`.
     """
     one = edge1.astype(rot.dtype)
-    row, column = matmul(one, rot), matmul(rot, edge2.astype(rot.dtype))
+    row, column = matvec3(rot.T, one), matvec3(rot, edge2.astype(rot.dtype))
     product = cross(one, column)
     back = dot(product, pos21) < 0
     normal = safe.normalize(jnp.where(back, -product, product))[0]

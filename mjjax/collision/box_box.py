@@ -15,16 +15,16 @@ from jax import lax
 from mjjax.collision.box_axes import Facing, facing
 from mjjax.collision.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3
+from mjjax.math.linalg import dot, matmul, matmul3, matvec3
 from mjjax.math.namespace import Array
 
-SLOTS = 8
+SLOTS = 9
 FURTHER = 1.01  # contacts beyond this many times the size of a box are dropped
 SIDES = np.array([-1, 1])
 RECTANGLE = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
 # Corners of the parallelogram, and its edges: the corner at which each starts and its direction.
 CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-STARTS, DIRECTIONS = CORNERS[[0, 0, 1, 2]], CORNERS[[1, 2, 2, 1]]
+STARTS, DIRECTION = CORNERS[[0, 0, 1, 2]], np.array([0, 1, 1, 0])
 
 
 class Faces(NamedTuple):
@@ -62,7 +62,7 @@ def box_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
     """Two boxes: up to eight contacts of two faces."""
-    rot = matmul(mat1.T, mat2)
+    rot = matmul3(mat1.T, mat2)
     pos21, pos12 = matvec3(mat1.T, pos2 - pos1), matvec3(mat2.T, pos1 - pos2)
     choice = facing(rot, pos21, pos12, size1, size2, margin)
     second = choice.second
@@ -77,10 +77,10 @@ def box_box(
     chosen = matmul(pick.astype(local.dtype), columns)
     exists = jnp.any(pick, axis=1) & ~choice.apart & regular
 
-    to_world = matmul(choice.turn, jnp.where(second, mat2, mat1).T)
+    to_world = matmul3(choice.turn, jnp.where(second, mat2, mat1).T)
     shift = jnp.stack([jnp.zeros((), local.dtype), jnp.zeros((), local.dtype), faces.size[2]])
-    pos = jnp.where(second, pos2, pos1)[None] + matmul(chosen[:, :3] + shift[None], to_world)
-    normal = jnp.where(second, -1, 1) * matmul(faces.normal, to_world)
+    pos = jnp.where(second, pos2, pos1)[None] + matmul3(chosen[:, :3] + shift[None], to_world)
+    normal = jnp.where(second, -1, 1) * matvec3(to_world.T, faces.normal)
     normal = jnp.broadcast_to(normal, pos.shape)
     return ContactSet(filled(exists, chosen[:, 3]), pos, normal, jnp.zeros_like(pos))
 
@@ -90,7 +90,7 @@ def _faces(
 ) -> tuple[Faces, Array]:
     """The two faces; false if the reference face contains the normal."""
     second, turn = choice.second, choice.turn
-    rot = matmul(turn, jnp.where(second, rot.T, rot))
+    rot = matmul3(turn, jnp.where(second, rot.T, rot))
     centre = matvec3(turn, jnp.where(second, pos12, pos21))
     size = matvec3(jnp.abs(turn), jnp.where(second, size2, size1))
     other = jnp.where(second, size1, size2)
@@ -98,9 +98,9 @@ def _faces(
     regular = normal[2] > tolerance(jnp.ones((), rot.dtype))
 
     half = rot * (plus_minus(choice.upper, rot.dtype) * other)[None]
-    corner = centre + jnp.sum(half, axis=1) - jnp.asarray([0, 0, 1], rot.dtype) * size[2]
+    corner = centre + jnp.sum(half, axis=1) - size * jnp.asarray([0, 0, 1], rot.dtype)
     picked = jnp.stack([choice.first_edge, choice.second_edge]).astype(rot.dtype)
-    points = jnp.concatenate([corner[None], -2 * matmul(picked, half.T)])
+    points = jnp.concatenate([corner[None], -2 * matmul3(picked, half.T)])
     height = points[:, 2:] / jnp.where(regular, normal[2], 1)
     points = jnp.concatenate([points[:, :2] - height * normal[None, :2], height], axis=1)
     return Faces(size, normal, points[0], points[1:], centre, rot, other), regular
@@ -147,8 +147,8 @@ def _rectangle(faces: Faces, edge: Array, both: Array, none: Array, margin: Arra
     targets = jnp.asarray(RECTANGLE, size.dtype) * size[None]
     (ax, ay), (bx, by) = faces.edges[:, :2]
     offset = targets - faces.corner[None, :2]
-    turned = jnp.stack([jnp.stack([by, -ay]), jnp.stack([-bx, ax])])
-    numerators = matmul(offset, turned)
+    x, y = offset[:, 0], offset[:, 1]
+    numerators = jnp.stack([by * x - bx * y, ax * y - ay * x], axis=1)
     least = tolerance(jnp.sum(faces.size + faces.other) ** 2)
 
     def corner(divisor: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, ...]]:
@@ -159,8 +159,8 @@ def _rectangle(faces: Faces, edge: Array, both: Array, none: Array, margin: Arra
         inside = jnp.where(edge, closed, (along > slack) & (along < 1 - slack))
         near = solved & both & jnp.where(none, jnp.any(inside), jnp.all(inside))
         along = jnp.where(edge, jnp.clip(along, 0, 1), along)
-        x, y, height = faces.corner + matmul(along, faces.edges)
-        way = target - jnp.stack([x, y])
+        point = _points(faces, along[None])[0]
+        way, height = target - point[:2], point[2]
         square = dot(way, way - 2 * height * faces.normal[:2]) + height * height
         dist = jnp.where(edge, _signed(height, square), height)
         place = jnp.where(edge, target - 0.5 * way, target)
@@ -176,11 +176,11 @@ def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
     """Where the edges of the parallelogram meet the lines of the rectangle: 16 candidates."""
     size = faces.size[:2]
     start = _points(faces, jnp.asarray(STARTS, size.dtype))
-    way = matmul(jnp.asarray(DIRECTIONS, size.dtype), faces.edges)
+    way = faces.edges[DIRECTION]
     slack = tolerance(jnp.ones((), size.dtype))
     close = tolerance(jnp.sum(size))
     crosses = jnp.abs(way[:, :2]) > close
-    sides = jnp.asarray(SIDES, size.dtype)
+    sides = jnp.asarray(SIDES, size.dtype)[None, None]
     gap = size[None, :, None] * sides - start[:, :2, None]
     x = gap / jnp.where(crosses, way[:, :2], 1)[..., None]
     point = start[:, None, None] + x[..., None] * way[:, None, None]
@@ -194,7 +194,8 @@ def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
 
 def _points(faces: Faces, along: Array) -> Array:
     """Points (n, 3) of the parallelogram at coordinates (n, 2) along its edges."""
-    return faces.corner[None] + matmul(along, faces.edges)
+    spans = along[:, :1] * faces.edges[:1] + along[:, 1:] * faces.edges[1:]
+    return faces.corner[None] + spans
 
 
 def _signed(height: Array, square: Array) -> Array:
@@ -206,7 +207,7 @@ def _outside(local: Array, faces: Faces, margin: Array) -> Array:
     """Points (n, 3) outside one of the boxes and not well inside the other."""
     reach = jnp.stack([faces.size, faces.other])[:, None] + margin
     centre = faces.size * jnp.asarray([0, 0, -1], local.dtype)
-    inner = matmul(local - faces.centre[None] - centre[None], faces.rot)
+    inner = matmul3(local - faces.centre[None] - centre[None], faces.rot)
     place = jnp.abs(jnp.stack([local - centre[None], inner]))
     beyond = jnp.any(place > FURTHER * reach, axis=-1)
     within = jnp.all(place < reach / FURTHER, axis=-1)

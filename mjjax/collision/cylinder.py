@@ -40,7 +40,8 @@ def plane_cylinder(
     along, sideways, end = (jnp.asarray(x, dtype) for x in (ALONG, SIDEWAYS, END))
     rim = size2[0] * (along[:, None] * down[None] + sideways[:, None] * side[None])
     point = jnp.concatenate([rim, (size2[1] * lower * end)[:, None]], axis=1)
-    dist = jnp.sum((pos2 - pos1) * normal) + matmul(point, local)
+    height = jnp.sum((pos2 - pos1) * normal)
+    dist = height + end * (lower * local[2] * size2[1]) + along * (size2[0] * dot(down, local[:2]))
     near = (dist[0] <= margin) & (dist <= margin)
     normal = jnp.broadcast_to(normal, point.shape)
     pos = pos2[None] + matmul(point, mat2.T) - 0.5 * dist[:, None] * normal

@@ -17,7 +17,7 @@ from mjjax.collision.pairs import PairPlan
 from mjjax.collision.params import PairParams, lookup, pair_params
 from mjjax.collision.scene import Bounds, Scene
 from mjjax.collision.search import contact_disabled, every_candidate, plan_of, search_of
-from mjjax.collision.shapes import pools_of
+from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
 from mjjax.math.namespace import Array
@@ -89,7 +89,7 @@ def _nearby(
         margin=model.geom_margin,
         pair_margin=model.pair_margin,
         o_margin=model.opt.o_margin,
-        pools=pools_of(model, search.meshes)[:3] if search.batched else None,
+        pools=float_pools(model, search.meshes) if search.batched else None,
         tolerance=model.opt.ccd_tolerance,
     )
     bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)

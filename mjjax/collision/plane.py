@@ -47,7 +47,7 @@ def plane_ellipsoid(
     lowest = size2 * safe.normalize(-size2 * matvec3(mat2.T, normal))[0]
     offset = pos2 - pos1 + matvec3(mat2, lowest)
     dist = dot(offset, normal)[None]
-    pos = (pos1 + offset)[None] - 0.5 * dist * normal[None]
+    pos = (pos1 + offset - 0.5 * dist * normal)[None]
     return ContactSet(filled(dist <= margin, dist), pos, normal[None], jnp.zeros_like(pos))
 
 

@@ -15,12 +15,14 @@ from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
-from mjjax.collision.shapes import Pools, Shape, hulls_of
+from mjjax.collision.shapes import Pools, Shape, tables_of
 from mjjax.collision.worlds import Leaf
 from mjjax.core.enums import GeomType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
+
+FAR_AWAY = 1e6  # [m]
 
 
 class Scene(NamedTuple):
@@ -103,12 +105,16 @@ def _margin(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
 
 
 def touch(
-    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array
+    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array, used: Array
 ) -> tuple[ContactSet, Array]:
-    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c)."""
+    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c).
+
+    Those that are not `used` (n,) make no contact, nor much work.
+    """
     margin = _margin(search, scene, world, pair)
     one, two = shapes(search, scene, world, pair)
     if kind.collider.batched:
+        two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
         settings = Settings(search.iterations, tolerance, search.multiccd)
         return kind.collider.function(pools_in(search, scene), one, two, margin, settings)
@@ -118,10 +124,8 @@ def touch(
 
 def pools_in(search: Search, scene: Scene) -> Pools:
     """The pools of all worlds end to end."""
-    s = search.structure
-    vert, data, size = (x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools)
-    hulls = hulls_of(s, search.meshes)
-    return Pools(vert, data, size, hulls, s.hfield_adr, s.hfield_nrow, s.hfield_ncol)
+    joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
+    return Pools(*joined, *tables_of(search.structure, search.meshes))
 
 
 def shapes(search: Search, scene: Scene, world: Array, pair: Array) -> list[Shape]:
@@ -147,5 +151,5 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
     """Where the world's vertices, or elevations, begin in the pools."""
     if scene.pools is None:
         return jnp.zeros_like(world)
-    vert, elevation = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
-    return jnp.where(kind == GeomType.HFIELD, elevation, vert)
+    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools)
+    return jnp.where(kind == GeomType.HFIELD, height, vert)

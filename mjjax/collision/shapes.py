@@ -6,16 +6,17 @@ does not grow with the number of meshes.
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mjjax.math.linalg import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 BLOCK = 8  # neighbours that the climb over a hull looks at together
+HEADER = 4  # numbers of a height field before its elevations
 CLIMB_FROM = 10  # vertices of a mesh from which MuJoCo climbs; below, it compares all of them
 
 
@@ -74,17 +75,16 @@ class Pools(NamedTuple):
 
     Attributes:
         vert: (V, 3) vertices of the hulls [m], in the frames of their meshes.
-        hfield_data: (E,) elevations of the height fields.
-        hfield_size: (nhfield, 4) their half sizes, highest point and base [m].
+        heights: (E,) of each height field its half sizes, highest point and base [m], and then its
+            elevations.
         hulls: static tables of the hulls.
-        hfield_adr: (nhfield,) first elevation; static.
+        hfield_adr: (nhfield,) first elevation in `heights`; static.
         hfield_nrow: (nhfield,) rows; static.
         hfield_ncol: (nhfield,) columns; static.
     """
 
     vert: Array
-    hfield_data: Array
-    hfield_size: Array
+    heights: Array
     hulls: Hulls
     hfield_adr: np.ndarray
     hfield_nrow: np.ndarray
@@ -95,20 +95,27 @@ def pools_of(model: Model, meshes: tuple[int, ...] | None = None) -> Pools:
     """The pools of a model.
 
     Args:
-        model: model; its `mesh_vert` and `hfield_data` are read.
+        model: model; its `mesh_vert`, `hfield_size` and `hfield_data` are read.
         meshes: meshes to have in the pools; if `None`, those that the compiler made a hull for.
     """
-    s = model.structure
-    hulls = hulls_of(s, meshes)
-    return Pools(
-        gather(model.mesh_vert, hulls.vert),
-        model.hfield_data,
-        model.hfield_size,
-        hulls,
-        s.hfield_adr,
-        s.hfield_nrow,
-        s.hfield_ncol,
-    )
+    return Pools(*float_pools(model, meshes), *tables_of(model.structure, meshes))
+
+
+def float_pools(model: Model, meshes: tuple[int, ...] | None = None) -> tuple[Array, Array]:
+    """`vert` and `heights` of `Pools`."""
+    s, xp = model.structure, namespace(model.hfield_data)
+    fields = [model.hfield_data[:0]]
+    for k, first in enumerate(s.hfield_adr):
+        count = s.hfield_nrow[k] * s.hfield_ncol[k]
+        fields += [model.hfield_size[k], model.hfield_data[first : first + count]]
+    return gather(model.mesh_vert, hulls_of(s, meshes).vert), xp.concatenate(fields)
+
+
+def tables_of(s: Structure, meshes: tuple[int, ...] | None = None) -> tuple[Any, ...]:
+    """The static part of `Pools`."""
+    count = s.hfield_nrow * s.hfield_ncol
+    adr = np.cumsum(count + HEADER) - count
+    return hulls_of(s, meshes), adr.astype(np.int32), s.hfield_nrow, s.hfield_ncol
 
 
 @functools.lru_cache(maxsize=64)

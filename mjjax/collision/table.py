@@ -18,6 +18,7 @@ from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
+from mjjax.collision.hfield import MOST, hfield, hfield_motion
 from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
@@ -69,7 +70,7 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
     (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
     (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
-    (GeomType.BOX, GeomType.BOX): Collider(box_box, 8),
+    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9),
 }
 
 # Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
@@ -80,6 +81,11 @@ CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
     types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion)
     for types in itertools.combinations_with_replacement(sorted(_FLAT | _SMOOTH), 2)
     if types not in COLLIDERS
+}
+
+HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
+    (GeomType.HFIELD, kind): Collider(hfield, MOST, None, hfield_motion)
+    for kind in sorted(_FLAT | _SMOOTH)
 }
 
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
@@ -95,7 +101,7 @@ NEVER_COLLIDE = frozenset(
 @functools.lru_cache(maxsize=64)
 def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
     """The table with what callbacks put in its place."""
-    table = COLLIDERS | CONVEX
+    table = COLLIDERS | CONVEX | HFIELD
     for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
         table.pop(types, None)

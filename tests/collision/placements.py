@@ -68,7 +68,9 @@ def placed(
 
 
 PLANE, SPHERE, CAPSULE, BOX = GeomType.PLANE, GeomType.SPHERE, GeomType.CAPSULE, GeomType.BOX
+CYLINDER, ELLIPSOID = GeomType.CYLINDER, GeomType.ELLIPSOID
 Z = np.eye(3)
+FLIP = np.diag([1.0, -1, -1])
 X = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # z axis along the world's x
 # z axis normal to the world's x but for a number that float32 can hold and not square
 ACROSS = np.array([[1, 0, -1e-30], [0, -0.6, 0.8], [0, -0.8, -0.6]])
@@ -105,6 +107,31 @@ DEGENERATE = {
         (CAPSULE, BOX),
         placed(PILL, ACROSS, BRICK, Z, [-0.5, -0.3, -0.2]),
     ),
+    "ball lies on the plane": (
+        (PLANE, ELLIPSOID),
+        placed([1, 1, 1], Z, [0.25] * 3, X, [0, 0, 0.25]),
+    ),
+    "lens in the plane": (
+        (PLANE, ELLIPSOID),
+        placed([1, 1, 1], Z, [0.5, 0.5, 0.125], Z, [0, 0, 0]),
+    ),
+    "cylinder upright": ((PLANE, CYLINDER), placed([1, 1, 1], Z, PILL, Z, [0, 0, 0.5])),
+    "cylinder upside down": ((PLANE, CYLINDER), placed([1, 1, 1], Z, PILL, FLIP, [0, 0, 0.5])),
+    "cylinder lies": ((PLANE, CYLINDER), placed([1, 1, 1], Z, PILL, X, [0, 0, 0.125])),
+    "sphere in the cylinder's centre": ((SPHERE, CYLINDER), placed(BALL, X, PILL, Z, [0, 0, 0])),
+    "sphere in a disk's centre": ((SPHERE, CYLINDER), placed(BALL, X, [1, 0.125, 1], Z, [0, 0, 0])),
+    "sphere on the axis": ((SPHERE, CYLINDER), placed(BALL, Z, PILL, X, [0.375, 0, 0])),
+    "sphere's centre on the rim": ((SPHERE, CYLINDER), placed(BALL, Z, PILL, Z, [0.125, 0, 0.5])),
+    "sphere's centre on the end": ((SPHERE, CYLINDER), placed(BALL, Z, PILL, Z, [0, 0, -0.5])),
+    "box twice": ((BOX, BOX), placed(BRICK, X, BRICK, X, [0, 0, 0])),
+    "boxes with one centre": ((BOX, BOX), placed(BRICK, Z, BRICK, X, [0, 0, 0])),
+    "box on a box": ((BOX, BOX), placed(BRICK, Z, BRICK, Z, [0, 0, 0.25])),
+    "box across a box": ((BOX, BOX), placed(BRICK, Z, [0.25, 0.5, 0.25], Z, [0, 0, 0.25])),
+    "box on a larger box": ((BOX, BOX), placed([1, 1, 0.25], Z, BRICK, X, [0, 0.25, 0.75])),
+    "box over a box": ((BOX, BOX), placed(BRICK, Z, BRICK, Z, [0, 0, 0.25], 0.125)),
+    "boxes side by side": ((BOX, BOX), placed(BRICK, Z, BRICK, Z, [0.5, 0.5, 0])),
+    "boxes at a corner": ((BOX, BOX), placed(BRICK, Z, BRICK, Z, [1, 0.5, 0.25])),
+    "boxes cross": ((BOX, BOX), placed([1, 0.125, 0.125], Z, [0.125, 1, 0.125], Z, [0, 0, 0.25])),
     "thick capsule, small box": ((CAPSULE, BOX), placed([5, 0.1, 1], Z, [0.1] * 3, Z, [0, 0, 4])),
 }
 

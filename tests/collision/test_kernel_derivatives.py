@@ -95,8 +95,8 @@ def test_derivatives_agree_with_differences(kind: tuple[GeomType, GeomType]) -> 
 @every_kind
 def test_distance_moves_with_the_gap(kind: tuple[GeomType, GeomType]) -> None:
     """Protects d(dist) = normal . motion for a translation, also where the normal is arbitrary."""
-    if kind == (GeomType.CAPSULE, GeomType.BOX):
-        pytest.skip("its second contact is not at a nearest point of the capsule")
+    if kind in ((GeomType.CAPSULE, GeomType.BOX), (GeomType.BOX, GeomType.BOX)):
+        pytest.skip("not all of its contacts are at nearest points: some follow the clipping face")
     for sort in ("general", "square", "diagonal"):
         p, motion = placements(kind, sort, COUNT), _motions(COUNT, 0)
         still = Placement(*(0 * x for x in motion))._replace(pos2=motion.pos2)

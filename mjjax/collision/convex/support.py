@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.lanes import dot, keep, norm, pick, turn, turn_back
-from mjjax.collision.shapes import BLOCK, Pools, Shape
+from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 
@@ -87,9 +87,17 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
     if one.cell is not None:
         cells = [no[: len(no) // 2] if side.cell is None else side.cell for side in (one, two)]
         prism = prisms(pools, jnp.where(field, asset, 0), jnp.concatenate(cells), offset)
+        # by the whole margin, on top of what the other geom is inflated by: as MuJoCo does
+        prism = prism.at[3:, 2].add(2 * jnp.concatenate([inflate, inflate]))
     inflate = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
     mat = jnp.moveaxis(mat, 0, -1)
     return Sides(pos, mat, size.T, kind, inflate, first, offset, whole, prism)
+
+
+def hfield_size(pools: Pools, field: jax.Array, offset: jax.Array) -> jax.Array:
+    """Half sizes, highest point and base (L, 4) of height fields [m]."""
+    first = _table(pools.hfield_adr)[field] + offset - HEADER
+    return pools.heights[first[:, None] + np.arange(HEADER, dtype=np.int32)[None]]
 
 
 def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -> jax.Array:
@@ -98,10 +106,10 @@ def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -
     Triangles of a row of cells share their corners: the k-th has the corners k to k + 2 of the
     zigzag between the row's two lines of points, which begins at the upper one.
     """
-    size = pools.hfield_size[field].T
     adr, ncol, nrow = (
         _table(t)[field] for t in (pools.hfield_adr, pools.hfield_ncol, pools.hfield_nrow)
     )
+    size = hfield_size(pools, field, offset).T
     in_row = 2 * (ncol - 1)
     row, start = cell // in_row, cell % in_row
     corners = []
@@ -109,7 +117,7 @@ def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -
         col, line = (start + k) // 2, row + 1 - (start + k) % 2
         x = 2 * size[0] / (ncol - 1).astype(size.dtype) * col.astype(size.dtype) - size[0]
         y = 2 * size[1] / (nrow - 1).astype(size.dtype) * line.astype(size.dtype) - size[1]
-        height = pools.hfield_data[adr + offset + line * ncol + col] * size[2]
+        height = pools.heights[adr + offset + line * ncol + col] * size[2]
         corners.append([jnp.stack([x, y, -size[3]]), jnp.stack([x, y, height])])
     return jnp.stack([c[0] for c in corners] + [c[1] for c in corners])
 
