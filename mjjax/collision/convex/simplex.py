@@ -8,7 +8,7 @@ are computed as two batches; a simplex of fewer vertices uses its own.
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.convex.lanes import cross, det, dot, keep, pick
+from mjjax.collision.convex.lanes import combine, cross, det, dot, keep, pick
 from mjjax.core.constants import MINVAL
 
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
@@ -71,7 +71,11 @@ def _edges(a: jax.Array, b: jax.Array) -> jax.Array:
     scale = -(dot(b, side) / dot(side, side))
     point = b + scale[..., None, :] * side
     axis = [a[..., i, :] - b[..., i, :] for i in range(3)]
-    longest, first, second = axis[0], point[..., 0, :] - b[..., 0, :], a[..., 0, :] - point[..., 0, :]
+    longest, first, second = (
+        axis[0],
+        point[..., 0, :] - b[..., 0, :],
+        a[..., 0, :] - point[..., 0, :],
+    )
     for i in (1, 2):
         longer = jnp.abs(axis[i]) >= jnp.abs(longest)
         longest = jnp.where(longer, axis[i], longest)
@@ -83,9 +87,7 @@ def _edges(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(within[..., None, :], weights, end)
 
 
-def plane_weights(
-    corners: list[jax.Array], point: jax.Array
-) -> tuple[jax.Array, list[jax.Array]]:
+def plane_weights(corners: list[jax.Array], point: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
     """Barycentric coordinates of points of the planes of triangles, times the returned area.
 
     Computed in the coordinate plane onto which the triangle's shadow is largest.
@@ -97,9 +99,7 @@ def plane_weights(
     a, b, c = corners
 
     def minor(i: int, j: int) -> jax.Array:
-        (ai, aj), (bi, bj), (ci, cj) = (
-            (v[..., i, :], v[..., j, :]) for v in (a, b, c)
-        )
+        (ai, aj), (bi, bj), (ci, cj) = ((v[..., i, :], v[..., j, :]) for v in (a, b, c))
         return bi * cj - bj * ci - ai * cj + aj * ci + ai * bj - aj * bi
 
     planes = ((1, 2), (0, 2), (0, 1))
@@ -157,8 +157,8 @@ def _solid(simplex: jax.Array, corners: list[jax.Array], face: jax.Array) -> jax
     total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
     towards = [same_sign(total, x) for x in cofactors]
     inside = towards[0] & towards[1] & towards[2] & towards[3]
-    point = sum(face[:, i, None] * corners[i] for i in range(3))
-    square = dot(jnp.asarray(point), jnp.asarray(point))
+    point = combine([face[:, i] for i in range(3)], corners)
+    square = dot(point, point)
     none = jnp.zeros_like(total)
     candidates = []
     for k, f in enumerate(FACES):
@@ -170,9 +170,7 @@ def _solid(simplex: jax.Array, corners: list[jax.Array], face: jax.Array) -> jax
     return keep(inside, jnp.stack([x / total for x in cofactors]), best)
 
 
-def _closest(
-    candidates: list[tuple[jax.Array, jax.Array]], towards: list[jax.Array]
-) -> jax.Array:
+def _closest(candidates: list[tuple[jax.Array, jax.Array]], towards: list[jax.Array]) -> jax.Array:
     """The weights with the least squared distance of those that the origin is not towards."""
     weights = jnp.zeros_like(candidates[0][0])
     least = jnp.full_like(candidates[0][1], FAR)
