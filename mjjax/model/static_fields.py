@@ -64,6 +64,9 @@ class StaticFields:
     nmeshtexcoord: int = size("texture coordinates of all meshes")
     nmeshface: int = size("triangles of all meshes")
     nmeshgraph: int = size("integers in `mesh_graph`")
+    nmeshpoly: int = size("polygons of all hulls")
+    nmeshpolyvert: int = size("vertices of all polygons")
+    nmeshpolymap: int = size("integers in `mesh_polymap`")
     nskin: int = size("skins")
     nskinvert: int = size("vertices of all skins")
     nskintexvert: int = size("texture coordinates of all skins")
@@ -182,6 +185,16 @@ class StaticFields:
     mesh_facenormal: np.ndarray = table("nmeshface", 3, doc="normals of a triangle")
     mesh_facetexcoord: np.ndarray = table("nmeshface", 3, doc="texture coordinates of a triangle")
     mesh_graph: np.ndarray = table("nmeshgraph", doc="convex hulls, MuJoCo's layout")
+    mesh_polynum: np.ndarray = table("nmesh", doc="number of polygons of the hull")
+    mesh_polyadr: np.ndarray = table("nmesh", doc="first polygon")
+    mesh_polyvertadr: np.ndarray = table("nmeshpoly", doc="first vertex of a polygon")
+    mesh_polyvertnum: np.ndarray = table("nmeshpoly", doc="number of vertices of a polygon")
+    mesh_polyvert: np.ndarray = table("nmeshpolyvert", doc="vertices of the polygons, by mesh")
+    mesh_polymapadr: np.ndarray = table(
+        "nmeshvert", doc="first entry of a vertex in `mesh_polymap`"
+    )
+    mesh_polymapnum: np.ndarray = table("nmeshvert", doc="number of polygons around a vertex")
+    mesh_polymap: np.ndarray = table("nmeshpolymap", doc="polygons around the vertices, by mesh")
     # skin
     skin_matid: np.ndarray = table("nskin", doc="material, -1: none")
     skin_group: np.ndarray = table("nskin", doc="group for visibility")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface
+from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface, polygons
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
@@ -34,6 +34,7 @@ class Mesh(NamedTuple):
         texcoord: texture coordinates; may be none.
         face, facenormal, facetexcoord: vertices, normals, texture coordinates of triangles (m, 3).
         graph: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
+        polygons: flat faces of the hull.
         solid: mass properties; centre and axes are the mesh frame in coordinates of the file.
     """
 
@@ -44,6 +45,7 @@ class Mesh(NamedTuple):
     facenormal: np.ndarray
     facetexcoord: np.ndarray
     graph: np.ndarray
+    polygons: polygons.Polygons
     solid: mesh_inertia.Solid
 
 
@@ -67,9 +69,16 @@ def compile_meshes(ctx: Context) -> None:
             raise element.origin.error(str(error)) from None
     for name, (shape, dtype) in _PACKED.items():
         _pack(ctx, name, np.zeros(shape, dtype), [getattr(mesh, name) for mesh in meshes])
+    for name, width in (("vert", 3), ("normal", 3), ("texcoord", 2)):  # single in MuJoCo, too
+        f[f"mesh_{name}"] = real(f[f"mesh_{name}"], width)
     for name in ("facenormal", "facetexcoord"):
         parts = [getattr(mesh, name) for mesh in meshes]
         f[f"mesh_{name}"] = np.concatenate([np.zeros((0, 3), np.int32), *parts])
+    sides = polygons.tables([m.polygons for m in meshes], [len(m.vert) for m in meshes])
+    f.update(sides)
+    for name in ("poly", "polyvert", "polymap"):
+        rows = sides["mesh_polynormal" if name == "poly" else f"mesh_{name}"]
+        ctx.sizes[f"nmesh{name}"] = len(rows)
     f["mesh_texcoordadr"][f["mesh_texcoordnum"] == 0] = -1
     f["mesh_graphadr"][f.pop("mesh_graphnum") == 0] = -1
     ctx.sizes["nmesh"] = len(elements)
@@ -114,14 +123,18 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
     normal = mesh_surface.unit(_rescaled(normal, values))
     solid = mesh_inertia.measure(vert, face, inside, kind)
     frame = poses.matrix(solid.quat).T
+    vert = _turned(vert - solid.center, frame)
     return Mesh(
-        vert=_turned(vert - solid.center, frame),
+        vert=vert,
         normal=_turned(normal, frame),
         texcoord=source.texcoord,
         face=face,
         facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
         facetexcoord=_numbered(source.facetexcoord, face, len(source.texcoord), len(vert)),
         graph=mesh_surface.graph(hull) if hull is not None else np.zeros(0, np.int32),
+        polygons=polygons.merge(source.vert, vert, hull.face)
+        if hull is not None
+        else polygons.NONE,
         solid=solid,
     )
 
