@@ -198,6 +198,8 @@ def signed_distance(
     Returns:
         Distances and points; what was clipped, without slots if nothing was to be.
     """
+    tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
+    settings = settings._replace(tolerance=tolerance)
     search = gjk(pools, sides, cutoff, settings, cutoff >= 0 if on is None else on)
     overlap = search.length <= settings.tolerance
     touch = _apart(sides, search)

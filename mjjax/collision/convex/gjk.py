@@ -28,7 +28,7 @@ class Settings(NamedTuple):
 
     Attributes:
         iterations: `ccd_iterations`, static.
-        tolerance: `ccd_tolerance` [m].
+        tolerance: `ccd_tolerance`, one for all or (N,) [m].
         multiccd: whether pairs get several contacts, static.
     """
 
