@@ -8,7 +8,7 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.models import load
-from mjjax.collision.driver import contact_disabled, plan_of
+from mjjax.collision.search import contact_disabled, plan_of
 from mjjax.model.data import CollisionRules
 from mjjax.pipeline.support import findings
 

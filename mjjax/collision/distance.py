@@ -1,13 +1,21 @@
 """Distances between geoms: the smallest of what the narrow phase finds, up to a limit."""
 
+import dataclasses
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.contact_set import NO_CONTACT
-from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.convex.contacts import separation
+from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.convex.motion import motion
+from mjjax.collision.scene import Scene, pools_in, shapes
+from mjjax.collision.shapes import Pools, Shape, float_pools
+from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
+from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import GeomType
 from mjjax.core.errors import Origin
 from mjjax.math.linalg import gather
@@ -18,6 +26,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 Types = tuple[GeomType, GeomType]
+_SEPARATION = Collider(separation, 1, None, motion)
 
 
 class Separation(NamedTuple):
@@ -39,6 +48,23 @@ def types_of(s: Structure, pair: tuple[int, int]) -> tuple[Types, bool]:
     return ((b, a), True) if b < a else ((a, b), False)
 
 
+def by_optimization(types: Types) -> bool:
+    """Whether the distance of geoms of two types is that of `convex`, as are their contacts.
+
+    MuJoCo takes it for boxes, too, and gives it the geoms in the order of the caller.
+    """
+    return types in CONVEX or types == (GeomType.BOX, GeomType.BOX)
+
+
+def slots_of(types: Types) -> int:
+    """Number of candidates of a pair of geoms."""
+    return _collider(types).ncon
+
+
+def _collider(types: Types) -> Collider:
+    return _SEPARATION if by_optimization(types) else EVERY[types]
+
+
 def candidates(
     model: Model, data: Data, types: Types, geoms: np.ndarray, swap: np.ndarray, limit: Array
 ) -> Array:
@@ -52,16 +78,92 @@ def candidates(
         swap: (n,) whether the points are to be in the other order.
         limit: (n,) distances beyond which nothing is sought.
     """
-    mat = mat3(data.geom_xmat)
-    sides = [
-        (gather(data.geom_xpos, g), gather(mat, g), gather(model.geom_size, g)) for g in geoms.T
-    ]
-    touch = jax.vmap(COLLIDERS[types].function)(*sides[0], *sides[1], limit)
+    collider = _collider(types)
+    if by_optimization(types):
+        geoms, swap = np.where(swap[:, None], geoms[:, ::-1], geoms), np.zeros_like(swap)
+    if collider.batched:
+        task = _Task(model.structure, geoms, collider, model.opt.ccd_iterations)
+        touch = _of_shapes(model, data, task, limit)
+    else:
+        mat = mat3(data.geom_xmat)
+        arguments = [gather(x, g) for g in geoms.T for x in (data.geom_xpos, mat, model.geom_size)]
+        touch = jax.vmap(collider.function)(*arguments, limit)
     half = 0.5 * touch.dist[..., None] * touch.normal
     ends = [touch.pos - half, touch.pos + half]
     other = swap[:, None, None]
     ends = [jnp.where(other, ends[1 - k], ends[k]) for k in range(2)]
     return jnp.concatenate([touch.dist[..., None], *ends], axis=-1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Task:
+    """Pairs of geoms (n, 2) of a structure whose distances one batched kernel computes."""
+
+    structure: Structure
+    geoms: np.ndarray
+    collider: Collider
+    iterations: int
+
+    @property
+    def meshes(self) -> tuple[int, ...]:
+        s, geoms = self.structure, np.unique(self.geoms)
+        meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
+        return tuple(np.unique(meshes).tolist())
+
+    def sides(self, scene: Scene, world: Array) -> tuple[Pools, Shape, Shape]:
+        """The pools and the geoms of all pairs in worlds (W n,)."""
+        geom = np.tile(self.geoms, (len(world) // len(self.geoms), 1))
+        one, two = shapes(self.structure, scene, world, jnp.asarray(geom, jnp.int32))
+        return pools_in(self.structure, self.meshes, False, scene), one, two
+
+
+def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSet:
+    """What a batched kernel finds (n, slots)."""
+    scene = Scene(
+        pos=data.geom_xpos,
+        mat=data.geom_xmat,
+        size=model.geom_size,
+        margin=None,
+        pair_margin=None,
+        o_margin=None,
+        pools=float_pools(model, task.meshes, faces=False),
+        tolerance=model.opt.ccd_tolerance,
+    )
+    found = over_worlds(functools.partial(_found, task), (scene, limit))
+    return _moving(task, scene, found)
+
+
+def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactSet, Array]:
+    """Contacts (W, n, slots) and their certificates."""
+    scene, limit = tree
+    n = len(task.geoms)
+    world = jnp.asarray(np.repeat(np.arange(worlds), n), jnp.int32)
+    pair = jnp.asarray(np.tile(np.arange(n), worlds), jnp.int32)
+    tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
+    settings = Settings(task.iterations, tolerance)
+    found = task.collider.function(*task.sides(scene, world), limit.at(world, pair), settings)
+    return jax.tree.map(lambda x: x.reshape(worlds, n, *x.shape[1:]), found)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _moving(task: _Task, scene: Scene, found: tuple[ContactSet, Array]) -> ContactSet:
+    """The contacts (n, slots) as functions of the scene."""
+    del task, scene
+    return found[0]
+
+
+@_moving.defjvp
+def _moving_jvp(task, primals, tangents):
+    scene, (_, certificate) = primals
+    touch = _moving(task, *primals)
+
+    def moved(scene: Scene) -> ContactSet:
+        alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
+        pools, one, two = task.sides(alone, jnp.zeros(len(task.geoms), jnp.int32))
+        slots = jax.vmap(functools.partial(task.collider.motion, pools), (None, None, 0, 0))
+        return jax.vmap(slots)(one, two, touch, certificate)
+
+    return touch, jax.jvp(moved, (scene,), (tangents[0],))[1]
 
 
 def closest(table: Array, limit: Array) -> Separation:
@@ -95,7 +197,7 @@ def geom_distance(
     limit = jnp.broadcast_to(jnp.asarray(distmax, data.geom_xpos.dtype), (1,))
     if types in NEVER_COLLIDE:
         return limit[0], jnp.zeros(6, limit.dtype)
-    if types not in COLLIDERS:
+    if types not in EVERY:
         origin = model.structure.origins.get(("geom", geom1), Origin("geom"))
         raise origin.unsupported(unsupported(types))
     geoms = np.array([[geom1, geom2][:: -1 if swap else 1]])

@@ -1,74 +1,29 @@
-"""Collision detection: broad phase, narrow phase, contact slots.
+"""The stage of collision detection: from the poses of the geoms to contact slots.
 
-Candidate pairs of a kind (a pair of geom types) are tested together. Where a kind has more pairs
-than the contact list could hold, bounding spheres pick the nearest ones first. Where there are
-more candidate contacts than slots, the deepest are kept; an overflow is counted in
-`data.warning[WarningType.CONTACTFULL]`. Which pairs and slots are chosen has no derivative; the
-contacts' distances, points and frames do.
+Where there are more contacts than slots, the deepest are kept; an overflow is counted in
+`data.warning[WarningType.CONTACTFULL]`. Which contacts there are has no derivative; their
+distances, points and frames do.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
-from mjjax.collision.contact_set import NO_CONTACT, make_frame
-from mjjax.collision.pairs import Kind, PairPlan, pair_plan
-from mjjax.collision.params import PairParams, pair_params
-from mjjax.collision.table import colliders
-from mjjax.core.enums import DisableBit, GeomType, WarningType
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame
+from mjjax.collision.dense import deepest, detect_all
+from mjjax.collision.detect import detect
+from mjjax.collision.pairs import PairPlan
+from mjjax.collision.params import PairParams, lookup, pair_params
+from mjjax.collision.scene import Bounds, Scene
+from mjjax.collision.search import contact_disabled, every_candidate, plan_of, search_of
+from mjjax.collision.shapes import float_pools
+from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
-from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
-from mjjax.math.spatial import flat9, mat3
-from mjjax.model.data import CollisionRules, Contact, Data
+from mjjax.math.spatial import flat9
+from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
-
-
-class Candidates(NamedTuple):
-    """Candidate contacts (N, ...); `pair` and `order` are numpy where nothing was selected."""
-
-    dist: Array
-    pos: Array
-    normal: Array
-    tangent: Array
-    pair: Array
-    order: Array
-
-
-def contact_disabled(model: Model) -> bool:
-    """Whether a flag turns all contacts off."""
-    return model.opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT)
-
-
-def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
-    """Candidate pairs under the model's options and what callbacks change."""
-    return pair_plan(model.structure, not model.opt.disabled(DisableBit.FILTERPARENT), rules)
-
-
-def default_nconmax(model: Model, rules: CollisionRules) -> int:
-    """Contact slots chosen for the user: all candidates if few, else two per colliding geom.
-
-    Few are up to 64; above, 32 at least.
-    """
-    if contact_disabled(model):
-        return 0
-    plan = plan_of(model, rules)
-    if plan.ncandidate <= 64:
-        return plan.ncandidate
-    return max(32, 2 * len(np.unique(plan.geom)))
-
-
-def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
-    """Geoms (nconmax, 2) of every slot where each candidate has its own, otherwise None."""
-    plan = plan_of(model, data.rules)
-    if contact_disabled(model) or plan.ncandidate != data.contact.dist.shape[0]:
-        return None
-    count = np.diff(np.append(plan.start, plan.ncandidate))
-    return np.repeat(plan.geom, count, axis=0)
 
 
 @stage
@@ -94,18 +49,12 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
     plan = plan_of(model, data.rules)
     if not plan.ncandidate:
         return data.replace(ncon=jnp.int32(0))
-    params = pair_params(model, plan)
     discard = _discarded(model, data, plan, contact_filter) if contact_filter else None
-    found, missed = _narrow_phase(model, data, plan, params, slots, discard)
-    touching = found.dist < NO_CONTACT
-    count = jnp.sum(touching, dtype=jnp.int32)
-    if len(found.dist) > slots or not isinstance(found.order, np.ndarray):
-        found = _select(found, slots)
-        touching = found.dist < NO_CONTACT
-        missed |= count > slots
-    kept = jnp.sum(touching, dtype=jnp.int32)
-    data = data.replace(contact=_contact(plan, params, found, touching, slots), ncon=kept)
-    return data.with_warnings({WarningType.CONTACTFULL: missed})
+    every = every_candidate(model, data.rules, slots)
+    contact, lost = (_every if every else _nearby)(model, data, plan, slots, discard)
+    ncon = jnp.sum(contact.dist < NO_CONTACT, dtype=jnp.int32)
+    data = data.replace(contact=_padded(contact, slots), ncon=ncon)
+    return data.with_warnings({WarningType.CONTACTFULL: lost})
 
 
 def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callable) -> Array:
@@ -115,126 +64,63 @@ def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callabl
     return discard & (plan.explicit < 0)
 
 
-def _narrow_phase(
-    model: Model,
-    data: Data,
-    plan: PairPlan,
-    params: PairParams,
-    slots: int,
-    discard: Array | None,
-) -> tuple[Candidates, Array]:
-    """All candidate contacts, in order if nothing was left out; and whether a pair was missed."""
-    parts, missed = [], jnp.bool_(False)
-    table = colliders(data.rules)
-    for kind in plan.kinds:
-        collider = table[kind.types]
-        pair, lost = _broad_phase(model, data, plan, params, kind, slots, discard)
-        missed |= lost
-        geom = _lookup(plan.geom, pair)
-        mat = mat3(data.geom_xmat)
-        arguments = [
-            x
-            for g in (geom[:, 0], geom[:, 1])
-            for x in (_at(data.geom_xpos, g), _at(mat, g), _at(model.geom_size, g))
-        ]
-        touch = jax.vmap(collider.function)(*arguments, params.margin[pair])
-        start = _lookup(plan.start, pair)
-        slot = np.arange(collider.ncon, dtype=np.int32)[None]
-        order = (start[:, None] + slot).reshape(-1)
-        owner = (pair[:, None] + 0 * slot).reshape(-1)
-        flat = [x.reshape(-1, *x.shape[2:]) for x in touch]
-        if discard is not None:
-            flat[0] = jnp.where(discard[owner], NO_CONTACT, flat[0])
-        parts.append(_candidates(flat, owner, order))
-    whole = all(isinstance(p.order, np.ndarray) for p in parts)
-    *values, pair, order = (list(column) for column in zip(*parts, strict=True))
-    joined = [jnp.concatenate(v) for v in values]
-    if not whole:
-        index = [jnp.concatenate([jnp.asarray(x, jnp.int32) for x in c]) for c in (pair, order)]
-        return _candidates(joined, *index), missed
-    pair, order = np.concatenate(pair), np.concatenate(order)
-    sort = np.argsort(order)
-    return _candidates([_at(x, sort) for x in joined], pair[sort], order[sort]), missed
+def _every(
+    model: Model, data: Data, plan: PairPlan, slots: int, discard: Array | None
+) -> tuple[Contact, Array]:
+    """Contacts of all candidates, or the deepest of them, and whether some were lost."""
+    params = pair_params(model, plan.geom, plan.explicit)
+    found, lost = detect_all(model, data, plan, params.margin, discard), jnp.bool_(False)
+    if plan.ncandidate > slots:
+        lost = jnp.sum(found.touch.dist < NO_CONTACT, dtype=jnp.int32) > slots
+        found = deepest(found, slots)
+    params = PairParams(*(x[found.pair] for x in params))
+    return _contact(plan, params, found.touch, found.pair), lost
 
 
-def _candidates(values: Sequence[Array], pair: Array, order: Array) -> Candidates:
-    dist, pos, normal, tangent = values
-    return Candidates(dist, pos, normal, tangent, pair, order)
+def _nearby(
+    model: Model, data: Data, plan: PairPlan, slots: int, discard: Array | None
+) -> tuple[Contact, Array]:
+    """Contacts of the pairs that the queue finds near, and whether some were lost."""
+    search = search_of(model, data.rules)
+    scene = Scene(
+        pos=data.geom_xpos,
+        mat=data.geom_xmat,
+        size=model.geom_size,
+        margin=model.geom_margin,
+        pair_margin=model.pair_margin,
+        o_margin=model.opt.o_margin,
+        pools=float_pools(model, search.meshes, search.multiccd) if search.batched else None,
+        tolerance=model.opt.ccd_tolerance,
+    )
+    bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)
+    found = detect(search, scene, bounds, slots)
+    params = pair_params(model, lookup(plan.geom, found.pair), lookup(plan.explicit, found.pair))
+    return _contact(plan, params, found.touch, found.pair), found.lost
 
 
-def _lookup(table: np.ndarray, index: Array) -> Array:
-    """A static integer table at a static or traced index, of the same kind as the index."""
-    return table[index] if isinstance(index, np.ndarray) else jnp.asarray(table, jnp.int32)[index]
-
-
-def _at(x: Array, index: Array) -> Array:
-    return gather(x, index) if isinstance(index, np.ndarray) else x[index]
-
-
-def _broad_phase(
-    model: Model,
-    data: Data,
-    plan: PairPlan,
-    params: PairParams,
-    kind: Kind,
-    slots: int,
-    discard: Array | None,
-) -> tuple[Array, Array]:
-    """The pairs of a kind to test: all of them, or the nearest by bounding spheres."""
-    if len(kind.pairs) <= max(slots, 1):
-        return kind.pairs, jnp.bool_(False)
-    g1, g2 = plan.geom[kind.pairs, 0], plan.geom[kind.pairs, 1]
-    offset = data.geom_xpos[g2] - data.geom_xpos[g1]
-    reach = model.geom_rbound[g1] + model.geom_rbound[g2] + params.margin[kind.pairs]
-    if kind.types[0] == GeomType.PLANE:
-        height = jnp.sum(offset * mat3(data.geom_xmat)[g1][:, :, 2], axis=-1)
-        gap = height - reach
-    else:
-        gap = jnp.sqrt(jnp.sum(offset * offset, axis=-1)) - reach
-    gap = lax.stop_gradient(gap)
-    if discard is not None:
-        gap = jnp.where(discard[kind.pairs], NO_CONTACT, gap)
-    _, nearest = lax.top_k(-gap, slots)
-    missed = jnp.sum(gap < 0, dtype=jnp.int32) > slots
-    return jnp.asarray(kind.pairs, jnp.int32)[nearest], missed
-
-
-def _select(found: Candidates, slots: int) -> Candidates:
-    """The deepest candidates, in MuJoCo's order, contacts before empty slots."""
-    slots = min(slots, len(found.dist))
-    dist = lax.stop_gradient(found.dist)
-    _, deepest = lax.top_k(-dist, slots)
-    order = jnp.asarray(found.order, jnp.int32)[deepest]
-    last = jnp.int32(jnp.iinfo(jnp.int32).max)
-    _, rank = lax.top_k(-jnp.where(dist[deepest] < NO_CONTACT, order, last), slots)
-    index = deepest[rank]
-    return Candidates(*(jnp.asarray(x)[index] for x in found))
-
-
-def _contact(
-    plan: PairPlan, params: PairParams, found: Candidates, touching: Array, slots: int
-) -> Contact:
-    """Contact slots; those beyond the candidates are empty."""
-    pair = found.pair
-    geom, dim = _lookup(plan.geom, pair), _lookup(plan.dim, pair)
+def _contact(plan: PairPlan, params: PairParams, touch: ContactSet, pair: Array) -> Contact:
+    """Contact slots; `params` (n, ...) are those of the pairs (n,) in the slots."""
+    geom, dim = lookup(plan.geom, pair), lookup(plan.dim, pair)
+    margin, gap, friction, solref, solreffriction, solimp = map(jnp.asarray, params)
+    touching = touch.dist < NO_CONTACT
     on = touching[:, None]
-    contact = Contact(
-        dist=jnp.where(touching, found.dist, NO_CONTACT),
-        pos=jnp.where(on, found.pos, 0),
-        frame=jnp.where(on, flat9(make_frame(found.normal, found.tangent)), 0),
-        includemargin=(params.margin - params.gap)[pair],
-        friction=params.friction[pair],
-        solref=params.solref[pair],
-        solreffriction=params.solreffriction[pair],
-        solimp=params.solimp[pair],
+    return Contact(
+        dist=jnp.where(touching, touch.dist, NO_CONTACT),
+        pos=jnp.where(on, touch.pos, 0),
+        frame=jnp.where(on, flat9(make_frame(touch.normal, touch.tangent)), 0),
+        includemargin=margin - gap,
+        friction=friction,
+        solref=solref,
+        solreffriction=solreffriction,
+        solimp=solimp,
         dim=jnp.where(touching, dim, 0).astype(jnp.int32),
         geom=jnp.where(on, geom, -1).astype(jnp.int32),
         efc_address=jnp.full(len(touching), -1, jnp.int32),
     )
-    return _padded(contact, slots)
 
 
 def _padded(contact: Contact, slots: int) -> Contact:
+    """Contact slots with empty ones behind them."""
     missing = slots - contact.dist.shape[0]
     if not missing:
         return contact

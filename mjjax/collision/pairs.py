@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,6 +11,8 @@ from mjjax.model.data import CollisionRules
 from mjjax.model.structure import Structure
 
 PLAIN = CollisionRules()
+NTYPE = 16  # more than there are types of geoms
+AT_ONCE = 1 << 22  # pairs that the filters look at together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Kind:
     pairs: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PairPlan:
     """Candidate pairs in MuJoCo's order: by body pair, explicit pairs first, then by geom.
 
@@ -56,75 +57,96 @@ class PairPlan:
 
 
 @functools.lru_cache(maxsize=64)
-def pair_plan(s: Structure, filterparent: bool = True, rules: CollisionRules = PLAIN) -> PairPlan:
+def pair_plan(
+    s: Structure,
+    filterparent: bool = True,
+    rules: CollisionRules = PLAIN,
+    multiccd: bool = False,
+) -> PairPlan:
     """Candidate pairs of a structure.
 
     Args:
         s: structure.
         filterparent: whether bodies do not collide with their parents (flag `filterparent`).
         rules: what callbacks change.
+        multiccd: whether convex geoms may have several contacts (flag `multiccd`).
     """
-    found = [
-        (int(sig), 0, i, *_by_type(s, s.pair_geom1[i], s.pair_geom2[i]), i)
-        for i, sig in enumerate(_signatures(s, s.pair_geom1, s.pair_geom2))
-    ]
-    listed = {tuple(sorted(row[3:5])) for row in found}
-    for sig, g1, g2 in _dynamic_pairs(s, filterparent, rules):
-        if (min(g1, g2), max(g1, g2)) not in listed:
-            found.append((sig, 1, 0, *_by_type(s, g1, g2), -1))
-    found.sort()
-    geom = np.array([row[3:5] for row in found], int).reshape(-1, 2)
-    explicit = np.array([row[5] for row in found], int)
-    types = [(GeomType(s.geom_type[a]), GeomType(s.geom_type[b])) for a, b in geom]
+    listed = _by_type(s, np.stack([s.pair_geom1, s.pair_geom2], axis=1))
+    free = _dynamic_pairs(s, filterparent, rules)
+    free = _by_type(s, free[~np.isin(_code(s, free), _code(s, listed))])
+    geom = np.concatenate([listed, free])
+    explicit = np.append(np.arange(len(listed)), np.full(len(free), -1))
+    place = np.where(explicit < 0, len(listed), explicit)
+    order = np.lexsort([geom[:, 1], geom[:, 0], place, _signatures(s, geom)])
+    geom, explicit = geom[order], explicit[order]
+
     table, never = colliders(rules), never_collide(rules)
-    keep = [t not in never for t in types]
-    unsupported = {}
-    for t, row, kept in zip(types, geom, keep, strict=True):
-        if kept and t not in table:
-            unsupported.setdefault(t, tuple(int(g) for g in row))
-    keep = np.array([k and t in table for k, t in zip(keep, types, strict=True)], bool)
-    geom, explicit = geom[keep], explicit[keep]
-    types = [t for t, k in zip(types, keep, strict=True) if k]
-
-    count = np.array([table[t].ncon for t in types], int)
-    start = np.cumsum(count) - count
-    order = {t: [i for i, other in enumerate(types) if other == t] for t in sorted(set(types))}
-    kinds = tuple(Kind(t, np.array(index)) for t, index in order.items())
-    dim = _dimension(s, geom, explicit)
-    return PairPlan(geom, explicit, dim, start, kinds, int(count.sum()), unsupported)
-
-
-def _signatures(s: Structure, geom1: np.ndarray, geom2: np.ndarray) -> np.ndarray:
-    b1, b2 = s.geom_bodyid[geom1], s.geom_bodyid[geom2]
-    return (np.minimum(b1, b2) << 16) + np.maximum(b1, b2)
-
-
-def _by_type(s: Structure, g1: int, g2: int) -> tuple[int, int]:
-    a, b = int(g1), int(g2)
-    return (a, b) if s.geom_type[a] <= s.geom_type[b] else (b, a)
+    code, first, which = np.unique(
+        s.geom_type[geom] @ [NTYPE, 1], return_index=True, return_inverse=True
+    )
+    types = [(GeomType(c // NTYPE), GeomType(c % NTYPE)) for c in code]
+    unsupported = {
+        t: (int(geom[i, 0]), int(geom[i, 1]))
+        for t, i in zip(types, first, strict=True)
+        if t not in never and t not in table
+    }
+    ncon = np.array([table[t].slots(multiccd) if t in table else -1 for t in types], int)
+    keep = ncon[which] >= 0
+    geom, explicit, which = geom[keep], explicit[keep], which[keep]
+    count = ncon[which]
+    kinds = tuple(Kind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0)
+    return PairPlan(
+        geom=geom,
+        explicit=explicit,
+        dim=_dimension(s, geom, explicit),
+        start=np.cumsum(count) - count,
+        kinds=kinds,
+        ncandidate=int(count.sum()),
+        unsupported=unsupported,
+    )
 
 
-def _dynamic_pairs(
-    s: Structure, filterparent: bool, rules: CollisionRules
-) -> Iterator[tuple[int, int, int]]:
-    """Pairs that pass MuJoCo's filters: weld bodies, parents, bitmasks and excludes."""
-    excluded = set(s.exclude_signature.tolist())
-    weld = s.body_weldid
+def _signatures(s: Structure, geom: np.ndarray) -> np.ndarray:
+    body = np.sort(s.geom_bodyid[geom], axis=1).astype(np.int64)
+    return (body[:, 0] << 16) + body[:, 1]
+
+
+def _code(s: Structure, geom: np.ndarray) -> np.ndarray:
+    """One number for a pair of geoms in either order."""
+    low_high = np.sort(geom, axis=1).astype(np.int64)
+    return low_high[:, 0] * s.ngeom + low_high[:, 1]
+
+
+def _by_type(s: Structure, geom: np.ndarray) -> np.ndarray:
+    """Pairs (n, 2) with the geom of the lower type first; of equal types the order stays."""
+    kind = s.geom_type[geom]
+    return np.where(kind[:, :1] <= kind[:, 1:], geom, geom[:, ::-1])
+
+
+def _dynamic_pairs(s: Structure, filterparent: bool, rules: CollisionRules) -> np.ndarray:
+    """Pairs (n, 2) that pass MuJoCo's filters: weld bodies, parents, bitmasks and excludes.
+
+    The geom of the lower body comes first.
+    """
     contype, conaffinity = _masks(s, rules)
-    above = weld[s.body_parentid[weld]]
-    geoms = [np.flatnonzero(s.geom_bodyid == b) for b in range(s.nbody)]
-    occupied = [b for b in range(s.nbody) if len(geoms[b])]
-    for i, b1 in enumerate(occupied):
-        for b2 in occupied[i + 1 :]:
-            sig = (b1 << 16) + b2
-            w1, w2 = weld[b1], weld[b2]
-            related = w1 and w2 and (w1 == above[b2] or w2 == above[b1])
-            if w1 == w2 or sig in excluded or (filterparent and related):
-                continue
-            g1, g2 = geoms[b1][:, None], geoms[b2][None, :]
-            mask = (contype[g1] & conaffinity[g2]) | (contype[g2] & conaffinity[g1])
-            for row, column in zip(*np.nonzero(mask), strict=True):
-                yield sig, int(geoms[b1][row]), int(geoms[b2][column])
+    geoms = np.flatnonzero(contype | conaffinity)
+    geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")]
+    body = s.geom_bodyid[geoms]
+    weld = s.body_weldid[body]
+    above = s.body_weldid[s.body_parentid[weld]]
+    contype, conaffinity = contype[geoms], conaffinity[geoms]
+    found = [np.zeros((0, 2), int)]
+    for one in np.array_split(np.arange(len(geoms)), 1 + len(geoms) ** 2 // AT_ONCE):
+        i, j = one[:, None], np.arange(len(geoms))[None]
+        may = (contype[i] & conaffinity[j]) | (contype[j] & conaffinity[i]) != 0
+        may &= (body[i] < body[j]) & (weld[i] != weld[j])
+        if filterparent:
+            related = (weld[i] == above[j]) | (weld[j] == above[i])
+            may &= ~(related & (weld[i] != 0) & (weld[j] != 0))
+        row, column = np.nonzero(may)
+        found.append(geoms[np.stack([one[row], column], axis=1)])
+    pairs = np.concatenate(found)
+    return pairs[~np.isin(_signatures(s, pairs), s.exclude_signature)]
 
 
 def _masks(s: Structure, rules: CollisionRules) -> tuple[np.ndarray, np.ndarray]:

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.pairs import PairPlan
 from mjjax.core.constants import MINMU, MINVAL
 from mjjax.core.enums import EnableBit
 from mjjax.math.namespace import Array, namespace
@@ -12,7 +12,7 @@ from mjjax.model.model import Model
 
 
 class PairParams(NamedTuple):
-    """Parameters per candidate pair (P, ...)."""
+    """Parameters per pair (n, ...)."""
 
     margin: Array
     gap: Array
@@ -22,18 +22,28 @@ class PairParams(NamedTuple):
     solimp: Array
 
 
-def pair_params(model: Model, plan: PairPlan) -> PairParams:
-    """Margin, gap, friction and solver parameters of every candidate pair.
+def lookup(table: np.ndarray, index: Array) -> Array:
+    """A static table at a static or traced index: integers, of the same kind as the index."""
+    return table[index] if isinstance(index, np.ndarray) else jnp.asarray(table, jnp.int32)[index]
+
+
+def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
+    """Margin, gap, friction and solver parameters of pairs of geoms.
 
     Margins and gaps add up. With equal priority friction is the larger, solimp (and solref, if
     both are of the standard kind) the weighted mean by `solmix`, direct solrefs the smaller; with
     different priority all are the winner's. Explicit pairs have their own values. The flag
     `override` puts the options `o_*` in place of all but the gaps.
+
+    Args:
+        model: model.
+        geom: (n, 2) geom ids; numpy if static.
+        explicit: (n,) row of the explicit `pair_*` fields, or -1.
     """
     s = model.structure
     xp = namespace(model.geom_friction)
-    g1, g2 = plan.geom[:, 0], plan.geom[:, 1]
-    p1, p2 = s.geom_priority[g1][:, None], s.geom_priority[g2][:, None]
+    g1, g2 = geom[:, 0], geom[:, 1]
+    p1, p2 = (lookup(s.geom_priority, g)[:, None] for g in (g1, g2))
     mix = _mix(model.geom_solmix[g1], model.geom_solmix[g2])[:, None]
     weight = xp.where(p1 == p2, mix, xp.where(p1 > p2, 1.0, 0.0))
 
@@ -57,7 +67,7 @@ def pair_params(model: Model, plan: PairPlan) -> PairParams:
         solreffriction=xp.zeros_like(solref),
         solimp=rank(imp1, imp2, mean(imp1, imp2)),
     )
-    mixed = _overridden(model, _with_explicit(model, plan, mixed))
+    mixed = _overridden(model, _with_explicit(model, explicit, mixed))
     return mixed._replace(friction=xp.maximum(mixed.friction, MINMU))
 
 
@@ -71,11 +81,11 @@ def _mix(s1: Array, s2: Array) -> Array:
     return xp.where(both, s1 / total, xp.where(neither, 0.5, alone))
 
 
-def _with_explicit(model: Model, plan: PairPlan, mixed: PairParams) -> PairParams:
-    if not (plan.explicit >= 0).any():
+def _with_explicit(model: Model, explicit: Array, mixed: PairParams) -> PairParams:
+    if not model.structure.npair or (isinstance(explicit, np.ndarray) and (explicit < 0).all()):
         return mixed
     xp = namespace(mixed.friction)
-    row = np.maximum(plan.explicit, 0)
+    row = namespace(explicit).maximum(explicit, 0)
     own = PairParams(
         model.pair_margin[row],
         model.pair_gap[row],
@@ -86,7 +96,7 @@ def _with_explicit(model: Model, plan: PairPlan, mixed: PairParams) -> PairParam
     )
 
     def choose(a: Array, b: Array) -> Array:
-        mask = (plan.explicit >= 0).reshape((-1,) + (1,) * (a.ndim - 1))
+        mask = (explicit >= 0).reshape((-1,) + (1,) * (a.ndim - 1))
         return xp.where(mask, a, b)
 
     return PairParams(*(choose(a, b) for a, b in zip(own, mixed, strict=True)))

@@ -1,9 +1,11 @@
 """Which kernel serves which pair of geom types.
 
-To add a pair: a kernel of the form described in `contact_set.py`, and a line here.
+To add a pair: a kernel of the form described in `contact_set.py`, and a line here. A pair of convex
+geoms without one is served by `convex`.
 """
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +15,10 @@ from mjjax.collision.box_box import box_box
 from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
 from mjjax.collision.contact_set import ContactSet
+from mjjax.collision.convex.contacts import convex
+from mjjax.collision.convex.motion import motion
 from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
+from mjjax.collision.hfield import MOST, hfield, hfield_motion
 from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
@@ -23,13 +28,33 @@ from mjjax.model.data import CollisionRules
 class Collider(NamedTuple):
     """Kernel of a kind of pairs.
 
+    Cheap kernels are those of `contact_set.py`, for one pair. Batched ones take many pairs of
+    shapes of any types, `(pools, one, two, margin, settings)`, and return contacts and what the
+    derivative needs to know about them (see `convex/contacts.py`); kinds that share one are tested
+    together.
+
     Attributes:
-        function: kernel for one pair.
-        ncon: slots of its result, the most contacts that a pair can have.
+        function: the kernel.
+        ncon: the most contacts that a pair can have.
+        multi: the same with flag `multiccd`; None if the flag makes no difference.
+        motion: of a batched kernel: the function with the derivative of its contacts, of one
+            contact (see `convex/motion.py`). None: the kernel is cheap, and its own derivative
+            is exact.
     """
 
-    function: Callable[..., ContactSet]
+    function: Callable[..., Any]
     ncon: int
+    multi: int | None = None
+    motion: Callable[..., ContactSet] | None = None
+
+    def slots(self, multiccd: bool) -> int:
+        """The most contacts of a pair, by the flag."""
+        return self.multi if multiccd and self.multi is not None else self.ncon
+
+    @property
+    def batched(self) -> bool:
+        """Whether the kernel takes many pairs of any shapes at once."""
+        return self.motion is not None
 
 
 # The lower type first, as in the kernels' arguments.
@@ -48,6 +73,24 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.BOX, GeomType.BOX): Collider(box_box, 9),
 }
 
+# Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
+# more than one contact.
+_FLAT = {GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX, GeomType.MESH}
+_SMOOTH = {GeomType.SPHERE, GeomType.ELLIPSOID}
+CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
+    types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion)
+    for types in itertools.combinations_with_replacement(sorted(_FLAT | _SMOOTH), 2)
+    if types not in COLLIDERS
+}
+
+HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
+    (GeomType.HFIELD, kind): Collider(hfield, MOST, None, hfield_motion)
+    for kind in sorted(_FLAT | _SMOOTH)
+}
+
+# All of them.
+EVERY = COLLIDERS | CONVEX | HFIELD
+
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
 NEVER_COLLIDE = frozenset(
     {
@@ -61,7 +104,7 @@ NEVER_COLLIDE = frozenset(
 @functools.lru_cache(maxsize=64)
 def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
     """The table with what callbacks put in its place."""
-    table = dict(COLLIDERS)
+    table = dict(EVERY)
     for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
         table.pop(types, None)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.driver import plan_of, slot_geoms
+from mjjax.collision.search import plan_of, slot_geoms
 from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.jacobian import contact_jacobian
 from mjjax.math.linalg import gather, matmul, scatter_sum

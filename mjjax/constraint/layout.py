@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from mjjax.collision.driver import plan_of
+from mjjax.collision.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
 from mjjax.model.data import Data
 from mjjax.model.model import Model

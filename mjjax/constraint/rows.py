@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.driver import slot_geoms
+from mjjax.collision.search import slot_geoms
 from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.driver import default_nconmax, empty_contact, plan_of
+from mjjax.collision.driver import empty_contact
+from mjjax.collision.search import default_nconmax, plan_of
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history

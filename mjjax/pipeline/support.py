@@ -9,9 +9,9 @@ import numpy as np
 from jax.core import Tracer
 
 from mjjax.collision.distance import types_of, unsupported
-from mjjax.collision.driver import plan_of
 from mjjax.collision.pairs import PLAIN
-from mjjax.collision.table import COLLIDERS
+from mjjax.collision.search import plan_of
+from mjjax.collision.table import EVERY, NEVER_COLLIDE
 from mjjax.core.enums import (
     DisableBit,
     EnableBit,
@@ -96,7 +96,7 @@ def _sensors(model: Model, rules: CollisionRules) -> Iterator[Finding]:
     for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
         for pair in separated_geoms(s, int(i)):
             types, _ = types_of(s, pair)
-            if types not in COLLIDERS:
+            if types not in EVERY and types not in NEVER_COLLIDE:
                 yield "sensor", int(i), unsupported(types), "remove the sensor"
     pairs = plan_of(model, rules).geom
     for i in np.flatnonzero(s.sensor_type == SensorType.TACTILE):

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.contact_set import NO_CONTACT
-from mjjax.collision.distance import Separation, Types, candidates, closest, types_of
-from mjjax.collision.table import COLLIDERS
+from mjjax.collision.distance import Separation, Types, candidates, closest, slots_of, types_of
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ObjType, SensorType
 from mjjax.math.namespace import Array
@@ -59,7 +58,7 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     for types, members in groups.items():
         table = np.array(members, int)
         kinds.append((types, table[:, :2], table[:, 2].astype(bool), table[:, 3]))
-        ncon = COLLIDERS[types].ncon
+        ncon = slots_of(types)
         places.append(np.repeat(table[:, 3], ncon))
         orders.append(np.repeat(table[:, 4], ncon))
     place, order = (np.concatenate([np.zeros(0, int), *x]) for x in (places, orders))

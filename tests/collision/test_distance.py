@@ -11,15 +11,23 @@ from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick
 
 XML = """
-<mujoco><worldbody>
+<mujoco><default><geom contype="0" conaffinity="0"/></default><asset>
+  <mesh name="m" vertex="-.1 0 0 .1 .02 0 0 .15 0 .01 .03 .12 -.02 .05 -.1"/>
+  <hfield name="h" nrow="4" ncol="3" size=".5 .5 .1 .1" elevation="0 1 0 .3 .5 0 .8 0 1 .1 .2 1"/>
+</asset><worldbody>
   <geom type="plane" size="1 1 1"/><geom type="plane" size="1 1 1" pos="0 0 1"/>
   <body pos="0 0 .3"><freejoint/><geom type="capsule" size=".1 .2"/></body>
   <body pos=".5 .1 .3"><freejoint/><geom type="box" size=".1 .2 .3"/></body>
   <body pos="-.2 .1 .4"><freejoint/><geom size=".1"/></body>
-  <geom type="cylinder" size=".1 .1" contype="0" conaffinity="0"/>
+  <geom type="cylinder" size=".1 .1"/>
+  <body pos="-.3 .1 .4"><freejoint/><geom type="ellipsoid" size=".1 .2 .15"/></body>
+  <body pos="-.3 .3 .4"><freejoint/><geom type="mesh" mesh="m"/></body>
+  <body pos=".3 .3 .4"><freejoint/><geom type="box" size=".2 .1 .1"/></body>
+  <geom type="hfield" hfield="h"/>
 </worldbody></mujoco>
 """
 PAIRS = [(0, 3), (3, 0), (3, 4), (4, 3), (3, 5), (5, 3), (5, 0), (4, 5), (0, 1)]
+PAIRS += [(6, 7), (7, 6), (7, 3), (3, 8), (8, 3), (5, 8), (6, 4), (0, 6), (2, 7), (9, 4), (8, 9), (9, 0)]
 FAR = 10.0
 
 
@@ -56,7 +64,7 @@ def test_derivatives() -> None:
     qpos = model.qpos0[None] + jnp.asarray(np.random.default_rng(0).normal(0, 0.1, (3, model.nq)))
 
     def function(qpos: jax.Array) -> list[jax.Array]:
-        return distances(model, qpos, jnp.asarray(FAR))[::3]
+        return distances(model, qpos, jnp.asarray(FAR))[:9:3]
 
     bad = derivative_errors(function, qpos, directions(qpos, 1), 1e-6)
     assert not bad, bad

@@ -1,0 +1,137 @@
+"""Broad phase: which of many pairs are near, in all worlds, as a queue.
+
+Bounding spheres decide first, for all pairs at once; the answers are kept as bits, so that the
+k-th pair that is near is found by counting them. Oriented boxes (`boxes_near`) decide about pairs
+that have passed, before their kernel is run. Nothing that touches is ever left out: the tests
+allow for rounding.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.math import safe
+from mjjax.math.linalg import gather, matmul3, matvec3
+from mjjax.math.namespace import Array
+
+BITS = 32  # of a word
+
+
+class Near(NamedTuple):
+    """Queue of the pairs that are near, ordered by world, then by pair.
+
+    Attributes:
+        words: (W * width,) a bit for every pair.
+        upto: (W * width,) number of pairs near up to each word, inclusive.
+        width: words of a world.
+    """
+
+    words: Array
+    upto: Array
+    width: int
+
+    @property
+    def total(self) -> Array:
+        """Number of pairs near, in all worlds."""
+        return self.upto[-1]
+
+    def take(self, k: Array) -> tuple[Array, Array]:
+        """World and pair of the k-th entries, for `k` (n,) less than `total`."""
+        place = jnp.searchsorted(self.upto, k, side="right").astype(jnp.int32)
+        place = jnp.minimum(place, self.upto.shape[0] - 1)
+        word = self.words[place]
+        rank = k - (self.upto[place] - lax.population_count(word).astype(jnp.int32))
+        return place // self.width, place % self.width * BITS + _bit(word, rank)
+
+
+def _bit(word: Array, rank: Array) -> Array:
+    """Place of the bit of a word that has `rank` set bits below it, by halves."""
+    place = jnp.zeros_like(rank)
+    for half in (16, 8, 4, 2, 1):
+        low = lax.population_count(word & np.uint32((1 << half) - 1)).astype(jnp.int32)
+        above = rank >= low
+        rank = jnp.where(above, rank - low, rank)
+        word = jnp.where(above, word >> np.uint32(half), word)
+        place = jnp.where(above, place + half, place)
+    return place
+
+
+def queue(near: Array) -> Near:
+    """Queue of the pairs for which `near` (n, W) is true."""
+    count, worlds = near.shape
+    width = -(-count // BITS)
+    near = jnp.pad(near, ((0, width * BITS - count), (0, 0))).reshape(width, BITS, worlds)
+    value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
+    words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
+    words = words.T.reshape(-1)
+    upto = jnp.cumsum(lax.population_count(words).astype(jnp.int32), dtype=jnp.int32)
+    return Near(words, upto, width)
+
+
+def spheres_near(
+    pos: Array, mat: Array, rbound: Array, margin: Array, geom: np.ndarray, plane: bool
+) -> Array:
+    """Whether the bounding spheres of pairs (n, W) are within their margins.
+
+    Args:
+        pos: (ngeom, 3, W) positions [m].
+        mat: (ngeom, 9, W) rotations.
+        rbound: (ngeom, W) radii [m], 0 where a geom has no bounds; W may be 1 here and below.
+        margin: (n, W) distances that count as near [m].
+        geom: (n, 2) pairs.
+        plane: whether the first geoms are planes; then the second one's height decides.
+    """
+    g1, g2 = geom.T
+    offset = gather(pos, g2) - gather(pos, g1)
+    one, two = gather(rbound, g1), gather(rbound, g2)
+    reach = one + two + margin
+    if plane:
+        far = jnp.sum(offset * gather(mat[:, 2::3], g1), axis=1)
+        bounded = two > 0
+    else:
+        far = safe.sqrt(jnp.sum(offset * offset, axis=1))
+        bounded = (one > 0) & (two > 0)
+    slack = _rounding(pos) * (jnp.sum(jnp.abs(offset), axis=1) + jnp.abs(reach))
+    return (far - reach <= slack) | ~bounded
+
+
+class Boxes(NamedTuple):
+    """Bounding boxes of n geoms.
+
+    Attributes:
+        centre: (n, 3) world frame [m].
+        mat: (n, 3, 3) axes in columns.
+        half: (n, 3) half sizes [m].
+    """
+
+    centre: Array
+    mat: Array
+    half: Array
+
+
+def boxes_of(pos: Array, mat: Array, aabb: Array) -> Boxes:
+    """Bounding boxes of geoms at positions (n, 3), rotations (n, 3, 3), with `geom_aabb` (n, 6)."""
+    return Boxes(pos + matvec3(mat, aabb[:, :3]), mat, aabb[:, 3:])
+
+
+def boxes_near(one: Boxes, two: Boxes, margin: Array) -> Array:
+    """Whether no face of either box separates the boxes (n,) by more than the margins (n,)."""
+    offset = two.centre - one.centre
+    turn = jnp.abs(matmul3(jnp.swapaxes(one.mat, 1, 2), two.mat))
+    near = jnp.ones(offset.shape[0], bool)
+    for mine, other, between in (
+        (one, two, turn),
+        (two, one, jnp.swapaxes(turn, 1, 2)),
+    ):
+        away = jnp.abs(matvec3(jnp.swapaxes(mine.mat, 1, 2), offset))
+        reach = mine.half + matvec3(between, other.half) + margin[:, None]
+        slack = _rounding(offset) * (jnp.sum(jnp.abs(offset), axis=1)[:, None] + jnp.abs(reach))
+        near &= jnp.all(away - reach <= slack, axis=1)
+    return near
+
+
+def _rounding(x: Array) -> float:
+    """Relative differences that rounding may have made."""
+    return 16 * float(jnp.finfo(x.dtype).eps)

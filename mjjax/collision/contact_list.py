@@ -1,0 +1,153 @@
+"""The contacts of all worlds in one list, and from it the slots of each world.
+
+Contacts are appended class by class, in each by world and by pair. Should the list fill up, or a
+world find more contacts than it has slots, `trim` keeps each world's deepest ones. Nothing here
+depends on how the contacts came in chunks.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+
+BIG = np.int32(np.iinfo(np.int32).max)
+COMPARED = 128  # slots up to which comparing all pairs of them sorts faster than a sort (CPU)
+
+
+class ContactList(NamedTuple):
+    """Contacts in R places, of which the first `fill` are in use.
+
+    Attributes:
+        real: (R, 10) distance, point, normal, tangent.
+        whole: (R, 4 + c) world, order among the world's candidates, pair, number within the pair,
+            certificate.
+        fill: () number of contacts.
+        count: (1 + classes, W) contacts of each world in each part of the list; the first part is
+            what `trim` kept.
+        lost: (W,) whether a world lost contacts.
+    """
+
+    real: Array
+    whole: Array
+    fill: Array
+    count: Array
+    lost: Array
+
+
+class Slots(NamedTuple):
+    """Contacts of a world in K slots, in MuJoCo's order; leading axis W where there are worlds.
+
+    Attributes:
+        touch: distances (K,), points, normals, tangents (K, 3); distance `NO_CONTACT` if empty.
+        pair: (K,) index into the plan's list of pairs, 0 if empty.
+        sub: (K,) number of the contact within the pair.
+        certificate: (K, c) which features touch, for the derivative.
+        lost: whether contacts found no slot.
+    """
+
+    touch: ContactSet
+    pair: Array
+    sub: Array
+    certificate: Array
+    lost: Array
+
+
+def empty_list(places: int, width: int, parts: int, worlds: int, dtype: jnp.dtype) -> ContactList:
+    """A list without contacts, with `width` whole numbers for each."""
+    return ContactList(
+        jnp.zeros((places, 10), dtype),
+        jnp.zeros((places, width), jnp.int32),
+        jnp.int32(0),
+        jnp.zeros((parts, worlds), jnp.int32),
+        jnp.zeros(worlds, bool),
+    )
+
+
+def append(
+    found: ContactList, part: int, touch: ContactSet, whole: Array, exists: Array
+) -> ContactList:
+    """The list with the contacts of a chunk of n pairs, m for each, that exist.
+
+    Args:
+        found: list with room for n m more.
+        part: part of the list, 1 for the first class.
+        touch: contacts (n, m, ...).
+        whole: (n, m, ...) their whole numbers, as many as in the list.
+        exists: (n, m) which exist.
+    """
+    n, m = exists.shape
+    upto = jnp.cumsum(exists.ravel(), dtype=jnp.int32)
+    source = jnp.searchsorted(upto, np.arange(1, n * m + 1, dtype=np.int32))
+    source = jnp.minimum(source, n * m - 1)
+    real = jnp.concatenate([touch.dist[..., None], touch.pos, touch.normal, touch.tangent], axis=-1)
+    start = (found.fill, jnp.int32(0))
+    world = whole[:, 0, 0]
+    return found._replace(
+        real=lax.dynamic_update_slice(found.real, real.reshape(n * m, -1)[source], start),
+        whole=lax.dynamic_update_slice(found.whole, whole.reshape(n * m, -1)[source], start),
+        fill=found.fill + upto[-1],
+        count=found.count.at[part, world].add(jnp.sum(exists, axis=1, dtype=jnp.int32)),
+    )
+
+
+def trim(found: ContactList, slots: int) -> ContactList:
+    """The list with the deepest contacts of each world only, as many as it has slots.
+
+    Of equally deep ones those stay that come first in MuJoCo's order.
+    """
+    worlds = found.count.shape[1]
+    place = jnp.arange(found.real.shape[0], dtype=jnp.int32)
+    world = jnp.where(place < found.fill, found.whole[:, 0], worlds)
+    order = found.whole[:, 1]
+    world, _, order, source = lax.sort((world, found.real[:, 0], order, place), num_keys=3)
+    total = jnp.sum(found.count, axis=0, dtype=jnp.int32)
+    first = jnp.append(_before(total), 0)[world]
+    kept = (place - first < slots) & (world < worlds)
+    key = jnp.where(kept, world, worlds)
+    _, _, source = lax.sort((key, order, source), num_keys=2)
+    left = jnp.minimum(total, slots)
+    return ContactList(
+        found.real[source],
+        found.whole[source],
+        jnp.sum(left, dtype=jnp.int32),
+        jnp.zeros_like(found.count).at[0].set(left),
+        found.lost | (total > slots),
+    )
+
+
+def in_slots(found: ContactList, slots: int) -> Slots:
+    """The contacts of a list in which no world has more than its slots."""
+    upto = jnp.cumsum(found.count, axis=0, dtype=jnp.int32)[..., None]
+    before = upto - found.count[..., None]
+    first = _before(found.count.ravel()).reshape(before.shape)
+    slot = np.arange(slots, dtype=np.int32)[None, None]
+    within = (slot >= before) & (slot < upto)
+    source = jnp.sum(jnp.where(within, first + slot - before, 0), axis=0, dtype=jnp.int32)
+    exists = slot[0] < upto[-1]
+    if len(found.count) > 2:
+        order = jnp.where(exists, found.whole[source, 1], BIG - slots + slot[0])
+        source = _sorted_by(order, source)
+    on = exists[..., None]
+    real = jnp.where(on, found.real[source], 0)
+    whole = jnp.where(on, found.whole[source], 0)
+    dist = jnp.where(exists, real[..., 0], NO_CONTACT)
+    touch = ContactSet(dist, *(real[..., k : k + 3] for k in (1, 4, 7)))
+    return Slots(touch, whole[..., 2], whole[..., 3], whole[..., 4:], found.lost)
+
+
+def _before(count: Array) -> Array:
+    """Sums of the entries before each."""
+    return jnp.cumsum(count, dtype=jnp.int32) - count
+
+
+def _sorted_by(key: Array, value: Array) -> Array:
+    """Values (W, K) in the order of their keys, which all differ within a row."""
+    slots = key.shape[1]
+    if slots > COMPARED:
+        return lax.sort((key, value), num_keys=1)[1]
+    rank = jnp.sum(key[:, None] < key[:, :, None], axis=2, dtype=jnp.int32)
+    mine = rank[:, None] == np.arange(slots, dtype=np.int32)[None, :, None]
+    return jnp.sum(jnp.where(mine, value[:, None], 0), axis=2, dtype=jnp.int32)

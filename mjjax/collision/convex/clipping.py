@@ -1,0 +1,243 @@
+"""Several contacts of boxes and meshes from one: the faces that touch are clipped."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.convex.epa import Depth
+from mjjax.collision.convex.faces import (
+    ALIGNED,
+    against,
+    edges_from,
+    faces_around,
+    feature_of,
+    first_pair,
+    polygon_of,
+    quad_area,
+)
+from mjjax.collision.convex.lanes import cross, dot, keep, look_up, norm, pick
+from mjjax.collision.convex.support import Sides
+from mjjax.collision.shapes import Pools
+from mjjax.core.constants import MINVAL
+
+SQUARE = 0.00159999931  # sine of 1.6e-3 rad
+POINTS = 4
+
+
+class Clipped(NamedTuple):
+    """Contacts of N pairs in 4 slots.
+
+    Attributes:
+        count: (N,) number of contacts, 0 where nothing was clipped.
+        two: (4, 3, N) points of geom 2 [m].
+        step: (3, N) from the points of geom 1 to those of geom 2 [m].
+    """
+
+    count: jax.Array
+    two: jax.Array
+    step: jax.Array
+
+
+def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
+    """Contacts where two faces, or a face and an edge, lie flat against each other.
+
+    Args:
+        pools: the pools.
+        sides: boxes and meshes.
+        deep: their depths; the features that touch are those of its three points.
+    """
+    n = deep.depth.shape[0]
+    one, two = (jax.tree.map(lambda x, h=h: x[..., h], sides) for h in (slice(n), slice(n, None)))
+    f1 = feature_of(deep.corners.label[:, 0], deep.corners.one)
+    f2 = feature_of(deep.corners.label[:, 1], deep.corners.two)
+    step = deep.two - deep.one
+    n1 = faces_around(pools, one, f1, -step)
+    n2 = faces_around(pools, two, f2, step)
+    i, j, flat = first_pair(against(n1, n2) < -ALIGNED)
+
+    # a face and an edge: the edge of the side whose feature is the smaller
+    first = ~flat & (f1.dim < 3) & (f1.dim <= f2.dim)
+    second = ~flat & ~first & (f2.dim < 3)
+    e1, e2 = edges_from(pools, one, f1), edges_from(pools, two, f2)
+
+    def square(face, edge):
+        cosine = jnp.abs(dot(face.direction[:, None], edge.direction[None]))
+        return first_pair((cosine < SQUARE) & face.on[:, None] & edge.on[None])
+
+    face2, end1, fits1 = square(n2, e1)
+    face1, end2, fits2 = square(n1, e2)
+    first, second = first & fits1, second & fits2
+    i, j = jnp.where(second, face1, i), jnp.where(first, face2, j)
+
+    p1, c1 = polygon_of(pools, one, pick(n1.id, i))
+    p2, c2 = polygon_of(pools, two, pick(n2.id, j))
+    normal1, normal2 = pick(n1.direction, i), pick(n2.direction, j)
+    segment1 = _segment(f1.point[0], pick(e1.end, end1), p1)
+    segment2 = _segment(f2.point[0], pick(e2.end, end2), p2)
+    window, sides_of_window = keep(first, p2, p1), jnp.where(first, c2, c1)
+    subject = keep(first, segment1, keep(second, segment2, p2))
+    number = jnp.where(first | second, 2, c2)
+    normal = keep(first, normal2, normal1)
+    depth = norm(step)
+    step = keep(second, -normal1, normal2) * depth
+    polygon, number = clip_polygon(window, sides_of_window, subject, number, normal)
+    number = jnp.where(flat | first | second, number, 0)
+    count, points = _chosen(polygon, number)
+    return Clipped(count, points, step)
+
+
+def _segment(start: jax.Array, end: jax.Array, like: jax.Array) -> jax.Array:
+    pair = jnp.stack([start, end])
+    return jnp.pad(pair, [(0, len(like) - 2), (0, 0), (0, 0)])
+
+
+def clip_polygon(
+    window: jax.Array, sides: jax.Array, subject: jax.Array, count: jax.Array, normal: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Clips polygons by the planes through the sides of other polygons (Sutherland, Hodgman).
+
+    Args:
+        window: (P, 3, N) convex polygons, clockwise seen against `normal`.
+        sides: (N,) how many vertices they have.
+        subject: (P, 3, N) polygons to be clipped.
+        count: (N,) how many vertices these have.
+        normal: (3, N) along the planes.
+
+    Returns:
+        What remains (2 P, 3, N), and how many vertices that has (N,).
+    """
+    room = 2 * len(window)
+    subject = jnp.pad(subject, [(0, room - len(subject)), (0, 0), (0, 0)])
+
+    def body(state: tuple[jax.Array, jax.Array, jax.Array]):
+        k, polygon, count = state
+        a = lax.dynamic_index_in_dim(window, k, keepdims=False)
+        after = lax.dynamic_index_in_dim(window, (k + 1) % len(window), keepdims=False)
+        b = keep(k + 1 == sides, window[0], after)
+        plane = cross(b - a, normal)
+        new, number = _clip_once(polygon, count, a, plane)
+        on = k < sides
+        return k + 1, keep(on, new, polygon), jnp.where(on, number, count)
+
+    state = jnp.int32(0), subject, count
+    _, polygon, count = lax.while_loop(lambda s: s[0] < jnp.max(sides), body, state)
+    return polygon, count
+
+
+def _clip_once(
+    polygon: jax.Array, count: jax.Array, start: jax.Array, plane: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """What of polygons (M, 3, N) lies on the positive side of planes through `start` (3, N)."""
+    room, _, n = polygon.shape
+    place = np.arange(room, dtype=np.int32)[:, None]
+    valid = place < count
+    following = keep_rows(place == count - 1, polygon[:1], jnp.roll(polygon, -1, axis=0))
+    inside = dot(polygon - start[None], plane[None]) > -MINVAL
+    inside_next = dot(following - start[None], plane[None]) > -MINVAL
+    edge = following - polygon
+    slope = dot(plane[None], edge)
+    t = (dot(plane, start) - dot(plane[None], polygon)) / jnp.where(slope == 0, 1, slope)
+    meets = valid & (inside != inside_next) & (slope != 0) & (t >= 0) & (t <= 1)
+    kept = valid & inside_next
+    cut = polygon + t[:, None] * edge
+    here = jnp.cumsum(meets.astype(jnp.int32) + kept, axis=0, dtype=jnp.int32)
+    lanes = np.arange(n, dtype=np.int32)[None]
+    new = jnp.zeros_like(polygon)
+    # the cut before the vertex that follows
+    new = _scatter(new, jnp.where(meets, here - 1 - kept, room), lanes, cut)
+    new = _scatter(new, jnp.where(kept, here - 1, room), lanes, following)
+    return new, jnp.minimum(here[-1], room)
+
+
+def keep_rows(on: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
+    """Rows (M, 3, N) of `new` where `on` (M, N), else of `old`."""
+    return jnp.where(on[:, None], new, old)
+
+
+def _scatter(table: jax.Array, row: jax.Array, lanes: np.ndarray, value: jax.Array) -> jax.Array:
+    columns = [
+        table[:, i].at[row, lanes].set(value[:, i], mode="drop") for i in range(table.shape[1])
+    ]
+    return jnp.stack(columns, axis=1)
+
+
+def _chosen(polygon: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """At most four vertices: of more, a quadrilateral as large as MuJoCo finds it."""
+    corner = _largest_quad(polygon, jnp.where(number > POINTS, number, 0))
+    many = number > POINTS
+    rows = [jnp.where(many, corner[k], k) for k in range(POINTS)]
+    points = jnp.stack(
+        [jnp.stack([look_up(polygon[:, i], row[None])[0] for i in range(3)]) for row in rows]
+    )
+    # without repeated ones, in their order
+    fresh = []
+    for k in range(POINTS):
+        new = k < number
+        for j in range(k):
+            equal = jnp.all(jnp.abs(points[k] - points[j]) < MINVAL, axis=0)
+            new &= ~(equal & fresh[j]) | many
+        fresh.append(new)
+    flags = jnp.stack(fresh)
+    rank = jnp.cumsum(flags, axis=0, dtype=jnp.int32) - 1
+    rows = [
+        sum(jnp.where(flags[k] & (rank[k] == slot), k, 0) for k in range(POINTS))
+        for slot in range(POINTS)
+    ]
+    kept = jnp.stack([pick(points, jnp.asarray(row)) for row in rows])
+    return jnp.sum(flags, axis=0, dtype=jnp.int32), kept
+
+
+class _Quad(NamedTuple):
+    on: jax.Array
+    corner: jax.Array
+    turn: jax.Array
+    area: jax.Array
+    best: jax.Array
+
+
+def _largest_quad(polygon: jax.Array, number: jax.Array) -> jax.Array:
+    """Vertices (4, N) of large quadrilaterals in polygons with `number` (N,) vertices, 0: none.
+
+    Calipers: corner 0 goes once around; corners 3, 2 and 1 are pushed on while the area grows.
+    """
+    n = number.shape[0]
+    last = number - 1
+
+    def following(k: jax.Array) -> jax.Array:
+        return jnp.where(k == last, 0, k + 1)
+
+    def area(corner: list[jax.Array]) -> jax.Array:
+        return quad_area(
+            [jnp.stack([look_up(polygon[:, i], k[None])[0] for i in range(3)]) for k in corner]
+        )
+
+    def body(s: _Quad) -> _Quad:
+        pushed = [jnp.where(s.turn == k, following(x), x) for k, x in enumerate(s.corner)]
+        grown = area(pushed)
+        better = grown > s.area
+        # corner 3 grows: then 2, until it stops, then 1, until it stops, then 3 again
+        after = jnp.where(s.turn == 2, 1, 3)
+        turn = jnp.where(better, jnp.minimum(s.turn, 2), after)
+        move = ~better & (s.turn == 3)
+        a, b, c, d = (jnp.where(better, p, x) for p, x in zip(pushed, s.corner, strict=True))
+        push = move & (b == a)
+        b = jnp.where(push, following(b), b)
+        push &= c == b
+        c = jnp.where(push, following(c), c)
+        d = jnp.where(push & (d == c), following(d), d)
+        corner = jnp.where(s.on, jnp.stack([a + move, b, c, d]), s.corner)
+        on = s.on & (corner[0] < number)
+        return _Quad(
+            on,
+            corner,
+            jnp.where(s.on, turn, s.turn),
+            jnp.where(s.on & better, grown, s.area),
+            jnp.where(s.on & better, jnp.stack(pushed), s.best),
+        )
+
+    corner = jnp.broadcast_to(np.arange(POINTS, dtype=np.int32)[:, None], (POINTS, n))
+    start = _Quad(number > 0, corner, jnp.full(n, 3, jnp.int32), area(list(corner)), corner)
+    return lax.while_loop(lambda s: jnp.any(s.on), body, start).best

@@ -1,0 +1,268 @@
+"""Contacts of convex shapes: `mjc_Convex` on batches of pairs of any kinds."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.contact_set import ContactSet, filled
+from mjjax.collision.convex.clipping import POINTS, Clipped, clip
+from mjjax.collision.convex.epa import Depth, epa
+from mjjax.collision.convex.gjk import Corners, Search, Settings, gjk, witnesses
+from mjjax.collision.convex.lanes import keep, normalize, put
+from mjjax.collision.convex.perturbation import (
+    TURNS,
+    allowed,
+    bounding_radius,
+    distinct,
+    perturbed,
+)
+from mjjax.collision.convex.simplex import FAR
+from mjjax.collision.convex.support import Sides, sides_of
+from mjjax.collision.shapes import Pools, Shape
+from mjjax.core.enums import GeomType
+
+DEEP_CHUNK = 32  # pairs whose polytopes are expanded together
+
+
+class Touch(NamedTuple):
+    """Signed distances of N pairs of shapes.
+
+    Attributes:
+        dist: (N,) distance [m], negative in penetration, `FAR` where it is not known.
+        one: (3, N) nearest or deepest point of geom 1, relative to geom 1 [m].
+        two: (3, N) that of geom 2, relative to geom 1 [m].
+        normal: (3, N) unit vector from geom 1 to geom 2.
+        label: (3, 2, N) vertices of both sides that the points lie between.
+    """
+
+    dist: jax.Array
+    one: jax.Array
+    two: jax.Array
+    normal: jax.Array
+    label: jax.Array
+
+
+def convex(
+    pools: Pools, one: Shape, two: Shape, margin: jax.Array, settings: Settings
+) -> tuple[ContactSet, jax.Array]:
+    """Contacts of N pairs of convex shapes.
+
+    The shapes are inflated by half the margin each; where they then overlap there is a contact.
+    Its distance is the margin less the depth, its position the middle between the deepest points.
+    With `multiccd` there are five slots: boxes and meshes without margin get up to four contacts
+    where a face lies flat on a face or an edge; other pairs, but those with a sphere or ellipsoid,
+    get up to four more where they touch when both are turned a little.
+
+    Args:
+        pools: vertices of the meshes; with `multiccd` also their faces.
+        one: geoms 1, the lower type first.
+        two: geoms 2.
+        margin: (N,) margins [m].
+        settings: options.
+
+    Returns:
+        Contacts (N, m, ...); the features that touch (N, m, 6): up to three vertices of geom 1,
+        then of geom 2, by id within the hull or as corner of the box (x, y, z positive: 1 + 2 + 4);
+        -1 where there is none or the shape is smooth.
+    """
+    sides = sides_of(pools, one, two, 0.5 * margin)
+    if settings.multiccd:
+        several = _several(pools, sides, margin, settings)
+    else:
+        touch, _ = signed_distance(pools, sides, jnp.zeros_like(margin), settings)
+        several = jax.tree.map(lambda x: x[None], _contact(touch))
+    place = np.arange(len(several.dist))[:, None]
+    exists = (place < several.count[0]) if settings.multiccd else several.dist < 0
+    pos = one.pos[:, None] + jnp.moveaxis(several.pos, -1, 0)
+    normal = jnp.moveaxis(several.normal, -1, 0)
+    dist = filled(exists, margin + several.dist).T
+    certificate = several.label.transpose(3, 0, 2, 1).reshape(*dist.shape, 6)
+    return ContactSet(dist, pos, normal, jnp.zeros_like(pos)), certificate
+
+
+class _Contacts(NamedTuple):
+    """Contacts (m, ..., N): signed distance, position, normal, labels (m, 3, 2, N), number."""
+
+    dist: jax.Array
+    pos: jax.Array
+    normal: jax.Array
+    label: jax.Array
+    count: jax.Array
+
+
+def _contact(t: Touch) -> _Contacts:
+    exists = (t.dist < 0).astype(jnp.int32)
+    return _Contacts(t.dist, 0.5 * (t.one + t.two), t.normal, t.label, exists)
+
+
+def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) -> _Contacts:
+    """Up to five contacts; in every row of `count` their number."""
+    n = margin.shape[0]
+    hard = (sides.kind == GeomType.BOX) | (sides.kind == GeomType.MESH)
+    flat = hard[:n] & hard[n:] & (margin == 0)
+    soft = allowed(sides.kind)
+    soft = soft[:n] & soft[n:] & ~flat
+    radius = bounding_radius(sides)
+    radius = jnp.minimum(radius[:n], radius[n:])
+
+    def body(state: tuple[jax.Array, _Contacts]) -> tuple[jax.Array, _Contacts]:
+        trip, s = state
+        first = trip == 0
+        moved = perturbed(sides, s.pos[0], s.normal[0], trip)
+        on = first | (soft & (s.count[0] > 0))
+        touch, clipped = signed_distance(
+            pools, moved, jnp.zeros_like(margin), settings, on, flat & first
+        )
+        new = _contact(touch)
+        fresh = (new.dist < 0) & (first | distinct(s.pos, s.count[0], new.pos, radius))
+        new = new._replace(dist=jnp.where(first, new.dist, s.dist[0]))
+        row = jnp.where(on & fresh, s.count[0], len(s.dist))
+        count = s.count[0] + (on & fresh)
+        s = jax.tree.map(lambda t, x: put(t, row, x), s, new)
+        s = jax.tree.map(lambda a, b: jnp.where(first, a, b), _with_clipped(s, clipped), s)
+        count = jnp.where(first & (clipped.count > 0), clipped.count, count)
+        return trip + 1, s._replace(count=jnp.broadcast_to(count, s.count.shape))
+
+    def unfinished(state: tuple[jax.Array, _Contacts]) -> jax.Array:
+        trip, s = state
+        more = jnp.any(soft & (s.count[0] > 0)) & (trip <= len(TURNS))
+        return (trip == 0) | more
+
+    slots = 1 + len(TURNS)
+    none = jnp.zeros((slots, 3, n), margin.dtype)
+    label = jnp.full((slots, 3, 2, n), -1, jnp.int32)
+    empty = _Contacts(none[:, 0], none, none, label, label[:, 0, 0] + 1)
+    return lax.while_loop(unfinished, body, (jnp.int32(0), empty))[1]
+
+
+def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
+    """Contacts with those of the clipping in the first four slots, where there are any."""
+    on = c.count > 0
+    normal = -normalize(c.step)
+    pos = c.two - 0.5 * c.step[None]
+
+    def rows(old: jax.Array, new: jax.Array) -> jax.Array:
+        return jnp.concatenate([keep(on, new, old[:POINTS]), old[POINTS:]])
+
+    return s._replace(
+        pos=rows(s.pos, pos),
+        normal=rows(s.normal, jnp.broadcast_to(normal[None], pos.shape)),
+        dist=rows(s.dist, jnp.broadcast_to(s.dist[:1], (POINTS, len(on)))),
+        label=rows(s.label, jnp.broadcast_to(s.label[:1], (POINTS, *s.label.shape[1:]))),
+    )
+
+
+def separation(
+    pools: Pools, one: Shape, two: Shape, limit: jax.Array, settings: Settings
+) -> tuple[ContactSet, jax.Array]:
+    """Signed distances of N pairs of convex shapes up to a limit, in the form of `convex`.
+
+    Args:
+        pools: vertices of the meshes.
+        one: geoms 1.
+        two: geoms 2.
+        limit: (N,) distances of interest [m]; of further pairs nothing is found.
+        settings: options.
+    """
+    sides = sides_of(pools, one, two, jnp.zeros_like(limit))
+    touch, _ = signed_distance(pools, sides, limit, settings)
+    pos = one.pos + (0.5 * (touch.one + touch.two)).T
+    dist = filled(touch.dist < FAR, touch.dist)
+    contacts = ContactSet(dist, pos, touch.normal.T, jnp.zeros_like(pos))
+    certificate = jnp.moveaxis(touch.label, -1, 0).swapaxes(1, 2).reshape(-1, 6)
+    return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
+
+
+def signed_distance(
+    pools: Pools,
+    sides: Sides,
+    cutoff: jax.Array,
+    settings: Settings,
+    on: jax.Array | None = None,
+    flat: jax.Array | None = None,
+) -> tuple[Touch, Clipped]:
+    """Distances of N pairs, negative in penetration (`mjc_ccd`).
+
+    Args:
+        pools: the pools.
+        sides: the shapes.
+        cutoff: (N,) distances of interest [m]: zero if only penetration is.
+        settings: options.
+        on: (N,) pairs to do; if `None`, all.
+        flat: (N,) pairs whose faces are clipped; if `None`, none.
+
+    Returns:
+        Distances and points; what was clipped, without slots if nothing was to be.
+    """
+    search = gjk(pools, sides, cutoff, settings, cutoff >= 0 if on is None else on)
+    overlap = search.length <= settings.tolerance
+    touch = _apart(sides, search)
+    deep = overlap & ~search.core & (search.count > 1)
+    touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))
+    touch = touch._replace(dist=jnp.where(touch.dist > cutoff, FAR, touch.dist))
+    return _expand_deep(pools, sides, search, deep, touch, flat, settings)
+
+
+def _apart(sides: Sides, s: Search) -> Touch:
+    """What the search for the nearest points found, with the radii of points and segments."""
+    n = s.count.shape[0]
+    extra = jnp.where(sides.round, sides.size[0] + sides.inflate, 0)
+    extra = jnp.where(jnp.concatenate([s.core, s.core]), extra, 0)
+    one, two = witnesses(s)
+    normal = -normalize(s.x)
+    dist = jnp.where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
+    counts = jnp.arange(3)[:, None, None] < s.count
+    label = jnp.where(counts, s.corners.label[:3], -1)
+    return Touch(dist, one + extra[:n] * normal, two - extra[n:] * normal, normal, label)
+
+
+def _expand_deep(
+    pools: Pools,
+    sides: Sides,
+    search: Search,
+    deep: jax.Array,
+    touch: Touch,
+    flat: jax.Array | None,
+    settings: Settings,
+) -> tuple[Touch, Clipped]:
+    """Puts depths in the items that are deep, a chunk of them at a time."""
+    n = deep.shape[0]
+    size = min(n, DEEP_CHUNK)
+    order = jnp.argsort(~deep, stable=True).astype(jnp.int32)
+    order = jnp.pad(order, (0, size), constant_values=n)
+    total = jnp.sum(deep, dtype=jnp.int32)
+    slots = 0 if flat is None else POINTS
+    none = jnp.zeros((slots, 3, n), touch.dist.dtype)
+    nothing = Clipped(jnp.zeros(n, jnp.int32), none, touch.one)
+
+    def chunk(state: tuple[jax.Array, tuple]) -> tuple[jax.Array, tuple]:
+        start, tables = state
+        place = lax.dynamic_slice(order, (start,), (size,))
+        used = start + jnp.arange(size, dtype=jnp.int32) < total
+        index = jnp.minimum(place, n - 1)
+        simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
+        count = jnp.where(used, search.count[index], 0)
+        hint = search.hint[jnp.concatenate([index, index + n])]
+        pairs = sides.take(index)
+        own = settings._replace(tolerance=settings.tolerance[index])
+        found = epa(pools, pairs, simplex, count, hint, own)
+        clipped: Clipped = jax.tree.map(lambda x: x[..., index], nothing)
+        if flat is not None:
+            on = flat[index] & found.found & used
+            clipped = lax.cond(jnp.any(on), lambda: clip(pools, pairs, found), lambda: clipped)
+            clipped = clipped._replace(count=jnp.where(on, clipped.count, 0))
+        place = jnp.where(used, place, n)
+        new = _of_depth(found), clipped
+        tables = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), tables, new)
+        return start + size, tables
+
+    start = jnp.int32(0), (touch, nothing)
+    return lax.while_loop(lambda s: s[0] < total, chunk, start)[1]
+
+
+def _of_depth(d: Depth) -> Touch:
+    dist = jnp.where(d.found, -d.depth, FAR)
+    return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label)

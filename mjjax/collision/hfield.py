@@ -1,0 +1,150 @@
+"""Height fields: prisms under their triangles, each tested as a convex shape.
+
+A pair of a height field and another geom becomes as many items as there are triangles under the
+geom's box. They are worked off in chunks, in MuJoCo's order: by row, column and triangle.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.convex.contacts import convex
+from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.convex.motion import motion
+from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
+from mjjax.collision.shapes import Pools, Shape
+from mjjax.math.linalg import matmul3, matvec3
+from mjjax.math.namespace import Array
+
+MOST = 50  # contacts of a pair (mjMAXCONPAIR)
+CHUNK = 64  # prisms that are tested together
+
+
+class Cells(NamedTuple):
+    """Triangles to test for N pairs: `rows` rows of `per_row` triangles from the first of each.
+
+    Attributes:
+        first: (N,) first triangle, counted over the whole height field.
+        per_row: (N,) triangles of a row.
+        stride: (N,) triangles of a row of the height field.
+        count: (N,) triangles in all.
+    """
+
+    first: Array
+    per_row: Array
+    stride: Array
+    count: Array
+
+
+def hfield(
+    pools: Pools, one: Shape, two: Shape, margin: Array, settings: Settings
+) -> tuple[ContactSet, Array]:
+    """Contacts of height fields with convex shapes (N, 50), and their certificates (N, 50, 7).
+
+    The certificate is that of the convex pair, and the triangle of the height field.
+
+    Args:
+        pools: vertices and heights.
+        one: height fields.
+        two: other shapes.
+        margin: (N,) [m].
+        settings: of the convex collisions.
+    """
+    low, high = _bounds(pools, one, two)
+    cells = _cells(pools, one, low, high, margin)
+    end = jnp.cumsum(cells.count, dtype=jnp.int32)
+    n, dtype = margin.shape[0], margin.dtype
+    # one more row takes what is left out
+    empty = ContactSet(
+        jnp.full((n * MOST + 1,), NO_CONTACT, dtype),
+        *(jnp.zeros((n * MOST + 1, 3), dtype) for _ in range(3)),
+    )
+    blank = jnp.full((n * MOST + 1, 7), -1, jnp.int32)
+    tolerance = jnp.broadcast_to(settings.tolerance, margin.shape)
+    start = (jnp.int32(0), jnp.zeros(n, jnp.int32), empty, blank)
+
+    def body(state: tuple[Array, Array, ContactSet, Array]) -> tuple:
+        begin, filled, found, certificate = state
+        item = begin + jnp.arange(CHUNK, dtype=jnp.int32)
+        pair = jnp.minimum(jnp.searchsorted(end, item, side="right"), n - 1).astype(jnp.int32)
+        place = item - (end[pair] - cells.count[pair])
+        per_row = jnp.maximum(cells.per_row[pair], 1)
+        cell = cells.first[pair] + place // per_row * cells.stride[pair] + place % per_row
+        on = item < end[-1]
+        cell = jnp.where(on, cell, 0)
+        field, other = jax.tree.map(lambda x: x[pair], (one, two))
+        field = field._replace(cell=cell)
+        top = prisms(pools, field.asset, cell, field.offset)[3:, 2]
+        on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
+        chosen = settings._replace(tolerance=tolerance[pair])
+        touch, label = convex(pools, field, other, margin[pair], chosen)
+        on &= touch.dist[:, 0] < NO_CONTACT
+        before = jnp.cumsum(on, dtype=jnp.int32) - on
+        own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
+        slot = filled[pair] + before - before[own]
+        row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
+        # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
+        touch = touch._replace(dist=touch.dist - margin[pair][:, None])
+        found = ContactSet(*(t.at[row].set(x[:, 0]) for t, x in zip(found, touch, strict=True)))
+        label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
+        certificate = certificate.at[row].set(label)
+        filled = filled.at[pair].add(on.astype(jnp.int32))
+        return begin + CHUNK, filled, found, certificate
+
+    _, _, found, certificate = lax.while_loop(lambda s: s[0] < end[-1], body, start)
+    shaped = ContactSet(*(x[:-1].reshape(n, MOST, *x.shape[1:]) for x in found))
+    return shaped, certificate[:-1].reshape(n, MOST, 7)
+
+
+def hfield_motion(
+    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: Array
+) -> ContactSet:
+    """What has the derivative of one contact of a height field, see `convex/motion.py`."""
+    field = one._replace(cell=jnp.maximum(certificate[6], 0))
+    return motion(pools, field, two._replace(cell=0 * field.cell), contact, certificate[:6])
+
+
+def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[Array, Array]:
+    """Bounds (N, 3) of the other shapes in the frames of the height fields, low and high [m]."""
+    n = one.kind.shape[0]
+    turned = jnp.swapaxes(one.mat, 1, 2)
+    local = two._replace(
+        pos=matvec3(turned, two.pos - one.pos), mat=matmul3(turned, two.mat), cell=None
+    )
+    six: Shape = jax.tree.map(lambda x: jnp.concatenate([x] * 6), local)
+    none = jnp.zeros(6 * n, local.pos.dtype)
+    # `sides_of` subtracts the first position: the first of each pair is not asked for
+    sides = sides_of(pools, six._replace(pos=0 * six.pos), six, none)
+    axes = jnp.asarray(np.repeat(np.concatenate([np.eye(3), -np.eye(3)]), n, axis=0), none.dtype)
+    asked = jnp.asarray(np.arange(12 * n) >= 6 * n)
+    hint = jnp.full(12 * n, -1, jnp.int32)
+    point, _ = support(pools, sides, jnp.concatenate([axes, axes]).T, hint, asked & False, asked)
+    reach = jnp.sum(point[:, 6 * n :].T * axes, axis=1).reshape(2, 3, n)
+    return -reach[1].T, reach[0].T
+
+
+def _cells(pools: Pools, one: Shape, low: Array, high: Array, margin: Array) -> Cells:
+    """Triangles under the box; none where it is apart from the height field's box."""
+    size = hfield_size(pools, one.asset, one.offset)
+    nrow, ncol = (
+        jnp.asarray(t, jnp.int32)[one.asset] for t in (pools.hfield_nrow, pools.hfield_ncol)
+    )
+    half = jnp.concatenate([size[:, :3], size[:, :2], size[:, 3:]], axis=1)
+    apart = (low - margin[:, None] > half[:, :3]) | (high + margin[:, None] < -half[:, 3:])
+    last = jnp.stack([ncol, nrow], axis=1) - 1
+    scale = last.astype(size.dtype) / (2 * size[:, :2])
+
+    def line(rounded: Array) -> Array:
+        return jnp.clip(rounded, 0, last.astype(size.dtype)).astype(jnp.int32)
+
+    first = line(jnp.floor((low[:, :2] + size[:, :2]) * scale))
+    end = line(jnp.ceil((high[:, :2] + size[:, :2]) * scale))
+    per_row = jnp.maximum(2 * (end[:, 0] - first[:, 0]), 0)
+    rows = jnp.maximum(end[:, 1] - first[:, 1], 0)
+    stride = 2 * last[:, 0]
+    count = jnp.where(jnp.any(apart, axis=1), 0, per_row * rows)
+    return Cells(first[:, 1] * stride + 2 * first[:, 0], per_row, stride, count)

@@ -1,0 +1,74 @@
+"""Derivatives of contacts that were found: on the final slots only, class by class.
+
+Which contacts there are, and where, is given. A cheap kernel is run once more on the pair in the
+slot, and its own derivative counts; for a batched one it is that of its `motion`.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.contact_list import Slots
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.params import lookup
+from mjjax.collision.scene import Scene, pools_in, shapes, touch
+from mjjax.collision.search import KernelClass, Search
+from mjjax.collision.worlds import Leaf
+from mjjax.math.namespace import Array
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def moving(search: Search, scene: Scene, slots: Slots) -> ContactSet:
+    """The contacts in slots (K,), as functions of the scene of one world."""
+    del search, scene
+    return slots.touch
+
+
+@moving.defjvp
+def _moving_jvp(search, primals, tangents):
+    scene, slots = primals
+    touch = moving(search, scene, slots)
+    now = slots._replace(touch=touch)
+    _, change = jax.jvp(lambda x: _motion(search, x, now), (scene,), (tangents[0],))
+    return touch, change
+
+
+def _motion(search: Search, scene: Scene, now: Slots) -> ContactSet:
+    """What has the derivative of the contacts in slots (K,); its value does not count."""
+    alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
+    of_slot = lookup(search.class_of, now.pair)
+    exists = now.touch.dist < NO_CONTACT
+    total = now.touch
+    for part, kind in enumerate(search.classes):
+        mine = exists & (of_slot == part)
+        total = _where(mine, _of_class(search, kind, alone, now, mine), total)
+    return total
+
+
+def _of_class(
+    search: Search, kind: KernelClass, scene: Scene, now: Slots, mine: Array
+) -> ContactSet:
+    """`_motion` for the slots that are of a class, `mine`; something finite in the others."""
+    # some pair of the class, so that no derivative is taken of what makes no sense
+    pair = jnp.where(mine, now.pair, np.int32(kind.pairs[0]))
+    sub = jnp.where(mine, now.sub, 0)
+    world = jnp.zeros_like(pair)
+    if kind.collider.motion is None:
+        found, _ = touch(search, kind, scene, world, pair)
+        return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
+    known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
+    s = search.structure
+    motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, False, scene))
+    one, two = shapes(s, scene, world, lookup(search.plan.geom, pair))
+    return jax.vmap(motion)(one, two, known, now.certificate)
+
+
+def _where(mask: Array, one: ContactSet, two: ContactSet) -> ContactSet:
+    """The contacts of `one` where `mask` (K,) is true, those of `two` elsewhere."""
+
+    def choose(x: Array, y: Array) -> Array:
+        return jnp.where(mask.reshape(mask.shape + (1,) * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, one, two)

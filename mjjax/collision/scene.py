@@ -1,0 +1,155 @@
+"""The geoms of one or of many worlds, and what kernels are given of them.
+
+In the queue every array of a `Scene` is a `Leaf`, with rows for the worlds, and a pair is taken by
+its world and its index in the plan.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.collision.broad import Boxes, boxes_near, boxes_of
+from mjjax.collision.contact_set import ContactSet
+from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.params import lookup
+from mjjax.collision.search import KernelClass, Search
+from mjjax.collision.shapes import Pools, Shape, tables_of
+from mjjax.collision.worlds import Leaf
+from mjjax.core.enums import GeomType
+from mjjax.math.linalg import gather
+from mjjax.math.namespace import Array
+from mjjax.math.spatial import mat3
+from mjjax.model.structure import Structure
+
+
+class Scene(NamedTuple):
+    """What the contacts of a world follow from; in the queue every array is a `Leaf`.
+
+    Attributes:
+        pos: (ngeom, 3) positions [m].
+        mat: (ngeom, 9) rotations.
+        size: (ngeom, 3) sizes [m].
+        margin: (ngeom,) margins [m].
+        pair_margin: (npair,) margins of explicit pairs [m].
+        o_margin: () margin of all pairs where options override [m].
+        pools: vertices and heights, `None` where no kernel needs them.
+        tolerance: () tolerance for convex geoms [m].
+    """
+
+    pos: Any
+    mat: Any
+    size: Any
+    margin: Any
+    pair_margin: Any
+    o_margin: Any
+    pools: Any
+    tolerance: Any
+
+
+class Bounds(NamedTuple):
+    """What the broad phase needs beside a scene.
+
+    Attributes:
+        rbound: (ngeom,) radii of bounding spheres [m].
+        aabb: (ngeom, 6) bounding boxes [m].
+        discard: (P,) pairs that a callback discards, or `None`.
+    """
+
+    rbound: Any
+    aabb: Any
+    discard: Any
+
+
+def worlds_last(x: Leaf) -> Array:
+    """An array with the worlds as its last axis, of length 1 if shared: it is read row by row."""
+    return jnp.moveaxis(x.all(), 0, -1)
+
+
+def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray) -> Array:
+    """Margins (n, W) of static pairs."""
+    if search.override:
+        return worlds_last(scene.o_margin)[None]
+    each = worlds_last(scene.margin)
+    margin = gather(each, geom[:, 0]) + gather(each, geom[:, 1])
+    if not (explicit >= 0).any():
+        return margin
+    own = worlds_last(scene.pair_margin)[np.maximum(explicit, 0)]
+    return jnp.where(explicit[:, None] >= 0, own, margin)
+
+
+def near_by_boxes(search: Search, scene: Scene, bounds: Bounds, world: Array, pair: Array) -> Array:
+    """Whether the bounding boxes of pairs (n,) are near."""
+
+    def boxes(geom: Array) -> Boxes:
+        mat = mat3(scene.mat.at(world, geom))
+        return boxes_of(scene.pos.at(world, geom), mat, bounds.aabb.at(world, geom))
+
+    one, two = map(boxes, lookup(search.plan.geom, pair).T)
+    return boxes_near(one, two, _margin(search, scene, world, pair))
+
+
+def _margin(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
+    """Margins (n,) of pairs."""
+    if search.override:
+        return jnp.broadcast_to(scene.o_margin.of(world), pair.shape)
+    g1, g2 = lookup(search.plan.geom, pair).T
+    margin = scene.margin.at(world, g1) + scene.margin.at(world, g2)
+    if not search.structure.npair:
+        return margin
+    explicit = lookup(search.plan.explicit, pair)
+    own = scene.pair_margin.at(world, jnp.maximum(explicit, 0))
+    return jnp.where(explicit >= 0, own, margin)
+
+
+def touch(
+    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array
+) -> tuple[ContactSet, Array]:
+    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c)."""
+    margin = _margin(search, scene, world, pair)
+    one, two = shapes(search.structure, scene, world, lookup(search.plan.geom, pair))
+    if kind.collider.batched:
+        tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
+        settings = Settings(search.iterations, tolerance, search.multiccd)
+        return kind.collider.function(
+            pools_in(search.structure, search.meshes, search.multiccd, scene),
+            one,
+            two,
+            margin,
+            settings,
+        )
+    touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
+    return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
+
+
+def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: Scene) -> Pools:
+    """The pools of all worlds end to end."""
+    joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
+    return Pools(*joined, *tables_of(s, meshes, faces))
+
+
+def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:
+    """The first and the second geoms of pairs `geom` (n, 2)."""
+    shapes = []
+    for g in geom.T:
+        kind = lookup(s.geom_type, g)
+        shapes.append(
+            Shape(
+                pos=scene.pos.at(world, g),
+                mat=mat3(scene.mat.at(world, g)),
+                size=scene.size.at(world, g),
+                kind=kind,
+                asset=lookup(s.geom_dataid, g),
+                offset=_offset(scene, world, kind),
+            )
+        )
+    return shapes
+
+
+def _offset(scene: Scene, world: Array, kind: Array) -> Array:
+    """Where the world's vertices, or elevations, begin in the pools."""
+    if scene.pools is None:
+        return jnp.zeros_like(world)
+    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
+    return jnp.where(kind == GeomType.HFIELD, height, vert)

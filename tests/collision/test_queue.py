@@ -1,0 +1,233 @@
+"""The queue over the pairs of all worlds: the same contacts as from all candidates."""
+
+import functools
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax import WarningType
+from mjjax.collision.search import every_candidate, plan_of
+from tests.oracle_tools import quick
+
+BALLS = 20
+WORLDS = 6
+
+
+HEAP = """
+<mujoco>
+  <worldbody><geom type="plane" size="0 0 1"/>{}</worldbody>
+  <contact><pair geom1="g3" geom2="g10" margin=".05" condim="1"/></contact>
+</mujoco>
+"""
+
+
+@functools.cache
+def heap() -> mjjax.Model:
+    """Balls and a few capsules in a heap on a floor, one pair of them explicit."""
+    place = np.random.default_rng(0).uniform([-0.3, -0.3, 0.05], [0.3, 0.3, 0.3], (12, 3))
+    kinds = 9 * ["sphere"] + 3 * ["capsule"]
+    bodies = "".join(
+        f'<body pos="{x} {y} {z}"><freejoint/>'
+        f'<geom name="g{i}" type="{kind}" size=".1 .1" margin=".01"/></body>'
+        for i, ((x, y, z), kind) in enumerate(zip(place, kinds, strict=True))
+    )
+    return mjjax.Model.from_xml_string(HEAP.format(bodies))
+
+
+def both_ways(model: mjjax.Model) -> tuple[mjjax.Data, mjjax.Data]:
+    """Data with which all candidates are computed, and data with which the queue runs."""
+    n = plan_of(model, mjjax.make_data(model).rules).ncandidate
+    every, queue = (mjjax.make_data(model, nconmax=k) for k in (n, n - 1))
+    assert every_candidate(model, every.rules, n) and not every_candidate(model, queue.rules, n - 1)
+    return every, queue
+
+
+def states(model: mjjax.Model, count: int = WORLDS) -> jax.Array:
+    noise = np.random.default_rng(1).normal(0, 0.02, (count, model.nq))
+    return model.qpos0[None] + jnp.asarray(noise)
+
+
+def detected(model: mjjax.Model, data: mjjax.Data, qpos: jax.Array) -> mjjax.Data:
+    return mjjax.collision(model, mjjax.kinematics(model, data.replace(qpos=qpos)))
+
+
+def found(data: mjjax.Data) -> dict[str, np.ndarray]:
+    """The contacts of one world without the empty slots."""
+    on = np.asarray(data.contact.geom)[:, 0] >= 0
+    return {name: np.asarray(x)[on] for name, x in vars(data.contact).items()}
+
+
+def assert_same(one: mjjax.Data, two: mjjax.Data) -> None:
+    """Contacts agree, world by world, whatever the slots, and there are some."""
+    shape = one.ncon.shape
+    assert np.asarray(one.ncon).min() > 3 and not np.asarray(one.warning).any()
+    for i in np.ndindex(shape):
+        a, b = (found(jax.tree.map(lambda x, i=i: x[i], d)) for d in (one, two))
+        for name in a:
+            np.testing.assert_allclose(a[name], b[name], atol=1e-12, err_msg=name)
+
+
+def weighed(model: mjjax.Model, data: mjjax.Data, qpos: jax.Array) -> jax.Array:
+    """A number that depends on every entry of every contact, and not on the slots."""
+    contact = detected(model, data, qpos).contact
+    geom = contact.geom.astype(qpos.dtype)
+    columns = [contact.dist[:, None], contact.pos, contact.frame, contact.friction]
+    values = jnp.concatenate([*columns, contact.includemargin[:, None]], axis=1)
+    weight = jnp.sin(geom @ jnp.array([0.3, 0.7]))[:, None]
+    weight = weight + jnp.cos(jnp.arange(values.shape[1]).astype(qpos.dtype))[None]
+    return jnp.sum(jnp.where(geom[:, :1] >= 0, values**2 * weight, 0))
+
+
+def scaled(model: mjjax.Model, factor: jax.Array) -> mjjax.Model:
+    """The model with all geoms larger."""
+    return model.replace(geom_size=model.geom_size * factor, geom_rbound=model.geom_rbound * factor)
+
+
+@pytest.mark.feature("C86", "D11")
+def test_same_contacts_as_from_all_candidates() -> None:
+    """One world, worlds in nested batches and a model per world: nothing missing, C's order."""
+    model = heap()
+    every, queue = both_ways(model)
+    qpos, factor = states(model), jnp.linspace(0.9, 1.2, WORLDS)
+    nested = factor.reshape(2, WORLDS // 2)
+
+    def one(data: mjjax.Data) -> mjjax.Data:
+        return detected(model, data, qpos[0])
+
+    def worlds(data: mjjax.Data) -> mjjax.Data:
+        return jax.vmap(lambda f, q: detected(scaled(model, f), data, q))(factor, qpos)
+
+    def grid(data: mjjax.Data) -> mjjax.Data:
+        inner = jax.vmap(lambda f, q: detected(scaled(model, f), data, q), in_axes=(None, 0))
+        states = qpos.reshape(2, WORLDS // 2, -1)
+        return jax.vmap(jax.vmap(inner, (0, None)), (0, 0))(nested, states)
+
+    for function in (one, worlds, grid):
+        assert_same(*(quick(function)(data) for data in (every, queue)))
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D01", "D05")
+def test_same_derivatives_as_from_all_candidates() -> None:
+    """First and second, forward and reverse, inside and outside of a batch."""
+    model = heap()
+    qpos = states(model, 3)
+
+    def gradients(data: mjjax.Data) -> list[jax.Array]:
+        def value(qpos: jax.Array, factor: jax.Array) -> jax.Array:
+            return weighed(scaled(model, factor), data, qpos)
+
+        def some(x: jax.Array) -> jax.Array:
+            return value(qpos[0].at[:7].set(x), jnp.ones(()))
+
+        one = jnp.ones(())
+        return [
+            *jax.vmap(jax.grad(value, argnums=(0, 1)), (0, None))(qpos, one),
+            jax.grad(lambda f: jnp.sum(jax.vmap(value, (0, None))(qpos, f)))(one),
+            jax.jvp(lambda q: jax.vmap(value, (0, None))(q, one), (qpos,), (qpos,))[1],
+            jax.hessian(some)(qpos[0, :7]),
+            jax.jacrev(jax.jacrev(some))(qpos[0, :7]),
+        ]
+
+    a, b = (quick(gradients)(data) for data in both_ways(model))
+    for x, y in zip(a, b, strict=True):
+        assert np.abs(np.asarray(x)).max() > 1
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def balls() -> mjjax.Model:
+    """Many balls in one place, all in each other."""
+    body = '<body pos="{} {} {}"><freejoint/><geom size="{}"/></body>'
+    rng = np.random.default_rng(3)
+    rows = np.concatenate([rng.normal(0, 0.02, (BALLS, 3)), rng.uniform(0.1, 0.2, (BALLS, 1))], 1)
+    text = "".join(body.format(*row) for row in rows)
+    return mjjax.Model.from_xml_string(f"<mujoco><worldbody>{text}</worldbody></mujoco>")
+
+
+@pytest.mark.feature("A017", "C86")
+@pytest.mark.parametrize("slots", [0, 1, 5, 150])
+def test_deepest_contacts_stay_whatever_their_number(slots: int) -> None:
+    """Far more contacts than slots, in several worlds, in many chunks: the deepest, in order."""
+    model = balls()
+    every, _ = both_ways(model)
+    program = quick(jax.vmap(functools.partial(detected, model), in_axes=(None, 0)))
+    full = program(every, states(model, 4))
+    few = program(mjjax.make_data(model, nconmax=slots), states(model, 4))
+    assert np.asarray(few.ncon).tolist() == [slots] * 4
+    assert (np.asarray(few.warning)[:, WarningType.CONTACTFULL] == 1).all()
+    for i in range(4):
+        theirs, mine = (found(jax.tree.map(lambda x, i=i: x[i], d)) for d in (full, few))
+        assert len(theirs["dist"]) > 150
+        deepest = np.sort(np.argsort(theirs["dist"])[:slots])
+        np.testing.assert_array_equal(mine["geom"], theirs["geom"][deepest])
+        np.testing.assert_allclose(mine["dist"], theirs["dist"][deepest], atol=1e-12)
+
+
+@pytest.mark.feature("A017", "C86")
+def test_size_of_the_bounds_does_not_decide_what_stays() -> None:
+    """Long capsules over a floor do not keep short ones in it from having contacts."""
+    capsule = (
+        '<body pos="{} 0 {}" euler="90 0 0"><freejoint/><geom type="capsule" size=".1 {}"/></body>'
+    )
+    high = "".join(capsule.format(k, 0.15, 2) for k in range(30))
+    deep = "".join(capsule.format(-1 - k, 0.09, 0.01) for k in range(3))
+    model = mjjax.Model.from_xml_string(
+        '<mujoco><default><geom contype="0"/></default><worldbody>'
+        f'<geom type="plane" size="0 0 1" contype="1"/>{high}{deep}</worldbody></mujoco>'
+    )
+    data = quick(detected)(model, mjjax.make_data(model, nconmax=6), model.qpos0)
+    assert int(data.ncon) == 6 and not np.asarray(data.warning).any()
+    assert sorted(set(np.asarray(data.contact.geom)[:, 1].tolist())) == [31, 32, 33]
+
+
+@pytest.mark.feature("D10", "D11")
+def test_worlds_do_not_depend_on_each_other() -> None:
+    """A world gives the same bits anywhere in a batch, also beside one that is not a number."""
+    model = heap()
+    data = mjjax.make_data(model, nconmax=12)
+    program = quick(jax.vmap(functools.partial(detected, model, data)))
+    qpos = states(model)
+    plain = program(qpos).contact
+    mixed = program(qpos[::-1].at[2].set(jnp.nan)).contact
+    for name, x in vars(plain).items():
+        for place in (0, 1, 3, 4, 5):
+            other = np.asarray(getattr(mixed, name))[place]
+            np.testing.assert_array_equal(np.asarray(x)[WORLDS - 1 - place], other, err_msg=name)
+    assert (np.asarray(mixed.geom)[2] == -1).all()
+
+
+SHARDED = """
+import jax, numpy as np, jax.numpy as jnp
+jax.config.update("jax_num_cpu_devices", 2)
+import mjjax
+from tests.collision.test_queue import detected, heap, states, weighed
+
+model = heap()
+data = mjjax.make_data(model, nconmax=30)
+
+def contacts(model, qpos):
+    return jax.vmap(lambda q: detected(model, data, q).contact)(qpos)
+
+def slope(model, qpos):
+    return jax.vmap(jax.grad(lambda q: weighed(model, data, q)))(qpos)
+
+qpos = states(model, 6).astype(jnp.float32)
+for function in (contacts, slope):
+    alone = jax.jit(function)(model, qpos)
+    spread = mjjax.jit_worlds(function)(*mjjax.shard_worlds(model, qpos))
+    for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(spread), strict=True):
+        assert len(b.sharding.device_set) == 2
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.feature("A076", "D14")
+def test_devices_have_queues_of_their_own() -> None:
+    """Contacts and derivatives of worlds that are spread over devices."""
+    subprocess.run([sys.executable, "-c", SHARDED], check=True, timeout=300)
