@@ -7,11 +7,13 @@ depends on how the contacts came in chunks.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.math.namespace import Array
 
 BIG = np.int32(np.iinfo(np.int32).max)
 COMPARED = 128  # slots up to which comparing all pairs of them sorts faster than a sort (CPU)
@@ -30,11 +32,11 @@ class ContactList(NamedTuple):
         lost: (W,) whether a world lost contacts.
     """
 
-    real: Array
-    whole: Array
-    fill: Array
-    count: Array
-    lost: Array
+    real: jax.Array
+    whole: jax.Array
+    fill: jax.Array
+    count: jax.Array
+    lost: jax.Array
 
 
 class Slots(NamedTuple):
@@ -138,12 +140,12 @@ def in_slots(found: ContactList, slots: int) -> Slots:
     return Slots(touch, whole[..., 2], whole[..., 3], whole[..., 4:], found.lost)
 
 
-def _before(count: Array) -> Array:
+def _before(count: Array) -> jax.Array:
     """Sums of the entries before each."""
     return jnp.cumsum(count, dtype=jnp.int32) - count
 
 
-def _sorted_by(key: Array, value: Array) -> Array:
+def _sorted_by(key: jax.Array, value: jax.Array) -> jax.Array:
     """Values (W, K) in the order of their keys, which all differ within a row."""
     slots = key.shape[1]
     if slots > COMPARED:

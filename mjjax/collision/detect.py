@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import lax
 
 from mjjax.collision.broad import Near, queue, spheres_near
 from mjjax.collision.contact_list import ContactList, Slots, append, empty_list, in_slots, trim
@@ -24,6 +24,7 @@ from mjjax.collision.params import lookup
 from mjjax.collision.scene import Bounds, Scene, margins, near_by_boxes, touch, worlds_last
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.worlds import over_worlds
+from mjjax.math.namespace import Array
 
 CHUNK_CPU = 128  # pairs at a time: what fits into the cache
 CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host
@@ -138,11 +139,15 @@ def _drain(
         line, found = state
         line = lax.while_loop(wanting, refill, line)
         world, pair = located(line.held[:chunk])
-        contacts, certificate = touch(search, kind, scene, world, pair)
-        used = (slot < line.nheld)[:, None]
+        used = slot < line.nheld
+        contacts, certificate = touch(search, kind, scene, world, pair, used)
         whole = _whole(search, world, pair, certificate, found.whole.shape[1])
         found = append(
-            found, part + 1, contacts, whole, jnp.logical_and(used, contacts.dist < NO_CONTACT)
+            found,
+            part + 1,
+            contacts,
+            whole,
+            jnp.logical_and(used[:, None], contacts.dist < NO_CONTACT),
         )
         held = jnp.pad(line.held[chunk:], (0, chunk))
         return Line(line.start, held, jnp.maximum(line.nheld - chunk, 0)), found
@@ -173,8 +178,8 @@ def _chunk(pairs: int) -> int:
 
 def _form(search: Search, kind: KernelClass, scene: Scene) -> tuple[int, int]:
     """Contacts of a pair of a class, and the length of their certificates."""
-    one = jax.ShapeDtypeStruct((1,), jnp.int32)
-    _, certificate = jax.eval_shape(functools.partial(touch, search, kind, scene), one, one)
+    one, used = (jax.ShapeDtypeStruct((1,), t) for t in (jnp.int32, bool))
+    _, certificate = jax.eval_shape(functools.partial(touch, search, kind, scene), one, one, used)
     return certificate.shape[1:]
 
 

@@ -23,6 +23,8 @@ from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure
 
+FAR_AWAY = 1e6  # [m]
+
 
 class Scene(NamedTuple):
     """What the contacts of a world follow from; in the queue every array is a `Leaf`.
@@ -104,12 +106,16 @@ def _margin(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
 
 
 def touch(
-    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array
+    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array, used: Array
 ) -> tuple[ContactSet, Array]:
-    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c)."""
+    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c).
+
+    Those that are not `used` (n,) make no contact, nor much work.
+    """
     margin = _margin(search, scene, world, pair)
     one, two = shapes(search.structure, scene, world, lookup(search.plan.geom, pair))
     if kind.collider.batched:
+        two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
         settings = Settings(search.iterations, tolerance, search.multiccd)
         return kind.collider.function(
