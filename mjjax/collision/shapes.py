@@ -60,6 +60,10 @@ class Hulls(NamedTuple):
         block_adr: (V,) first block of neighbours.
         block_num: (V,) number of blocks.
         blocks: (B, 8) ids of neighbours.
+        near_adr: (V,) the same as `block_adr`, but for the neighbours in the hull also where the
+            mesh is searched whole.
+        near_num: (V,) number of these blocks.
+        start: (M,) first vertex of the hull's own list.
     """
 
     vert: np.ndarray
@@ -69,6 +73,9 @@ class Hulls(NamedTuple):
     block_adr: np.ndarray
     block_num: np.ndarray
     blocks: np.ndarray
+    near_adr: np.ndarray
+    near_num: np.ndarray
+    start: np.ndarray
 
 
 class Polygons(NamedTuple):
@@ -196,8 +203,9 @@ def _ranges(s: Structure, name: str, index: np.ndarray) -> Iterator[tuple[int, i
 def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
     """Tables of the hulls of `meshes`, see `pools_of`."""
     chosen = np.flatnonzero(s.mesh_graphadr >= 0) if meshes is None else np.unique(meshes)
-    vert_adr, vert_num, whole = (np.zeros(s.nmesh, t) for t in (np.int32, np.int32, bool))
-    vert, block_adr, block_num, blocks = (np.zeros((0, *n), np.int32) for n in ((), (), (), (8,)))
+    vert_adr, vert_num, start, whole = (np.zeros(s.nmesh, t) for t in (*[np.int32] * 3, bool))
+    vert, block_adr, block_num, near_adr, near_num = (np.zeros(0, np.int32) for _ in range(5))
+    blocks = np.zeros((0, BLOCK), np.int32)
     for mesh in map(int, chosen):
         whole[mesh] = s.mesh_graphadr[mesh] < 0 or s.mesh_vertnum[mesh] < CLIMB_FROM
         if whole[mesh]:
@@ -210,7 +218,15 @@ def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
         block_adr = np.append(block_adr, adr + len(blocks))
         block_num = np.append(block_num, num)
         blocks = np.concatenate([blocks, table])
+        if whole[mesh] and s.mesh_graphadr[mesh] >= 0:
+            start[mesh], adr, num, table = _graph_by_mesh(s, mesh)
+            near_adr = np.append(near_adr, adr + len(blocks))
+            blocks = np.concatenate([blocks, table])
+        else:
+            near_adr = np.append(near_adr, block_adr[len(near_adr) :])
+        near_num = np.append(near_num, num)
     tables = vert, vert_adr, vert_num, whole, block_adr, block_num, blocks
+    tables = *tables, near_adr, near_num, start
     return Hulls(*(t if t.dtype == bool else t.astype(np.int32) for t in tables))
 
 
@@ -229,6 +245,14 @@ def _graph(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     tables = [_padded(lists[a : end[np.searchsorted(end, a)]]) for a in start]
     num = np.array([len(t) for t in tables], np.int32)
     return ids, np.cumsum(num) - num, num, np.concatenate(tables)
+
+
+def _graph_by_mesh(s: Structure, mesh: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """The first vertex of a hull and the tables of `_graph`, by the vertices of the mesh."""
+    ids, adr, num, table = _graph(s, mesh)
+    every = np.zeros((2, s.mesh_vertnum[mesh]), np.int32)
+    every[:, ids] = adr, num
+    return int(ids[0]), every[0], every[1], ids[table]
 
 
 def _padded(ids: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from mjjax.collision.convex.motion import motion
 from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
 from mjjax.collision.hfield import MOST, hfield, hfield_motion
 from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
+from mjjax.collision.plane_mesh import plane_mesh, plane_mesh_motion
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
@@ -87,9 +88,12 @@ HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.HFIELD, kind): Collider(hfield, MOST, None, hfield_motion)
     for kind in sorted(_FLAT | _SMOOTH)
 }
+PLANE_MESH = {
+    (GeomType.PLANE, GeomType.MESH): Collider(plane_mesh, 3, None, plane_mesh_motion),
+}
 
 # All of them.
-EVERY = COLLIDERS | CONVEX | HFIELD
+EVERY = COLLIDERS | CONVEX | HFIELD | PLANE_MESH
 
 # Pairs of static geoms: MuJoCo, too, lets them pass through each other.
 NEVER_COLLIDE = frozenset(

@@ -65,7 +65,8 @@ def tables(polygons: Sequence[Polygons], nvert: Sequence[int]) -> dict[str, np.n
     """The fields `mesh_poly*` of meshes with `nvert` vertices, in MuJoCo's layout."""
     vertex = [v for p in polygons for v in p.vertex]
     around = [a for p, n in zip(polygons, nvert, strict=True) for a in p.of_vertices(n)]
-    f = {"mesh_polynormal": np.concatenate([np.zeros((0, 3)), *(p.normal for p in polygons)])}
+    normals = [np.zeros((0, 3)), *(p.normal for p in polygons)]
+    f: dict[str, np.ndarray] = {"mesh_polynormal": np.concatenate(normals)}
     lists = {"": [p.vertex for p in polygons], "vert": vertex, "map": around}
     for name, parts in lists.items():
         count = np.array([len(part) for part in parts], np.int32)
