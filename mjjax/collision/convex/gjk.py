@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import cross, dot, keep, norm, pick, put
+from mjjax.collision.convex.lanes import combine, cross, dot, keep, norm, pick, put
 from mjjax.collision.convex.simplex import FAR, nearest
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -182,7 +183,7 @@ def _aim(s: Search, on: jax.Array) -> Search:
     square = dot(s.x, s.x)
     at_origin = on & (square < MINVAL * MINVAL)
     length = jnp.sqrt(square)
-    direction = -(s.x / jnp.where(square > 0, length, 1))
+    direction = -(s.x / jnp.where(square > 0, length, 1)[None])
     return s._replace(
         mode=jnp.where(at_origin, DONE, s.mode),
         length=jnp.where(on, length, s.length),
@@ -215,7 +216,7 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     s = s._replace(
         saved=jax.tree.map(lambda a, b: keep(enter, a, b), s.corners, s.saved),
         corners=jax.tree.map(lambda a, b: keep(kept, a, b), swapped, s.corners),
-        trip=s.trip + kept,
+        trip=s.trip + kept.astype(jnp.int32),
         count=count,
     )
     finished = converged | apart | outside
@@ -277,8 +278,8 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
         return jnp.stack([pick(table, row) for row in rows])
 
     corners = jax.tree.map(compressed, s.corners)
-    weight = jnp.where(jnp.arange(4)[:, None] < count, compressed(weight), 0)
-    x = sum(weight[k] * corners.point[k] for k in range(4))
+    weight = jnp.where(np.arange(4, dtype=np.int32)[:, None] < count[None], compressed(weight), 0)
+    x = combine(list(weight), list(corners.point))
     stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
     ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.settings.iterations)
     s = s._replace(
@@ -288,7 +289,7 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
         place=jnp.where(on, count, s.place),
         x=keep(on & ~stalled, x, s.x),
         length=jnp.where(on & ended, jnp.where(count == 0, FAR, norm(x)), s.length),
-        trip=s.trip + on,
+        trip=s.trip + on.astype(jnp.int32),
         mode=jnp.where(on & ended, DONE, s.mode),
     )
     return _aim(s, on & ~ended)
@@ -303,7 +304,5 @@ def _finish_core(rules: _Rules, s: Search) -> Search:
 
 def witnesses(s: Search) -> tuple[jax.Array, jax.Array]:
     """Nearest points (3, N) of both sides."""
-    one, two = (
-        sum(s.weight[k] * table[k] for k in range(4)) for table in (s.corners.one, s.corners.two)
-    )
-    return jnp.asarray(one), jnp.asarray(two)
+    one, two = (combine(list(s.weight), list(table)) for table in (s.corners.one, s.corners.two))
+    return one, two
