@@ -85,7 +85,8 @@ def shapes(pair: Pair, poses: Poses, dtype: type = np.float64) -> list[Shape]:
             for name in ("geom_type", "geom_dataid")
         )
         reals = [np.asarray(x, dtype) for x in poses[3 * g : 3 * g + 3]]
-        sides.append(Shape(*reals, kind, asset, np.zeros_like(kind)))
+        pos, mat, size = reals
+        sides.append(Shape(pos, mat, size, kind, asset, np.zeros_like(kind)))
     return sides
 
 

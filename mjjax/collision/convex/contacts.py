@@ -201,7 +201,7 @@ def signed_distance(
     tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
     settings = settings._replace(tolerance=tolerance)
     search = gjk(pools, sides, cutoff, settings, cutoff >= 0 if on is None else on)
-    overlap = search.length <= settings.tolerance
+    overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
     touch = _apart(sides, search)
     deep = overlap & ~search.core & (search.count > 1)
     touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))

@@ -93,15 +93,16 @@ def epa(
     faces = _grown(faces, 2 * (5 + settings.iterations) + WORD // 2)
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     dtype = faces.square.dtype
-    exact = dtype == np.float64
-    tolerance = jnp.where(discrete & exact, MINVAL, settings.tolerance).astype(dtype)
+    rounding = sides.rounding()
+    tolerance = jnp.where(discrete, MINVAL, settings.tolerance).astype(dtype)
+    tolerance = jnp.maximum(tolerance, rounding)
     zero = jnp.zeros(n, jnp.int32)
     far = jnp.full(n, FAR, dtype)
     start = Expansion(valid, valid, far, corners, faces, zero, corners.one[0], hint)
 
     def body(state: tuple[jax.Array, Expansion]) -> tuple[jax.Array, Expansion]:
         trip, s = state
-        return trip + 1, _expand(pools, sides, s, number + trip, tolerance, discrete)
+        return trip + 1, _expand(pools, sides, s, number + trip, tolerance, discrete, rounding)
 
     def unfinished(state: tuple[jax.Array, Expansion]) -> jax.Array:
         return (state[0] < settings.iterations) & jnp.any(state[1].going)
@@ -124,6 +125,7 @@ def _expand(
     place: jax.Array,
     tolerance: jax.Array,
     discrete: jax.Array,
+    rounding: jax.Array,
 ) -> Expansion:
     """One iteration; the new point goes to `place` (N,)."""
     faces = s.faces
@@ -162,7 +164,8 @@ def _expand(
 
     corners = jax.tree.map(written, s.corners, new)
     s = s._replace(corners=corners, upper=upper, hint=jnp.where(twice, label, s.hint))
-    visible = dot(faces.foot, w[None]) - faces.square > MINVAL
+    above = MINVAL + rounding[None] * jnp.sqrt(faces.square)
+    visible = dot(faces.foot, w[None]) - faces.square > above
     visible = going[None] & faces.alive & (visible | (slots == face[None]))
     faces, complete, enough = _attach(s, face, visible, place, going, least, upper)
     survives = jnp.any(faces.alive & faces.open, axis=0)

@@ -107,7 +107,7 @@ def first_polytope(
         point, label = support(pools, tripled, both, hint, jnp.zeros_like(on), on)
         point, label = point.reshape(3, 3, 2, n), label.reshape(3, 2, n)
         new = Corners(point[:, :, 0].swapaxes(0, 1), point[:, :, 1].swapaxes(0, 1), label)
-        return _build(s, new)
+        return _build(s, new, sides.rounding())
 
     none = jnp.zeros((6, 3, n), simplex.one.dtype)
     word, flag = jnp.zeros((6, n), jnp.int32), jnp.zeros((6, n), bool)
@@ -147,7 +147,7 @@ def _directions(p: jax.Array, count: jax.Array) -> list[jax.Array]:
 SINE = 0.86602540378  # of 120 degrees, with MuJoCo's digits
 
 
-def _build(s: _Start, new: Corners) -> _Start:
+def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
     """The polytope of the simplex and the new points; or the triangle to begin anew with."""
 
     def joined(old: jax.Array, extra: jax.Array) -> jax.Array:
@@ -162,7 +162,8 @@ def _build(s: _Start, new: Corners) -> _Start:
     a, b, c = (keep(four, z, keep(three, y, x)) for x, y, z in zip(*choices, strict=True))
     foot, square = foot_of(a, b, c)
     live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
-    on_face = live & (square < MINVAL * MINVAL)
+    near = jnp.maximum(rounding, MINVAL)
+    on_face = live & (square < (near * near)[None])
     face = jnp.argmax(on_face, axis=0)
     touched = jnp.any(on_face, axis=0)
 

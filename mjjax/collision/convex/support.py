@@ -55,6 +55,18 @@ class Sides(NamedTuple):
         flat = (self.kind == GeomType.BOX) | (self.kind >= GeomType.MESH)
         return (flat | (self.kind == GeomType.HFIELD)) & (self.inflate == 0)
 
+    def rounding(self) -> jax.Array:
+        """(N,) what rounding may change in a point of a pair [m]; zero in float64.
+
+        In float64 it is far below MuJoCo's own limits, which then decide. In float32 differences
+        below it mean nothing: an iteration that waits for less would not end, or end at random.
+        """
+        eps = jnp.finfo(self.pos.dtype).eps
+        reach = norm(self.pos) + norm(self.size) + self.inflate
+        n = self.kind.shape[0] // 2
+        scale = jnp.maximum(reach[:n], reach[n:])
+        return scale * (0 if self.pos.dtype == np.float64 else 4 * float(eps))
+
     def centre(self) -> jax.Array:
         """(3, L) points from which the search starts."""
         if not len(self.prism):
