@@ -116,4 +116,4 @@ def test_agrees_with_mujoco(kind: str, margin: float, found: dict) -> None:
     assert np.mean(flips) < 0.15
     error = error[~flips]
     share = np.mean(error < 1e-7)
-    assert share >= 0.98, (share, np.sort(error)[-9:])
+    assert share >= 0.97, (share, np.sort(error)[-9:])
