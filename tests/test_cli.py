@@ -221,6 +221,7 @@ def test_info_lists_what_a_model_has(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [a["transmission"] for a in facts["actuators"]] == ["JOINT"] * m.nu
     np.testing.assert_allclose(facts["trees"][0]["mass"], m.body_subtreemass[1])
     assert sum(facts["contact_pairs"].values()) == 9 and not facts["not_simulated"]
+    assert facts["contact_slots"]["nconmax"] == 17 and facts["contact_slots"]["reason"]
     assert cli.main(["info", "ant"]) == 0
     text = capsys.readouterr().out
     assert all(j["name"] in text for j in facts["joints"])

@@ -8,6 +8,7 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.models import load
+from mjjax.collision.capacity import capacity_of
 from mjjax.collision.search import contact_disabled, plan_of
 from mjjax.model.data import CollisionRules
 from mjjax.pipeline.support import findings
@@ -24,8 +25,8 @@ def add(commands: Any) -> None:
         "info",
         help="show what a model consists of",
         description="Shows sizes, terms that are in the program, kinematic trees, joints, "
-        "actuators, sensors, candidate contact pairs and warnings of a model, and what of it "
-        "cannot be simulated yet.",
+        "actuators, sensors, candidate contact pairs, contact slots and warnings of a model, and "
+        "what of it cannot be simulated yet.",
     )
     info.add_argument("model", help="MJCF file, compiled model or embedded name")
     info.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -62,6 +63,7 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
             for i, (kind, dim) in enumerate(zip(s.sensor_type, s.sensor_dim, strict=True))
         ],
         "contact_pairs": _pairs(model),
+        "contact_slots": capacity_of(model, CollisionRules())._asdict(),
         "warnings": list(model.structure.warnings),
         "not_simulated": findings(model),
     }
@@ -134,7 +136,7 @@ def _print_tables(facts: dict[str, Any]) -> None:
 
     console = Console()
     console.print(f"[bold]{facts['model']}[/bold]", highlight=False)
-    for title in ("sizes", "options", "terms", "contact_pairs"):
+    for title in ("sizes", "options", "terms", "contact_pairs", "contact_slots"):
         if facts[title]:
             line = "  ".join(f"{name} {value}" for name, value in facts[title].items() if value)
             console.print(f"[bold]{title.replace('_', ' ')}[/bold]  {line}", highlight=False)

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math import safe
 from mjjax.math.linalg import gather, matmul3, matvec3
 from mjjax.math.namespace import Array
 
@@ -88,13 +87,11 @@ def spheres_near(
     one, two = gather(rbound, g1), gather(rbound, g2)
     reach = one + two + margin
     if plane:
-        far = jnp.sum(offset * gather(mat[:, 2::3], g1), axis=1)
-        bounded = two > 0
-    else:
-        far = safe.sqrt(jnp.sum(offset * offset, axis=1))
-        bounded = (one > 0) & (two > 0)
-    slack = _rounding(pos) * (jnp.sum(jnp.abs(offset), axis=1) + jnp.abs(reach))
-    return (far - reach <= slack) | ~bounded
+        height = jnp.sum(offset * gather(mat[:, 2::3], g1), axis=1)
+        slack = _rounding(pos) * (jnp.sum(jnp.abs(offset), axis=1) + jnp.abs(reach))
+        return (height - reach <= slack) | (two <= 0)
+    near = jnp.sum(offset * offset, axis=1) <= (1 + _rounding(pos)) * reach * reach
+    return (near & (reach >= 0)) | (one <= 0) | (two <= 0)
 
 
 class Boxes(NamedTuple):

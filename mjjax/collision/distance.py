@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.convex.contacts import separation
+from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.scene import Scene, pools_in, shapes
@@ -26,7 +26,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 Types = tuple[GeomType, GeomType]
-_SEPARATION = Collider(separation, 1, None, motion)
+_SEPARATION = Collider(convex_distance, 1, None, motion)
 
 
 class Separation(NamedTuple):

@@ -83,7 +83,7 @@ def hfield(
         chosen = settings._replace(tolerance=tolerance[pair])
         touch, label = convex(pools, field, other, margin[pair], chosen)
         on &= touch.dist[:, 0] < NO_CONTACT
-        before = jnp.cumsum(on, dtype=jnp.int32) - on
+        before = jnp.cumsum(on, dtype=jnp.int32) - on.astype(jnp.int32)
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
         slot = filled[pair] + before - before[own]
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)

@@ -40,11 +40,10 @@ def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
         geom: (n, 2) geom ids; numpy if static.
         explicit: (n,) row of the explicit `pair_*` fields, or -1.
     """
-    s = model.structure
     xp = namespace(model.geom_friction)
-    g1, g2 = geom[:, 0], geom[:, 1]
-    p1, p2 = (lookup(s.geom_priority, g)[:, None] for g in (g1, g2))
-    mix = _mix(model.geom_solmix[g1], model.geom_solmix[g2])[:, None]
+    one, two = (_of_geoms(model, g) for g in geom.T)
+    p1, p2 = one.priority[:, None], two.priority[:, None]
+    mix = _mix(one.solmix, two.solmix)[:, None]
     weight = xp.where(p1 == p2, mix, xp.where(p1 > p2, 1.0, 0.0))
 
     def mean(a: Array, b: Array) -> Array:
@@ -53,22 +52,51 @@ def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
     def rank(a: Array, b: Array, equal: Array) -> Array:
         return xp.where(p1 == p2, equal, xp.where(p1 > p2, a, b))
 
-    ref1, ref2 = model.geom_solref[g1], model.geom_solref[g2]
+    ref1, ref2 = one.solref, two.solref
     standard = (ref1[:, :1] > 0) & (ref2[:, :1] > 0)
     solref = rank(ref1, ref2, xp.where(standard, mean(ref1, ref2), xp.minimum(ref1, ref2)))
-    imp1, imp2 = model.geom_solimp[g1], model.geom_solimp[g2]
-    f1, f2 = model.geom_friction[g1], model.geom_friction[g2]
-    friction = rank(f1, f2, xp.maximum(f1, f2))[:, np.array([0, 0, 1, 2, 2])]
+    friction = rank(one.friction, two.friction, xp.maximum(one.friction, two.friction))
+    friction = friction[:, np.array([0, 0, 1, 2, 2])]
     mixed = PairParams(
-        margin=model.geom_margin[g1] + model.geom_margin[g2],
-        gap=model.geom_gap[g1] + model.geom_gap[g2],
+        margin=one.margin + two.margin,
+        gap=one.gap + two.gap,
         friction=friction,
         solref=solref,
         solreffriction=xp.zeros_like(solref),
-        solimp=rank(imp1, imp2, mean(imp1, imp2)),
+        solimp=rank(one.solimp, two.solimp, mean(one.solimp, two.solimp)),
     )
     mixed = _overridden(model, _with_explicit(model, explicit, mixed))
     return mixed._replace(friction=xp.maximum(mixed.friction, MINMU))
+
+
+class _GeomParams(NamedTuple):
+    """Parameters of geoms (n, ...)."""
+
+    priority: Array
+    margin: Array
+    gap: Array
+    solmix: Array
+    solref: Array
+    solimp: Array
+    friction: Array
+
+
+def _of_geoms(model: Model, geom: Array) -> _GeomParams:
+    """Parameters of geoms (n,): where these are traced, rows of one table, which is fastest."""
+    leaves = (
+        model.geom_margin, model.geom_gap, model.geom_solmix,
+        model.geom_solref, model.geom_solimp, model.geom_friction,
+    )  # fmt: skip
+    priority = lookup(model.structure.geom_priority, geom)
+    if isinstance(geom, np.ndarray):
+        return _GeomParams(priority, *(x[geom] for x in leaves))
+    columns = [x[:, None] if x.ndim == 1 else x for x in leaves]
+    table = jnp.concatenate(columns, axis=1)[geom]
+    end = np.cumsum([x.shape[1] for x in columns])
+    parts = jnp.split(table, end[:-1], axis=1)
+    return _GeomParams(
+        priority, *(p[:, 0] if x.ndim == 1 else p for p, x in zip(parts, leaves, strict=True))
+    )
 
 
 def _mix(s1: Array, s2: Array) -> Array:

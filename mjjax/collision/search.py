@@ -144,16 +144,3 @@ def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
         return None
     count = np.diff(np.append(plan.start, plan.ncandidate))
     return np.repeat(plan.geom, count, axis=0)
-
-
-def default_nconmax(model: Model, rules: CollisionRules) -> int:
-    """Contact slots chosen for the user: all candidates if few, else two per colliding geom.
-
-    Few are up to 64; above, 32 at least.
-    """
-    if contact_disabled(model):
-        return 0
-    plan = plan_of(model, rules)
-    if plan.ncandidate <= FEW:
-        return plan.ncandidate
-    return max(32, 2 * len(np.unique(plan.geom)))

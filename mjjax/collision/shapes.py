@@ -169,21 +169,19 @@ def polygons_of(s: Structure, meshes: tuple[int, ...] | None = None) -> tuple[Po
     hulls = hulls_of(s, meshes)
     adr = np.zeros(s.nmesh, np.int32)
     vert_num, vert, map_num, maps, before, rows = ([np.zeros(0, np.int32)] for _ in range(6))
-    for mesh in np.flatnonzero(hulls.vert_num):
+    for mesh in np.flatnonzero(hulls.vert_num) if meshes != () else ():
         ids = hulls.vert[hulls.vert_adr[mesh] :][: hulls.vert_num[mesh]] - s.mesh_vertadr[mesh]
         local = np.zeros(s.mesh_vertnum[mesh], np.int32)
         local[ids] = np.arange(len(ids))
         own = np.arange(s.mesh_polynum[mesh]) + s.mesh_polyadr[mesh]
         adr[mesh] = sum(map(len, rows))
         loops = [s.mesh_polyvert[a:][:n] for a, n in _ranges(s, "mesh_polyvert", own)]
-        around = [
-            s.mesh_polymap[a:][:n]
-            for a, n in _ranges(s, "mesh_polymap", ids + s.mesh_vertadr[mesh])
-        ]
+        vertices = ids + s.mesh_vertadr[mesh]
+        around = [s.mesh_polymap[a:][:n] for a, n in _ranges(s, "mesh_polymap", vertices)]
         rows.append(own)
-        vert_num.append([len(x) for x in loops])
+        vert_num.append(np.array([len(x) for x in loops], np.int32))
         vert.extend(local[x] for x in loops)
-        map_num.append([len(x) for x in around])
+        map_num.append(np.array([len(x) for x in around], np.int32))
         maps.extend(around)
         for v, polygons in zip(ids, around, strict=True):
             places = [int(np.flatnonzero(loops[p] == v)[0]) for p in polygons]

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
-from mjjax.collision.search import default_nconmax, plan_of
+from mjjax.collision.search import plan_of
 from mjjax.constraint.layout import row_layout
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
@@ -31,8 +32,10 @@ def make_data(
     Args:
         model: model.
         nconmax: contact slots; by default every candidate contact has one where there are few,
-            else two per colliding geom. Further contacts are dropped, the shallowest first, and
-            counted in `data.warning[WarningType.CONTACTFULL]`.
+            else as many as are expected (`mjjax info` says how many and why). Further contacts are
+            dropped, the shallowest first, and counted in
+            `data.warning[WarningType.CONTACTFULL]`; `data.maxuse_con` is the largest number so
+            far.
         njmax: constraint row slots; by default as many as friction, limits and `nconmax` contacts
             can need.
         callbacks: those of the simulation; needed if they filter contacts or detect them, so that
@@ -46,7 +49,7 @@ def make_data(
     s, rules = model.structure, (callbacks or NONE).rules
     check_support(model, rules)
     require_terms(model)
-    slots = default_nconmax(model, rules) if nconmax is None else nconmax
+    slots = capacity_of(model, rules).nconmax if nconmax is None else nconmax
     if slots < 0:
         raise ValueError(f"nconmax must not be negative, got {slots}")
     width = plan_of(model, rules).maxdim

@@ -6,13 +6,14 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 
 import mjjax
 from mjjax import WarningType
 from mjjax.collision.search import every_candidate, plan_of
-from tests.oracle_tools import quick
+from tests.oracle_tools import Both, load, quick
 
 BALLS = 20
 WORLDS = 6
@@ -99,16 +100,16 @@ def test_same_contacts_as_from_all_candidates() -> None:
     def one(data: mjjax.Data) -> mjjax.Data:
         return detected(model, data, qpos[0])
 
-    def worlds(data: mjjax.Data) -> mjjax.Data:
-        return jax.vmap(lambda f, q: detected(scaled(model, f), data, q))(factor, qpos)
-
     def grid(data: mjjax.Data) -> mjjax.Data:
         inner = jax.vmap(lambda f, q: detected(scaled(model, f), data, q), in_axes=(None, 0))
         states = qpos.reshape(2, WORLDS // 2, -1)
         return jax.vmap(jax.vmap(inner, (0, None)), (0, 0))(nested, states)
 
-    for function in (one, worlds, grid):
-        assert_same(*(quick(function)(data) for data in (every, queue)))
+    def both(data: mjjax.Data) -> tuple[mjjax.Data, mjjax.Data]:
+        return one(data), grid(data)
+
+    for a, b in zip(*(quick(both)(data) for data in (every, queue)), strict=True):
+        assert_same(a, b)
 
 
 @pytest.mark.slow
@@ -166,6 +167,66 @@ def test_deepest_contacts_stay_whatever_their_number(slots: int) -> None:
         deepest = np.sort(np.argsort(theirs["dist"])[:slots])
         np.testing.assert_array_equal(mine["geom"], theirs["geom"][deepest])
         np.testing.assert_allclose(mine["dist"], theirs["dist"][deepest], atol=1e-12)
+
+
+MIX = """
+<mujoco>
+  <asset><mesh name="a" vertex="{}"/><mesh name="b" vertex="{}"/></asset>
+  <worldbody>{}</worldbody>
+</mujoco>
+"""
+
+
+@functools.cache
+def mix() -> Both:
+    """Bodies of every convex kind, two meshes among them, in each other."""
+    rng = np.random.default_rng(7)
+    numbers = [" ".join(map(str, 0.07 * rng.normal(size=3 * n).round(4))) for n in (7, 14)]
+    kinds = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "a", "b")
+    bodies = ""
+    for kind, place in zip(kinds + kinds, rng.uniform(-0.2, 0.2, (14, 3)), strict=True):
+        shape = f'type="mesh" mesh="{kind}"' if len(kind) == 1 else f'type="{kind}"'
+        bodies += (
+            f'<body pos="{place[0]} {place[1]} {place[2]}" euler="{300 * place[1]} 20 70">'
+            f'<freejoint/><geom {shape} size=".1 .08 .12"/></body>'
+        )
+    return load(MIX.format(*numbers, bodies))
+
+
+@pytest.mark.slow
+@pytest.mark.feature("C73", "D19")
+def test_convex_pairs_in_worlds_of_their_own_meshes() -> None:
+    """Every pair, with other meshes in each world: MuJoCo's contacts, and finite derivatives."""
+    both = mix()
+    model = both.ours
+    data = mjjax.make_data(model, nconmax=91)
+    qpos, factor = states(model, 2), jnp.asarray([1.0, 1.25])
+
+    def run(factor: jax.Array, qpos: jax.Array) -> mjjax.Data:
+        mine = model.replace(
+            mesh_vert=model.mesh_vert * factor, geom_rbound=model.geom_rbound * 2,
+            geom_aabb=model.geom_aabb * 2,
+        )  # fmt: skip
+        return detected(mine, data, qpos)
+
+    def slope(qpos: jax.Array) -> jax.Array:
+        return jax.grad(lambda q: jnp.sum(run(factor[1], q).contact.pos))(qpos)
+
+    mine, slopes = quick(lambda q: (jax.vmap(run)(factor, q), slope(q[0])))(qpos)
+    for i, scale in enumerate(np.asarray(factor)):
+        m = both.reference
+        vert = m.mesh_vert.copy()
+        m.mesh_vert[:] = vert * scale
+        m.geom_rbound[:] *= 2
+        d = mujoco.MjData(m)
+        d.qpos[:] = qpos[i]
+        mujoco.mj_fwdPosition(m, d)
+        m.mesh_vert[:], m.geom_rbound[:] = vert, m.geom_rbound / 2
+        contacts = found(jax.tree.map(lambda x, i=i: x[i], mine))
+        np.testing.assert_array_equal(contacts["geom"], d.contact.geom)
+        np.testing.assert_allclose(contacts["dist"], d.contact.dist, atol=1e-6)
+        assert d.ncon > 20
+    assert np.isfinite(slopes).all() and np.asarray(slopes).any()
 
 
 @pytest.mark.feature("A017", "C86")

@@ -98,6 +98,28 @@ def test_capacity_chosen_for_the_user() -> None:
     np.testing.assert_allclose(data.qacc, d.qacc, atol=1e-4 * np.abs(d.qacc).max())
 
 
+@pytest.mark.feature("C86")
+def test_capacity_follows_what_moves() -> None:
+    """An arm of many meshes gets few slots, objects more than one for each geom, walls none."""
+    mesh = '<geom type="mesh" mesh="m"/>'
+    link = f'<body pos=".1 0 0"><joint axis="0 1 0"/>{mesh}'
+    wall = '<geom type="box" size="1 1 1" pos="9 9 9"/>'
+    box = '<body pos="{} 3 3"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+
+    def slots(bodies: str) -> int:
+        text = (
+            '<mujoco><asset><mesh name="m" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/></asset>'
+            f"<worldbody>{bodies}</worldbody></mujoco>"
+        )
+        return mjjax.make_data(mjjax.Model.from_xml_string(text)).contact.dist.shape[0]
+
+    arm = 30 * link + 30 * "</body>"
+    assert 30 <= slots(arm) == slots(arm + 40 * wall) < 60
+    boxes = "".join(box.format(k) for k in range(20))
+    assert 60 < slots(boxes) <= 160
+    assert slots(boxes + arm) == slots(boxes) + 30
+
+
 @pytest.mark.parametrize("size", [{"nconmax": -1}, {"njmax": 1}])
 def test_impossible_capacities_are_refused(size: dict[str, Any]) -> None:
     """A capacity that cannot hold the model's own rows is an error when the data is made."""

@@ -82,7 +82,7 @@ def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
     number = jnp.where(first | second, 2, c2)
     normal = keep(first, normal2, normal1)
     depth = norm(step)
-    step = keep(second, -normal1, normal2) * depth
+    step = keep(second, -normal1, normal2) * depth[None]
     polygon, number = clip_polygon(window, sides_of_window, subject, number, normal)
     number = jnp.where(flat | first | second, number, 0)
     count, points = _chosen(polygon, number)
@@ -133,21 +133,22 @@ def _clip_once(
     """What of polygons (M, 3, N) lies on the positive side of planes through `start` (3, N)."""
     room, _, n = polygon.shape
     place = np.arange(room, dtype=np.int32)[:, None]
-    valid = place < count
-    following = keep_rows(place == count - 1, polygon[:1], jnp.roll(polygon, -1, axis=0))
+    valid = place < count[None]
+    following = keep_rows(place == count[None] - 1, polygon[:1], jnp.roll(polygon, -1, axis=0))
     inside = dot(polygon - start[None], plane[None]) > -MINVAL
     inside_next = dot(following - start[None], plane[None]) > -MINVAL
     edge = following - polygon
     slope = dot(plane[None], edge)
-    t = (dot(plane, start) - dot(plane[None], polygon)) / jnp.where(slope == 0, 1, slope)
+    t = (dot(plane, start)[None] - dot(plane[None], polygon)) / jnp.where(slope == 0, 1, slope)
     meets = valid & (inside != inside_next) & (slope != 0) & (t >= 0) & (t <= 1)
     kept = valid & inside_next
     cut = polygon + t[:, None] * edge
-    here = jnp.cumsum(meets.astype(jnp.int32) + kept, axis=0, dtype=jnp.int32)
+    kept_here = kept.astype(jnp.int32)
+    here = jnp.cumsum(meets.astype(jnp.int32) + kept_here, axis=0, dtype=jnp.int32)
     lanes = np.arange(n, dtype=np.int32)[None]
     new = jnp.zeros_like(polygon)
     # the cut before the vertex that follows
-    new = _scatter(new, jnp.where(meets, here - 1 - kept, room), lanes, cut)
+    new = _scatter(new, jnp.where(meets, here - 1 - kept_here, room), lanes, cut)
     new = _scatter(new, jnp.where(kept, here - 1, room), lanes, following)
     return new, jnp.minimum(here[-1], room)
 
@@ -228,14 +229,14 @@ def _largest_quad(polygon: jax.Array, number: jax.Array) -> jax.Array:
         push &= c == b
         c = jnp.where(push, following(c), c)
         d = jnp.where(push & (d == c), following(d), d)
-        corner = jnp.where(s.on, jnp.stack([a + move, b, c, d]), s.corner)
+        corner = keep(s.on, jnp.stack([a + move.astype(jnp.int32), b, c, d]), s.corner)
         on = s.on & (corner[0] < number)
         return _Quad(
             on,
             corner,
             jnp.where(s.on, turn, s.turn),
             jnp.where(s.on & better, grown, s.area),
-            jnp.where(s.on & better, jnp.stack(pushed), s.best),
+            keep(s.on & better, jnp.stack(pushed), s.best),
         )
 
     corner = jnp.broadcast_to(np.arange(POINTS, dtype=np.int32)[:, None], (POINTS, n))

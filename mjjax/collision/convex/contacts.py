@@ -31,7 +31,8 @@ class Touch(NamedTuple):
     """Signed distances of N pairs of shapes.
 
     Attributes:
-        dist: (N,) distance [m], negative in penetration, `FAR` where it is not known.
+        dist: (N,) distance [m], negative in penetration, `FAR` beyond what is of interest; 0 in
+            penetration of which nothing more is known.
         one: (3, N) nearest or deepest point of geom 1, relative to geom 1 [m].
         two: (3, N) that of geom 2, relative to geom 1 [m].
         normal: (3, N) unit vector from geom 1 to geom 2.
@@ -74,13 +75,34 @@ def convex(
     else:
         touch, _ = signed_distance(pools, sides, jnp.zeros_like(margin), settings)
         several = jax.tree.map(lambda x: x[None], _contact(touch))
-    place = np.arange(len(several.dist))[:, None]
-    exists = (place < several.count[0]) if settings.multiccd else several.dist < 0
+    place = np.arange(len(several.dist), dtype=np.int32)[:, None]
+    exists = (place < several.count[:1]) if settings.multiccd else several.dist < 0
     pos = one.pos[:, None] + jnp.moveaxis(several.pos, -1, 0)
     normal = jnp.moveaxis(several.normal, -1, 0)
-    dist = filled(exists, margin + several.dist).T
+    dist = filled(exists, margin[None] + several.dist).T
     certificate = several.label.transpose(3, 0, 2, 1).reshape(*dist.shape, 6)
     return ContactSet(dist, pos, normal, jnp.zeros_like(pos)), certificate
+
+
+def convex_distance(
+    pools: Pools, one: Shape, two: Shape, limit: jax.Array, settings: Settings
+) -> tuple[ContactSet, jax.Array]:
+    """Signed distances of N pairs of convex shapes up to a limit, in the form of `convex`.
+
+    Args:
+        pools: vertices of the meshes.
+        one: geoms 1, in the order of the caller: exchanging the geoms may change the last digits.
+        two: geoms 2.
+        limit: (N,) distances of interest [m]; of further pairs nothing is found.
+        settings: options.
+    """
+    sides = sides_of(pools, one, two, jnp.zeros_like(limit))
+    touch, _ = signed_distance(pools, sides, limit, settings)
+    pos = one.pos + (0.5 * (touch.one + touch.two)).T
+    dist = filled(touch.dist < FAR, touch.dist)
+    contacts = ContactSet(dist, pos, touch.normal.T, jnp.zeros_like(pos))
+    certificate = touch.label.transpose(2, 1, 0).reshape(-1, 6)
+    return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
 
 
 class _Contacts(NamedTuple):
@@ -120,7 +142,7 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
         fresh = (new.dist < 0) & (first | distinct(s.pos, s.count[0], new.pos, radius))
         new = new._replace(dist=jnp.where(first, new.dist, s.dist[0]))
         row = jnp.where(on & fresh, s.count[0], len(s.dist))
-        count = s.count[0] + (on & fresh)
+        count = s.count[0] + (on & fresh).astype(jnp.int32)
         s = jax.tree.map(lambda t, x: put(t, row, x), s, new)
         s = jax.tree.map(lambda a, b: jnp.where(first, a, b), _with_clipped(s, clipped), s)
         count = jnp.where(first & (clipped.count > 0), clipped.count, count)
@@ -155,27 +177,6 @@ def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
     )
 
 
-def separation(
-    pools: Pools, one: Shape, two: Shape, limit: jax.Array, settings: Settings
-) -> tuple[ContactSet, jax.Array]:
-    """Signed distances of N pairs of convex shapes up to a limit, in the form of `convex`.
-
-    Args:
-        pools: vertices of the meshes.
-        one: geoms 1.
-        two: geoms 2.
-        limit: (N,) distances of interest [m]; of further pairs nothing is found.
-        settings: options.
-    """
-    sides = sides_of(pools, one, two, jnp.zeros_like(limit))
-    touch, _ = signed_distance(pools, sides, limit, settings)
-    pos = one.pos + (0.5 * (touch.one + touch.two)).T
-    dist = filled(touch.dist < FAR, touch.dist)
-    contacts = ContactSet(dist, pos, touch.normal.T, jnp.zeros_like(pos))
-    certificate = jnp.moveaxis(touch.label, -1, 0).swapaxes(1, 2).reshape(-1, 6)
-    return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
-
-
 def signed_distance(
     pools: Pools,
     sides: Sides,
@@ -197,8 +198,10 @@ def signed_distance(
     Returns:
         Distances and points; what was clipped, without slots if nothing was to be.
     """
+    tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
+    settings = settings._replace(tolerance=tolerance)
     search = gjk(pools, sides, cutoff, settings, cutoff >= 0 if on is None else on)
-    overlap = search.length <= settings.tolerance
+    overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
     touch = _apart(sides, search)
     deep = overlap & ~search.core & (search.count > 1)
     touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))
@@ -214,9 +217,11 @@ def _apart(sides: Sides, s: Search) -> Touch:
     one, two = witnesses(s)
     normal = -normalize(s.x)
     dist = jnp.where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
-    counts = jnp.arange(3)[:, None, None] < s.count
+    counts = np.arange(3, dtype=np.int32)[:, None, None] < s.count[None, None]
     label = jnp.where(counts, s.corners.label[:3], -1)
-    return Touch(dist, one + extra[:n] * normal, two - extra[n:] * normal, normal, label)
+    return Touch(
+        dist, one + extra[None, :n] * normal, two - extra[None, n:] * normal, normal, label
+    )
 
 
 def _expand_deep(
@@ -264,5 +269,5 @@ def _expand_deep(
 
 
 def _of_depth(d: Depth) -> Touch:
-    dist = jnp.where(d.found, -d.depth, FAR)
+    dist = jnp.where(d.found, -d.depth, 0)
     return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label)

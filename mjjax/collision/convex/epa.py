@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.gjk import Corners, Settings
-from mjjax.collision.convex.lanes import dot, keep, look_up
+from mjjax.collision.convex.lanes import combine, dot, keep, look_up
 from mjjax.collision.convex.polytope import Faces, first_polytope, foot_of, pack, replaced, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, support
@@ -93,15 +93,16 @@ def epa(
     faces = _grown(faces, 2 * (5 + settings.iterations) + WORD // 2)
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     dtype = faces.square.dtype
-    exact = dtype == np.float64
-    tolerance = jnp.where(discrete & exact, MINVAL, settings.tolerance).astype(dtype)
+    rounding = sides.rounding()
+    tolerance = jnp.where(discrete, MINVAL, settings.tolerance).astype(dtype)
+    tolerance = jnp.maximum(tolerance, rounding)
     zero = jnp.zeros(n, jnp.int32)
     far = jnp.full(n, FAR, dtype)
     start = Expansion(valid, valid, far, corners, faces, zero, corners.one[0], hint)
 
     def body(state: tuple[jax.Array, Expansion]) -> tuple[jax.Array, Expansion]:
         trip, s = state
-        return trip + 1, _expand(pools, sides, s, number + trip, tolerance, discrete)
+        return trip + 1, _expand(pools, sides, s, number + trip, tolerance, discrete, rounding)
 
     def unfinished(state: tuple[jax.Array, Expansion]) -> jax.Array:
         return (state[0] < settings.iterations) & jnp.any(state[1].going)
@@ -124,13 +125,14 @@ def _expand(
     place: jax.Array,
     tolerance: jax.Array,
     discrete: jax.Array,
+    rounding: jax.Array,
 ) -> Expansion:
     """One iteration; the new point goes to `place` (N,)."""
     faces = s.faces
     square = jnp.where(faces.alive & faces.open, faces.square, FAR)
     least = jnp.min(square, axis=0)
     slots = np.arange(len(square), dtype=np.int32)[:, None]
-    face = jnp.min(jnp.where(square == least, slots, len(square) - 1), axis=0)
+    face = jnp.min(jnp.where(square == least[None], slots, len(square) - 1), axis=0)
     proper = s.going & (least < FAR) & (least <= s.upper * s.upper)
     foot = jnp.stack([look_up(faces.foot[:, i], face[None])[0] for i in range(3)])
     s = s._replace(
@@ -140,7 +142,7 @@ def _expand(
     going = proper & (least > 0)
 
     lower = jnp.sqrt(least)
-    direction = foot / jnp.where(lower > MINVAL, lower, 1)
+    direction = foot / jnp.where(lower > MINVAL, lower, 1)[None]
     both = jnp.concatenate([direction, -direction], axis=1)
     twice = jnp.concatenate([going, going])
     point, label = support(pools, sides, both, s.hint, jnp.zeros_like(twice), twice)
@@ -153,17 +155,18 @@ def _expand(
     # MuJoCo does not number the corners of prisms: a repeated vertex of the other side ends it
     field = (sides.kind == GeomType.HFIELD).reshape(2, n)
     same = (s.corners.label == new.label[None]) | field[None]
-    seen = jnp.all(same, axis=1) & (rows < place)
+    seen = jnp.all(same, axis=1) & (rows < place[None])
     going &= ~(upper - lower < tolerance) & ~(discrete & jnp.any(seen, axis=0))
 
     def written(table: jax.Array, row: jax.Array) -> jax.Array:
-        on = (rows == place) & going
+        on = (rows == place[None]) & going[None]
         return jnp.where(on.reshape(-1, *(1,) * (table.ndim - 2), n), row[None], table)
 
     corners = jax.tree.map(written, s.corners, new)
     s = s._replace(corners=corners, upper=upper, hint=jnp.where(twice, label, s.hint))
-    visible = dot(faces.foot, w[None]) - faces.square > MINVAL
-    visible = going & faces.alive & (visible | (slots == face))
+    above = MINVAL + rounding[None] * jnp.sqrt(faces.square)
+    visible = dot(faces.foot, w[None]) - faces.square > above
+    visible = going[None] & faces.alive & (visible | (slots == face[None]))
     faces, complete, enough = _attach(s, face, visible, place, going, least, upper)
     survives = jnp.any(faces.alive & faces.open, axis=0)
     return s._replace(
@@ -302,7 +305,7 @@ def _step(
         start=jnp.where(attach & (walk.start < 0), here, walk.start),
         last=jnp.where(attach, slot, walk.last),
         first=jnp.where(attach & (walk.last < 0), slot, walk.first),
-        count=walk.count + attach,
+        count=walk.count + attach.astype(jnp.int32),
         left=walk.left - 1,
         sound=walk.sound & ~(attach & (square == 0)),
         free=jnp.where(attach, free, walk.free),
@@ -314,7 +317,7 @@ def _bits(flags: jax.Array) -> jax.Array:
     """Flags (S, N) as bits (W, N)."""
     words = -(-len(flags) // WORD)
     flags = jnp.pad(flags, [(0, words * WORD - len(flags)), (0, 0)])
-    shift = np.arange(WORD, dtype=np.uint32)[:, None]
+    shift = np.arange(WORD, dtype=np.uint32)[None, :, None]
     bits = flags.reshape(words, WORD, -1).astype(jnp.uint32) << shift
     return jnp.sum(bits, axis=1, dtype=jnp.uint32)
 
@@ -349,9 +352,6 @@ def _result(s: Expansion) -> Depth:
     area, parts = plane_weights(list(corners.point), s.foot)
     proper = s.valid & (area != 0)
     weight = [p / jnp.where(proper, area, 1) for p in parts]
-    one, two = (
-        sum(w * corner for w, corner in zip(weight, table, strict=True))
-        for table in (corners.one, corners.two)
-    )
+    one, two = (combine(weight, list(table)) for table in (corners.one, corners.two))
     depth = jnp.sqrt(dot(s.foot, s.foot))
-    return Depth(s.valid & (depth > 0), depth, jnp.asarray(one), jnp.asarray(two), s.foot, corners)
+    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners)

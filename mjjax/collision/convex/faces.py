@@ -87,11 +87,11 @@ def faces_around(pools: Pools, side: Sides, f: Feature, outward: jax.Array) -> C
     on, ids = lists[0]
     for k in (1, 2):
         shared = jnp.any((ids[:, None] == lists[k][1][None]) & lists[k][0][None], axis=1)
-        on &= shared | (f.dim <= k)
+        on &= shared | (f.dim <= k)[None]
     rank = jnp.cumsum(on, axis=0, dtype=jnp.int32)
-    on &= rank <= jnp.where(f.dim == 3, 1, jnp.where(f.dim == 2, 2, len(ids)))
+    on &= rank <= jnp.where(f.dim == 3, 1, jnp.where(f.dim == 2, 2, len(ids)))[None]
     world = side.offset // max(len(pools.hulls.vert), 1)
-    row = jnp.where(on, side.poly + ids + world * len(polygons.vert_adr), 0)
+    row = jnp.where(on, ids + (side.poly + world * len(polygons.vert_adr))[None], 0)
     normal = jnp.moveaxis(pools.polygon_normal[row], -1, 1)
     normal = jnp.stack([turn(side.mat, v) for v in normal])
     return _either(is_mesh, Candidates(on, ids, normal, jnp.zeros_like(normal)), box)
@@ -112,16 +112,16 @@ def edges_from(pools: Pools, side: Sides, f: Feature) -> Candidates:
     if len(polygons.map):
         is_mesh = side.kind >= GeomType.MESH
         on, row = _map_rows(pools, side, corner, is_mesh)
-        before = jnp.asarray(polygons.before, jnp.int32)[row] + (side.first + side.offset)
+        before = jnp.asarray(polygons.before, jnp.int32)[row] + (side.first + side.offset)[None]
         local = jnp.moveaxis(pools.vert[jnp.where(on, before, 0)], -1, 1)
         ends = jnp.stack([turn(side.mat, v) + side.pos for v in local])
         mesh = Candidates(on, jnp.zeros_like(row), ends, ends)
         found = _either(is_mesh, mesh, found)
     single = f.dim == 2
-    first = np.arange(len(found.on))[:, None] == 0
+    first = np.arange(len(found.on), dtype=np.int32)[:, None] == 0
     end = keep(single, jnp.broadcast_to(f.point[1], found.end.shape), found.end)
     return Candidates(
-        jnp.where(single, first, found.on), found.id, normalize(end - f.point[0]), end
+        jnp.where(single[None], first, found.on), found.id, normalize(end - f.point[:1]), end
     )
 
 
@@ -137,10 +137,10 @@ def polygon_of(pools: Pools, side: Sides, face: jax.Array) -> tuple[jax.Array, j
         adr, num = (jnp.asarray(t, jnp.int32)[row] for t in (polygons.vert_adr, polygons.vert_num))
         length = max(4, int(polygons.vert_num.max()))
         place = np.arange(length, dtype=np.int32)[:, None]
-        on = is_mesh & (place < num)
-        last = adr + num - 1 - place
+        on = is_mesh[None] & (place < num[None])
+        last = (adr + num)[None] - 1 - place
         vertex = jnp.asarray(polygons.vert, jnp.int32)[jnp.where(on, last, 0)]
-        local = pools.vert[jnp.where(on, vertex + side.first + side.offset, 0)]
+        local = pools.vert[jnp.where(on, vertex + (side.first + side.offset)[None], 0)]
         corners = jnp.pad(corners, [(0, length - 4), (0, 0), (0, 0)])
         corners = keep(is_mesh, jnp.moveaxis(local, -1, 1), corners)
         count = jnp.where(is_mesh, num, count)
@@ -159,7 +159,7 @@ def _either(is_mesh: jax.Array, mesh: Candidates, box: Candidates) -> Candidates
 
 def _box_faces(side: Sides, f: Feature, outward: jax.Array) -> Candidates:
     """Faces of boxes: on every axis the one that all vertices share."""
-    used = np.arange(3)[:, None] < f.dim
+    used = np.arange(3, dtype=np.int32)[:, None] < f.dim[None]
     shared, ids = [], []
     for i in range(3):
         up = (f.label >> i) & 1 > 0
@@ -170,9 +170,9 @@ def _box_faces(side: Sides, f: Feature, outward: jax.Array) -> Candidates:
     local = normalize(turn_back(side.mat, outward))
     proper = jnp.sum(on, axis=0, dtype=jnp.int32) == 4 - f.dim
     close = jnp.abs(local) > ALIGNED
-    on = jnp.where(proper, on, close)
+    on = jnp.where(proper[None], on, close)
     axis = 2 * np.arange(3, dtype=np.int32)[:, None]
-    ids = jnp.where(proper, jnp.stack(ids), axis + (local < 0))
+    ids = jnp.where(proper[None], jnp.stack(ids), axis + (local < 0).astype(jnp.int32))
     sign = jnp.where(ids % 2 == 0, 1, -1).astype(side.size.dtype)
     normal = jnp.moveaxis(side.mat, 1, 0) * sign[:, None]
     return Candidates(on, ids, normal, jnp.zeros_like(normal))
@@ -186,8 +186,8 @@ def _map_rows(
     place = np.arange(max(3, int(tables.map_num.max())), dtype=np.int32)[:, None]
     at = jnp.where(is_mesh, side.first + vertex, 0)
     adr, num = (jnp.asarray(t, jnp.int32)[at] for t in (tables.map_adr, tables.map_num))
-    on = is_mesh & (place < num)
-    return on, jnp.where(on, adr + place, 0)
+    on = is_mesh[None] & (place < num[None])
+    return on, jnp.where(on, adr[None] + place, 0)
 
 
 def _polygons_of(

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import cross, dot, keep, norm, pick, put
+from mjjax.collision.convex.lanes import combine, cross, dot, keep, norm, pick, put
 from mjjax.collision.convex.simplex import FAR, nearest
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -27,7 +28,7 @@ class Settings(NamedTuple):
 
     Attributes:
         iterations: `ccd_iterations`, static.
-        tolerance: `ccd_tolerance` [m].
+        tolerance: `ccd_tolerance`, one for all or (N,) [m].
         multiccd: whether pairs get several contacts, static.
     """
 
@@ -111,7 +112,12 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     square = settings.tolerance * settings.tolerance * 0.5
     rules = _Rules(
-        start, cutoff, cutoff + extra[:n] + extra[n:], jnp.where(discrete, 0, square), settings
+        start,
+        cutoff,
+        cutoff + extra[:n] + extra[n:],
+        jnp.where(discrete, 0, square),
+        sides.rounding(),
+        settings,
     )
 
     none = jnp.zeros((4, 3, n), start.dtype)
@@ -145,7 +151,13 @@ class _Rules(NamedTuple):
     cutoff: jax.Array
     core_cutoff: jax.Array
     gap: jax.Array  # bound of the duality gap at which the iteration stops
+    rounding: jax.Array
     settings: Settings
+
+    @property
+    def overlap(self) -> jax.Array:
+        """(N,) distance up to which shapes count as overlapping [m]."""
+        return jnp.maximum(self.settings.tolerance, self.rounding)
 
     def limit(self, s: Search) -> jax.Array:
         return jnp.where(s.core, self.core_cutoff, self.cutoff)
@@ -174,15 +186,16 @@ def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
         fallback=jnp.where(on, rules.limit(s) <= 0, s.fallback),
         weight=keep(on, jnp.zeros_like(s.weight).at[0].set(1), s.weight),
     )
-    return _aim(s, on & (s.mode != DONE))
+    return _aim(rules, s, on & (s.mode != DONE))
 
 
-def _aim(s: Search, on: jax.Array) -> Search:
+def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
     """Directs items that search towards the origin; those that are there are done."""
     square = dot(s.x, s.x)
-    at_origin = on & (square < MINVAL * MINVAL)
+    near = jnp.maximum(rules.rounding, MINVAL)
+    at_origin = on & (square < near * near)
     length = jnp.sqrt(square)
-    direction = -(s.x / jnp.where(square > 0, length, 1))
+    direction = -(s.x / jnp.where(square > 0, length, 1)[None])
     return s._replace(
         mode=jnp.where(at_origin, DONE, s.mode),
         length=jnp.where(on, length, s.length),
@@ -200,7 +213,8 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
 
     # the search: converged, or apart
     along = dot(s.x, point)
-    converged = searching & (dot(s.x, s.x - point) < rules.gap)
+    gap = jnp.maximum(rules.gap, rules.rounding * s.length)
+    converged = searching & (dot(s.x, s.x - point) < gap)
     count = jnp.where(converged & (s.trip == 0), 1, s.count)
     limit = rules.limit(s)
     far = jnp.where(limit > 0, along * along / dot(s.x, s.x) >= limit * limit, True)
@@ -215,7 +229,7 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     s = s._replace(
         saved=jax.tree.map(lambda a, b: keep(enter, a, b), s.corners, s.saved),
         corners=jax.tree.map(lambda a, b: keep(kept, a, b), swapped, s.corners),
-        trip=s.trip + kept,
+        trip=s.trip + kept.astype(jnp.int32),
         count=count,
     )
     finished = converged | apart | outside
@@ -277,9 +291,11 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
         return jnp.stack([pick(table, row) for row in rows])
 
     corners = jax.tree.map(compressed, s.corners)
-    weight = jnp.where(jnp.arange(4)[:, None] < count, compressed(weight), 0)
-    x = sum(weight[k] * corners.point[k] for k in range(4))
+    weight = jnp.where(np.arange(4, dtype=np.int32)[:, None] < count[None], compressed(weight), 0)
+    x = combine(list(weight), list(corners.point))
     stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
+    stuck = (rules.rounding > 0) & (norm(x) > s.length) & (count > 0) & (s.trip > 0)
+    on, ended_here = on & ~stuck, on & stuck
     ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.settings.iterations)
     s = s._replace(
         corners=jax.tree.map(lambda a, b: keep(on, a, b), corners, s.corners),
@@ -288,22 +304,20 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
         place=jnp.where(on, count, s.place),
         x=keep(on & ~stalled, x, s.x),
         length=jnp.where(on & ended, jnp.where(count == 0, FAR, norm(x)), s.length),
-        trip=s.trip + on,
-        mode=jnp.where(on & ended, DONE, s.mode),
+        trip=s.trip + on.astype(jnp.int32),
+        mode=jnp.where((on & ended) | ended_here, DONE, s.mode),
     )
-    return _aim(s, on & ~ended)
+    return _aim(rules, s, on & ~ended)
 
 
 def _finish_core(rules: _Rules, s: Search) -> Search:
     """Points and segments that overlap become spheres and capsules, and the search begins anew."""
-    again = s.core & (s.mode == DONE) & (s.length <= rules.settings.tolerance)
+    again = s.core & (s.mode == DONE) & (s.length <= rules.overlap)
     s = s._replace(core=s.core & ~again, mode=jnp.where(again, SEARCH, s.mode))
     return _restart(rules, s, again)
 
 
 def witnesses(s: Search) -> tuple[jax.Array, jax.Array]:
     """Nearest points (3, N) of both sides."""
-    one, two = (
-        sum(s.weight[k] * table[k] for k in range(4)) for table in (s.corners.one, s.corners.two)
-    )
-    return jnp.asarray(one), jnp.asarray(two)
+    one, two = (combine(list(s.weight), list(table)) for table in (s.corners.one, s.corners.two))
+    return one, two

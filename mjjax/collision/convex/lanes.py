@@ -4,6 +4,10 @@ XLA vectorizes over the last axis. With the components there it would handle thr
 time. Integers pick one of few rows by comparing with each of them: a gather costs more.
 """
 
+import functools
+import operator
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,6 +43,12 @@ def normalize(a: jax.Array) -> jax.Array:
     proper = length >= MINVAL
     axis = jnp.asarray([[1], [0], [0]], a.dtype)
     return jnp.where(proper, a / jnp.where(proper, length, 1), axis)
+
+
+def combine(weight: Sequence[jax.Array], points: Sequence[jax.Array]) -> jax.Array:
+    """Sum of vectors (..., 3, N) with weights (..., N)."""
+    terms = [w[..., None, :] * p for w, p in zip(weight, points, strict=True)]
+    return functools.reduce(operator.add, terms)
 
 
 def turn(mat: jax.Array, a: jax.Array) -> jax.Array:

@@ -191,9 +191,13 @@ def _completed(pools: Pools, shape: Shape, normal: Array, vertex: Array, flats: 
     length = jnp.sqrt(jnp.sum(arms * arms, axis=1))
     level = jnp.abs(jnp.sum(arms * normal[None], axis=1)) <= _LEVEL * length
     sine = jnp.where(level, jnp.sum(cross(arms, flats[:1]) ** 2, axis=1), -1)
-    best = arms[jnp.argmax(sine)]
+    best = arms[_argmax(sine)]
     second = jnp.where(on & (jnp.max(sine) > 0) & ~_parallel(best, flats[0]), best, flats[1])
     return jnp.stack([flats[0], second])
+
+
+def _argmax(x: Array) -> Array:
+    return jnp.argmax(x).astype(jnp.int32)
 
 
 def _parallel(a: Array, b: Array) -> Array:
@@ -243,9 +247,9 @@ def _box(shape: Shape, normal: Array, witness: Array) -> Touch:
     part = lax.stop_gradient(jnp.clip(part, -1, 1))
     slope = jnp.abs(matvec3(shape.mat.T, normal))
     # deep inside, the axis nearest to the normal is that of the face
-    within = (jnp.abs(part) < 1 - _END) & (np.arange(3, dtype=np.int32) != jnp.argmax(slope))
+    within = (jnp.abs(part) < 1 - _END) & (np.arange(3, dtype=np.int32) != _argmax(slope)[None])
     axes = jnp.where(within[:, None], shape.mat.T, 0)
-    first = jnp.argmax(within)
+    first = _argmax(within)
     flats = jnp.stack([axes[first], jnp.sum(axes, axis=0) - axes[first]])
     rank = jnp.sum(within, dtype=jnp.int32)
     point = shape.pos + matvec3(shape.mat, part * shape.size)

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from mjjax.collision.contact_set import make_frame
 from mjjax.collision.convex.lanes import cross, dot, norm
@@ -34,7 +35,7 @@ def perturbed(sides: Sides, pos: jax.Array, normal: jax.Array, trip: jax.Array) 
 
 def rotated(axis: jax.Array, angle: jax.Array, v: jax.Array) -> jax.Array:
     """Vectors (3, L) turned about unit axes (3, L) by an angle [rad] (Rodrigues)."""
-    along = axis * dot(axis, v)
+    along = axis * dot(axis, v)[None]
     return v + jnp.sin(angle) * cross(axis, v) + 2 * jnp.sin(0.5 * angle) ** 2 * (along - v)
 
 
@@ -54,5 +55,5 @@ def bounding_radius(sides: Sides) -> jax.Array:
 
 def distinct(points: jax.Array, count: jax.Array, new: jax.Array, radius: jax.Array) -> jax.Array:
     """Whether `new` (3, N) is far from the first `count` (N,) of `points` (m, 3, N)."""
-    used = jnp.arange(len(points))[:, None] < count
-    return ~jnp.any(used & (norm(points - new[None]) <= DISTINCT * radius), axis=0)
+    used = np.arange(len(points), dtype=np.int32)[:, None] < count[None]
+    return ~jnp.any(used & (norm(points - new[None]) <= DISTINCT * radius[None]), axis=0)

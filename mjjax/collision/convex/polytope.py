@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.gjk import Corners
-from mjjax.collision.convex.lanes import cross, det, dot, keep, norm, normalize, pick
+from mjjax.collision.convex.lanes import combine, cross, det, dot, keep, norm, normalize, pick
 from mjjax.collision.convex.simplex import plane_weights, project_plane, same_sign
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -107,7 +107,7 @@ def first_polytope(
         point, label = support(pools, tripled, both, hint, jnp.zeros_like(on), on)
         point, label = point.reshape(3, 3, 2, n), label.reshape(3, 2, n)
         new = Corners(point[:, :, 0].swapaxes(0, 1), point[:, :, 1].swapaxes(0, 1), label)
-        return _build(s, new)
+        return _build(s, new, sides.rounding())
 
     none = jnp.zeros((6, 3, n), simplex.one.dtype)
     word, flag = jnp.zeros((6, n), jnp.int32), jnp.zeros((6, n), bool)
@@ -130,13 +130,13 @@ def _directions(p: jax.Array, count: jax.Array) -> list[jax.Array]:
         jnp.where(size[2] < size[1], 2, 1),
         jnp.where(size[2] < size[0], 2, 0),
     )
-    unit = (np.arange(3, dtype=np.int32)[:, None] == axis).astype(p.dtype)
+    unit = (np.arange(3, dtype=np.int32)[:, None] == axis[None]).astype(p.dtype)
     length = norm(side)
-    along = side / jnp.where(length > 0, length, 1)
+    along = side / jnp.where(length > 0, length, 1)[None]
     around = [cross(unit, side)]
     for _ in range(2):
         d = around[-1]
-        lengthwise = along * (1.5 * dot(along, d))
+        lengthwise = along * (1.5 * dot(along, d))[None]
         around.append(-0.5 * d + lengthwise + SINE * cross(along, d))
     normal = cross(side, p[2] - p[0])
     off = [-normal, normal, normal]
@@ -147,7 +147,7 @@ def _directions(p: jax.Array, count: jax.Array) -> list[jax.Array]:
 SINE = 0.86602540378  # of 120 degrees, with MuJoCo's digits
 
 
-def _build(s: _Start, new: Corners) -> _Start:
+def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
     """The polytope of the simplex and the new points; or the triangle to begin anew with."""
 
     def joined(old: jax.Array, extra: jax.Array) -> jax.Array:
@@ -161,21 +161,18 @@ def _build(s: _Start, new: Corners) -> _Start:
     choices = [[jnp.stack([p[f[i]] for f in table]) for i in range(3)] for table in _TABLES]
     a, b, c = (keep(four, z, keep(three, y, x)) for x, y, z in zip(*choices, strict=True))
     foot, square = foot_of(a, b, c)
-    live = np.arange(6)[:, None] < jnp.where(four, 4, 6)
-    on_face = live & (square < MINVAL * MINVAL)
+    live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
+    near = jnp.maximum(rounding, MINVAL)
+    on_face = live & (square < (near * near)[None])
     face = jnp.argmax(on_face, axis=0)
     touched = jnp.any(on_face, axis=0)
 
     # the origin is on a face: begin anew with that
     again = s.todo & ~three & touched
     valid = jnp.where(four, _around(p), jnp.where(three, _off_triangle(p), _convex(p)))
-    words = [jnp.asarray(w, jnp.int32) for w in _WORDS]
-    vertex = jnp.where(
-        four, words[2][:, None], jnp.where(three, words[1][:, None], words[0][:, None])
-    )
-    across = jnp.where(four, words[4][:, None], words[3][:, None])
-    vertex = jnp.broadcast_to(vertex, live.shape)
-    faces = Faces(foot, square, vertex, jnp.broadcast_to(across, live.shape), live, live)
+    words = [jnp.asarray(w, jnp.int32)[:, None] for w in _WORDS]
+    vertex = keep(four, words[2], keep(three, words[1], words[0]))
+    faces = Faces(foot, square, vertex, keep(four, words[4], words[3]), live, live)
 
     word = pick(vertex, face)
     restart = jax.tree.map(
@@ -224,6 +221,6 @@ def _off_triangle(p: jax.Array) -> jax.Array:
     corners, apex = [p[k, None] for k in range(3)], p[3:5]
     area, parts = plane_weights([jnp.broadcast_to(c, apex.shape) for c in corners], apex)
     weight = [x / area for x in parts]
-    foot = sum(w[:, None] * c for w, c in zip(weight, corners, strict=True))
+    foot = combine(weight, corners)
     within = (weight[0] >= 0) & (weight[1] >= 0) & (weight[2] >= 0)
     return proper & ~jnp.any(within & (norm(foot - apex) < MINVAL), axis=0)

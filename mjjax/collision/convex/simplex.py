@@ -8,7 +8,7 @@ are computed as two batches; a simplex of fewer vertices uses its own.
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.convex.lanes import cross, det, dot, keep, pick
+from mjjax.collision.convex.lanes import combine, cross, det, dot, keep, pick
 from mjjax.core.constants import MINVAL
 
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
@@ -157,8 +157,8 @@ def _solid(simplex: jax.Array, corners: list[jax.Array], face: jax.Array) -> jax
     total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
     towards = [same_sign(total, x) for x in cofactors]
     inside = towards[0] & towards[1] & towards[2] & towards[3]
-    point = sum(face[:, i, None] * corners[i] for i in range(3))
-    square = dot(jnp.asarray(point), jnp.asarray(point))
+    point = combine([face[:, i] for i in range(3)], corners)
+    square = dot(point, point)
     none = jnp.zeros_like(total)
     candidates = []
     for k, f in enumerate(FACES):

@@ -55,11 +55,23 @@ class Sides(NamedTuple):
         flat = (self.kind == GeomType.BOX) | (self.kind >= GeomType.MESH)
         return (flat | (self.kind == GeomType.HFIELD)) & (self.inflate == 0)
 
+    def rounding(self) -> jax.Array:
+        """(N,) what rounding may change in a point of a pair [m]; zero in float64.
+
+        In float64 it is far below MuJoCo's own limits, which then decide. In float32 differences
+        below it mean nothing: an iteration that waits for less would not end, or end at random.
+        """
+        eps = jnp.finfo(self.pos.dtype).eps
+        reach = norm(self.pos) + norm(self.size) + self.inflate
+        n = self.kind.shape[0] // 2
+        scale = jnp.maximum(reach[:n], reach[n:])
+        return scale * (0 if self.pos.dtype == np.float64 else 4 * float(eps))
+
     def centre(self) -> jax.Array:
         """(3, L) points from which the search starts."""
         if not len(self.prism):
             return self.pos
-        mean = self.pos + turn(self.mat, sum(self.prism) / 6)
+        mean = self.pos + turn(self.mat, jnp.mean(self.prism, axis=0))
         return keep(self.kind == GeomType.HFIELD, mean, self.pos)
 
     def take(self, index: jax.Array) -> "Sides":
@@ -163,22 +175,22 @@ def support(
         point = keep(field, pick(sides.prism, place), point)
         vertex = jnp.where(field, place, vertex)
     margin = jnp.where(shrunk, 0, sides.inflate)
-    return turn(sides.mat, point) + sides.pos + direction * margin, vertex
+    return turn(sides.mat, point) + sides.pos + direction * margin[None], vertex
 
 
 def _primitive(
     kind: jax.Array, size: jax.Array, local: jax.Array, radius: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Support points (3, L) of everything without vertices in a pool; corner (L,) of the box."""
-    x, y, z = size
+    x, y, _ = size
     up = local[2] >= 0
-    ball = local * radius
+    ball = local * radius[None]
     capsule = ball.at[2].add(jnp.where(up, y, -y))
 
     scaled = local * size
     length = norm(scaled)
     proper = length >= MINVAL
-    ellipsoid = scaled / jnp.where(proper, length, 1) * size
+    ellipsoid = scaled / jnp.where(proper, length, 1)[None] * size
     ellipsoid = keep(proper, ellipsoid, jnp.stack([x, 0 * x, 0 * x]))
 
     across = local[0] * local[0] + local[1] * local[1]
@@ -189,13 +201,13 @@ def _primitive(
 
     positive = local >= 0
     box = jnp.where(positive, size, -size)
-    outward = box > 0
-    corner = outward[0] * 1 + outward[1] * 2 + outward[2] * 4
+    outward = (box > 0).astype(jnp.int32)
+    corner = outward[0] + outward[1] * 2 + outward[2] * 4
     kinds = (GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX)
     point = ball
     for name, found in zip(kinds, (capsule, ellipsoid, cylinder, box), strict=True):
         point = keep(kind == name, found, point)
-    return point, corner.astype(jnp.int32)
+    return point, corner
 
 
 def _prism_corner(prism: jax.Array, local: jax.Array) -> jax.Array:
@@ -233,8 +245,10 @@ def _climb(pools: Pools, sides: Sides, local: jax.Array, hint: jax.Array, on: ja
     blocks = _table(hulls.blocks)
 
     def height(vertex: jax.Array) -> jax.Array:
-        row = pools.vert[vertex + (sides.first + sides.offset)]
-        return row[..., 0] * local[0] + row[..., 1] * local[1] + row[..., 2] * local[2]
+        shape = (1,) * (vertex.ndim - 1) + (-1,)
+        row = pools.vert[vertex + (sides.first + sides.offset).reshape(shape)]
+        x, y, z = (v.reshape(shape) for v in local)
+        return row[..., 0] * x + row[..., 1] * y + row[..., 2] * z
 
     def start(vertex: jax.Array) -> tuple[jax.Array, jax.Array]:
         row = jnp.where(on, vertex + sides.first, 0)

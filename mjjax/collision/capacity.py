@@ -1,0 +1,68 @@
+"""How many contact slots the data of a model gets, where the user does not say."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mjjax.collision.pairs import PairPlan
+from mjjax.collision.search import FEW, contact_disabled, plan_of
+from mjjax.core.enums import JointType
+from mjjax.model.data import CollisionRules
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+
+LEAST = 48
+PER_BODY = 128  # contacts that a single body is expected to have at most
+ALONE = (3, 6)  # contacts that a geom of a body is expected to have, if the body moves on its own
+LINKED = (1, 4)  # and if it is part of a mechanism
+
+
+class Capacity(NamedTuple):
+    """Contact slots chosen for a model.
+
+    Attributes:
+        nconmax: number of slots.
+        reason: why, for the user.
+    """
+
+    nconmax: int
+    reason: str
+
+
+def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
+    """Contact slots chosen for the user.
+
+    All candidate contacts have one if they are few. Otherwise the number is what is expected of
+    the bodies that move: one contact for each geom of a mechanism (an arm, a legged robot), up to
+    four where it may meet a height field; three to six for each geom of a body that moves on its
+    own (an object), the more the more contacts its pairs can have. No body counts for more than
+    128, and there are 48 slots at least.
+    """
+    if contact_disabled(model):
+        return Capacity(0, "contacts are disabled")
+    plan = plan_of(model, rules)
+    if plan.ncandidate <= FEW:
+        return Capacity(plan.ncandidate, "one for each candidate contact")
+    alone, linked = _expected(model.structure, plan)
+    expected = max(LEAST, min(alone + linked, plan.ncandidate))
+    return Capacity(
+        expected,
+        f"of {plan.ncandidate} candidate contacts {linked} are expected of mechanisms and {alone} "
+        f"of bodies that move on their own; at least {LEAST}",
+    )
+
+
+def _expected(s: Structure, plan: PairPlan) -> tuple[int, int]:
+    """Contacts expected of bodies that move on their own, and of the others that move."""
+    ncon = np.diff(np.append(plan.start, plan.ncandidate))
+    most = np.zeros(s.ngeom, int)
+    for side in plan.geom.T:
+        np.maximum.at(most, side, ncon)
+    body = s.body_weldid[s.geom_bodyid]
+    free = np.isin(np.arange(s.nbody), s.jnt_bodyid[s.jnt_type == JointType.FREE])
+    links = np.bincount(1 + s.body_treeid[np.unique(s.body_weldid)], minlength=1 + s.ntree)
+    alone = free & (links[1 + s.body_treeid] == 1)
+    share = np.where(alone[body], np.clip(most, *ALONE), np.clip(most // 8, *LINKED))
+    share = np.where((most > 0) & (body > 0), share, 0)
+    per_body = np.minimum(np.bincount(body, share, s.nbody), PER_BODY).astype(int)
+    return int(per_body[alone].sum()), int(per_body[~alone].sum())
