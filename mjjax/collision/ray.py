@@ -1,7 +1,8 @@
 """Rays: the nearest surface that a half line meets.
 
-Geoms of a type are tried together, and all triangles of all meshes and height fields; which one is
-nearest has no derivative, its distance, point and normal do.
+Geoms of a type are tried together; meshes are searched by trees of bounding boxes, height fields
+cell by cell along the ray. Which one is nearest has no derivative, its distance, point and normal
+do.
 """
 
 import dataclasses
@@ -9,11 +10,12 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit, triangle
+from mjjax.collision.ray_hfield import hfield_hits
+from mjjax.collision.ray_mesh import mesh_hits
+from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import matvec3
@@ -25,7 +27,6 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 MISS = 1e20  # distance that stands for none
-MOST = 1 << 21  # pairs of ray and triangle that are tried at once
 
 
 class Lines(NamedTuple):
@@ -63,16 +64,14 @@ class RayPlan:
     Attributes:
         solids: geom ids by type.
         bases: height-field geoms, whose lower parts are boxes.
-        corners: (T, 3) rows of the joined table of vertices.
-        owner: (T,) geom of each triangle.
-        geom: geom of every entry.
+        geom: geom of every entry: solids, then bases.
+        meshes: geoms with meshes.
     """
 
     solids: tuple[tuple[GeomType, np.ndarray], ...]
     bases: np.ndarray
-    corners: np.ndarray
-    owner: np.ndarray
     geom: np.ndarray
+    meshes: np.ndarray
 
 
 @functools.lru_cache(maxsize=64)
@@ -89,57 +88,9 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
         if len(ids):
             solids.append((kind, ids))
     bases = np.flatnonzero(kept & (s.geom_type == GeomType.HFIELD))
-    parts = [
-        (g, _mesh_corners(s, g)) for g in np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
-    ]
-    offset = s.nmeshvert
-    for g in bases:
-        corners, count = _hfield_corners(s, s.geom_dataid[g])
-        parts.append((g, offset + corners))
-        offset += count
-    corners = np.concatenate([np.zeros((0, 3), int), *(c for _, c in parts)]).astype(int)
-    owner = np.repeat([g for g, _ in parts], [len(c) for _, c in parts]).astype(int)
-    geom = np.concatenate([*(ids for _, ids in solids), bases, owner]).astype(int)
-    return RayPlan(tuple(solids), bases, corners, owner, geom)
-
-
-def _mesh_corners(s: Structure, geom: np.integer) -> np.ndarray:
-    mesh = s.geom_dataid[geom]
-    first, count = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
-    return s.mesh_face[first : first + count] + s.mesh_vertadr[mesh]
-
-
-def _hfield_corners(s: Structure, hfield: int) -> tuple[np.ndarray, int]:
-    """Triangles (T, 3) of a height field over its vertices, and their number.
-
-    The vertices are the grid at its height, then the grid at height zero; triangles are those of
-    the surface and of the walls below its four edges.
-    """
-    nrow, ncol = s.hfield_nrow[hfield], s.hfield_ncol[hfield]
-    top = np.arange(nrow * ncol).reshape(nrow, ncol)
-    a, b, c, d = top[:-1, :-1], top[:-1, 1:], top[1:, :-1], top[1:, 1:]
-    surface = [np.stack(x, -1).reshape(-1, 3) for x in ((a, d, c), (a, b, d))]
-    walls = []
-    for edge in (top[0], top[:, -1], top[-1, ::-1], top[::-1, 0]):
-        i, j, low = edge[:-1], edge[1:], nrow * ncol
-        walls += [np.stack([i + low, j + low, j], -1), np.stack([i + low, j, i], -1)]
-    return np.concatenate([*surface, *walls]), 2 * nrow * ncol
-
-
-def _vertices(model: Model, plan: RayPlan) -> Array:
-    """Vertices of all meshes and of the height fields of the plan, in their geoms' frames."""
-    s = model.structure
-    tables = [model.mesh_vert]
-    for geom in plan.bases:
-        hfield = s.geom_dataid[geom]
-        nrow, ncol = int(s.hfield_nrow[hfield]), int(s.hfield_ncol[hfield])
-        first = int(s.hfield_adr[hfield])
-        size = model.hfield_size[hfield]
-        height = size[2] * model.hfield_data[first : first + nrow * ncol]
-        y, x = np.meshgrid(np.linspace(-1, 1, nrow), np.linspace(-1, 1, ncol), indexing="ij")
-        flat = jnp.asarray(np.stack([x.ravel(), y.ravel()], -1), height.dtype) * size[None, :2]
-        tables += [jnp.concatenate([flat, z[:, None]], axis=1) for z in (height, 0 * height)]
-    return jnp.concatenate(tables)
+    geom = np.concatenate([*(ids for _, ids in solids), bases]).astype(int)
+    meshes = np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
+    return RayPlan(tuple(solids), bases, geom, meshes)
 
 
 def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
@@ -153,23 +104,56 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
         seen: (ngeom,) geoms that can be met.
     """
     point = lines.point
-    if not len(plan.geom):
+    if not len(plan.geom) + len(plan.meshes):
         nothing = jnp.full(point.shape[0], -1, point.dtype)
         return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
-    batch = max(1, MOST // max(1, len(plan.owner)))
-    if point.shape[0] > batch:
-        return jax.lax.map(
-            lambda one: _one(_cast(model, data, plan, Lines(*(x[None] for x in one)), seen)),
-            lines,
-            batch_size=batch,
-        )
-    return _cast(model, data, plan, lines, seen)
-
-
-def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
-    point, direction, exclude = lines
+    point, direction, _ = lines
     s = model.structure
-    corners = _vertices(model, plan)[plan.corners] if len(plan.owner) else None
+    far = jnp.full(point.shape[0], MISS, point.dtype)
+    hit = Hit(far, jnp.full(point.shape[0], -1, jnp.int32), jnp.zeros_like(point))
+    if len(plan.geom):
+        hit = _entries(model, data, plan, lines, seen)
+    if len(plan.bases):
+        allowed = _allowed(s, plan.bases, lines, seen)
+        met = hfield_hits(model, plan.bases, *_local(data, plan.bases, point, direction), allowed)
+        away = jnp.where(met.dist >= 0, met.dist, MISS)
+        which = jnp.argmin(away, axis=1)[:, None]
+        dist = jnp.take_along_axis(met.dist, which, axis=1)[:, 0]
+        normal = jnp.take_along_axis(met.normal, which[..., None], axis=1)[:, 0]
+        hit = _nearer(data, hit, dist, plan.bases, which[:, 0], normal)
+    if len(plan.meshes):
+        allowed = _allowed(s, plan.meshes, lines, seen)
+        local = _local(data, plan.meshes, point, direction)
+        met = mesh_hits(model, plan.meshes, *local, allowed, hit.dist)
+        a, b, c = (met.corners[:, k] for k in range(3))
+        hit = _nearer(data, hit, met.dist, plan.meshes, met.which, cross(b - a, c - a))
+    return hit._replace(dist=jnp.where(hit.dist < MISS, hit.dist, -1))
+
+
+def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Array:
+    """Which of m geoms each ray can meet (n, m)."""
+    body = s.geom_bodyid[geoms].astype(np.int32)
+    return seen[geoms][None] & (body[None] != lines.exclude[:, None])
+
+
+def _nearer(
+    data: Data, hit: Hit, dist: Array, geoms: np.ndarray, which: Array, normal: Array
+) -> Hit:
+    """The nearer of hits and others, with normals (n, 3) in the frames of their geoms."""
+    geom = jnp.asarray(geoms, jnp.int32)[which]
+    better = (dist >= 0) & (dist < hit.dist)
+    normal = matvec3(mat3(data.geom_xmat[geom]), safe.normalize(normal)[0])
+    return Hit(
+        jnp.where(better, dist, hit.dist),
+        jnp.where(better, geom, hit.geomid),
+        jnp.where(better[:, None], normal, hit.normal),
+    )
+
+
+def _entries(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
+    """First hits of solids and bases; the distance is `MISS` where there is none."""
+    point, direction, _ = lines
+    s = model.structure
     found = []
     for kind, ids in plan.solids:
         local = _local(data, ids, point, direction)
@@ -177,26 +161,15 @@ def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) ->
     if len(plan.bases):
         local, size = _base(model, data, plan.bases, point, direction)
         found.append(shape_hit(GeomType.BOX, *local, size[None]))
-    if corners is not None:
-        owners, index = np.unique(plan.owner, return_inverse=True)
-        start, along = (x[:, index] for x in _local(data, owners, point, direction))
-        a, b, c = (corners[None, :, k] for k in range(3))
-        found.append(triangle(start, along, (a, b, c)))
     dist = jnp.concatenate(found, axis=1)
-    body = s.geom_bodyid[plan.geom].astype(np.int32)
-    ahead = seen[plan.geom][None] & (body[None] != exclude[:, None]) & (dist >= 0)
-    dist = jnp.where(ahead, dist, MISS)
+    dist = jnp.where(_allowed(s, plan.geom, lines, seen) & (dist >= 0), dist, MISS)
     entry = jnp.argmin(dist, axis=1)
     dist = jnp.take_along_axis(dist, entry[:, None], axis=1)[:, 0]
     met = dist < MISS
     geom = jnp.asarray(plan.geom, jnp.int32)[entry]
     at = jnp.where(met[:, None], point + dist[:, None] * direction, 0)
-    normal = _normals(model, data, plan, corners, entry, at)
-    return Hit(
-        jnp.where(met, dist, -1),
-        jnp.where(met, geom, -1),
-        jnp.where(met[:, None], normal, 0),
-    )
+    normal = _normals(model, data, plan, entry, at)
+    return Hit(dist, jnp.where(met, geom, -1), jnp.where(met[:, None], normal, 0))
 
 
 def _local(data: Data, geom: np.ndarray, point: Array, direction: Array) -> tuple[Array, Array]:
@@ -230,7 +203,6 @@ def _normals(
     model: Model,
     data: Data,
     plan: RayPlan,
-    corners: Array | None,
     entry: Array,
     at: Array,
 ) -> Array:
@@ -250,10 +222,6 @@ def _normals(
         half = jnp.concatenate([size[:, :2], 0.5 * size[:, 3:]], axis=1)
         base = NORMALS[GeomType.BOX](local + along_z(half[:, 2:]), half)
         normal = jnp.where((entry >= first)[:, None], base, normal)
-        first += len(plan.bases)
-    if corners is not None:
-        a, b, c = (corners[jnp.maximum(entry - first, 0), k] for k in range(3))
-        normal = jnp.where((entry >= first)[:, None], cross(b - a, c - a), normal)
     return matvec3(turn, safe.normalize(normal)[0])
 
 

@@ -85,8 +85,13 @@ def plane(point: Array, direction: Array, size: Array) -> Array:
     return jnp.where(down & (x >= 0) & jnp.all(within, axis=-1), x, -1)
 
 
-def triangle(point: Array, direction: Array, corners: tuple[Array, Array, Array]) -> Array:
-    """Hit of a triangle (..., 3) from either side, -1 if there is none."""
+def triangle(
+    point: Array, direction: Array, corners: tuple[Array, Array, Array], slack: float = 0.0
+) -> Array:
+    """Hit of a triangle (..., 3) from either side, -1 if there is none.
+
+    `slack` is by how much it is larger, relative to its size: infinite for its whole plane.
+    """
     a, b, c = corners
     one, two, start = b - a, c - a, a - point
     normal = cross(one, two)
@@ -96,7 +101,8 @@ def triangle(point: Array, direction: Array, corners: tuple[Array, Array, Array]
     x = dot(start, normal) / speed
     turn = cross(direction, start)
     u, v = -dot(turn, two) / speed, dot(turn, one) / speed
-    return jnp.where(crosses & (u >= 0) & (v >= 0) & (u + v <= 1) & (x >= 0), x, -1)
+    within = (u >= -slack) & (v >= -slack) & (u + v <= 1 + slack)
+    return jnp.where(crosses & within & (x >= 0), x, -1)
 
 
 def _ball(point: Array, direction: Array, radius: Array) -> Inside:

@@ -69,7 +69,7 @@ def _moved(p: Placement, motion: Placement, step: float) -> Placement:
     return new._replace(mat1=turned(p.mat1, motion.mat1), mat2=turned(p.mat2, motion.mat2))
 
 
-@pytest.mark.feature("C63", "C67", "C68")
+@pytest.mark.feature("C63", "C64", "C67", "C68", "C69")
 @every_kind
 def test_derivatives_agree_with_differences(kind: tuple[GeomType, GeomType]) -> None:
     """Protects exactness for motions of both geoms and for sizes, away from kinks."""

@@ -32,7 +32,7 @@ COUNT = 600
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=name)
 
 
-@pytest.mark.feature("C63", "C67", "C68", "C83")
+@pytest.mark.feature("C63", "C64", "C67", "C68", "C69", "C83")
 @every_kind
 @pytest.mark.parametrize("sort", ["general", "square"])
 def test_agrees_with_mujoco(kind: tuple[GeomType, GeomType], sort: str) -> None:
@@ -43,7 +43,7 @@ def test_agrees_with_mujoco(kind: tuple[GeomType, GeomType], sort: str) -> None:
     assert [i for i in range(COUNT) if differ(theirs[i], ours[i])] == []
 
 
-@pytest.mark.feature("C63", "C67", "C68")
+@pytest.mark.feature("C63", "C64", "C67", "C68", "C69")
 @every_kind
 def test_ties_are_decided_as_mujoco_might(kind: tuple[GeomType, GeomType]) -> None:
     """Where rounding decides between equal features, ours is MuJoCo's result for a rounded pose."""
