@@ -1,7 +1,7 @@
 """Rays: the nearest surface that a half line meets.
 
-Geoms of a type are tried together, and all triangles of all meshes and height fields; which one is
-nearest has no derivative, its distance, point and normal do.
+Geoms of a type are tried together, and all triangles of all height fields; meshes are searched by
+trees of bounding boxes. Which one is nearest has no derivative, its distance, point and normal do.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.ray_mesh import mesh_hits
 from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit, triangle
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
@@ -63,9 +64,10 @@ class RayPlan:
     Attributes:
         solids: geom ids by type.
         bases: height-field geoms, whose lower parts are boxes.
-        corners: (T, 3) rows of the joined table of vertices.
+        corners: (T, 3) rows of the joined table of vertices of height fields.
         owner: (T,) geom of each triangle.
         geom: geom of every entry.
+        meshes: geoms with meshes.
     """
 
     solids: tuple[tuple[GeomType, np.ndarray], ...]
@@ -73,6 +75,7 @@ class RayPlan:
     corners: np.ndarray
     owner: np.ndarray
     geom: np.ndarray
+    meshes: np.ndarray
 
 
 @functools.lru_cache(maxsize=64)
@@ -89,10 +92,7 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
         if len(ids):
             solids.append((kind, ids))
     bases = np.flatnonzero(kept & (s.geom_type == GeomType.HFIELD))
-    parts = [
-        (g, _mesh_corners(s, g)) for g in np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
-    ]
-    offset = s.nmeshvert
+    parts, offset = [], 0
     for g in bases:
         corners, count = _hfield_corners(s, s.geom_dataid[g])
         parts.append((g, offset + corners))
@@ -100,13 +100,8 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
     corners = np.concatenate([np.zeros((0, 3), int), *(c for _, c in parts)]).astype(int)
     owner = np.repeat([g for g, _ in parts], [len(c) for _, c in parts]).astype(int)
     geom = np.concatenate([*(ids for _, ids in solids), bases, owner]).astype(int)
-    return RayPlan(tuple(solids), bases, corners, owner, geom)
-
-
-def _mesh_corners(s: Structure, geom: np.integer) -> np.ndarray:
-    mesh = s.geom_dataid[geom]
-    first, count = s.mesh_faceadr[mesh], s.mesh_facenum[mesh]
-    return s.mesh_face[first : first + count] + s.mesh_vertadr[mesh]
+    meshes = np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
+    return RayPlan(tuple(solids), bases, corners, owner, geom, meshes)
 
 
 def _hfield_corners(s: Structure, hfield: int) -> tuple[np.ndarray, int]:
@@ -127,9 +122,9 @@ def _hfield_corners(s: Structure, hfield: int) -> tuple[np.ndarray, int]:
 
 
 def _vertices(model: Model, plan: RayPlan) -> Array:
-    """Vertices of all meshes and of the height fields of the plan, in their geoms' frames."""
+    """Vertices of the height fields of the plan, in their geoms' frames."""
     s = model.structure
-    tables = [model.mesh_vert]
+    tables = []
     for geom in plan.bases:
         hfield = s.geom_dataid[geom]
         nrow, ncol = int(s.hfield_nrow[hfield]), int(s.hfield_ncol[hfield])
@@ -153,7 +148,7 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
         seen: (ngeom,) geoms that can be met.
     """
     point = lines.point
-    if not len(plan.geom):
+    if not len(plan.geom) + len(plan.meshes):
         nothing = jnp.full(point.shape[0], -1, point.dtype)
         return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
     batch = max(1, MOST // max(1, len(plan.owner)))
@@ -167,6 +162,31 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
 
 
 def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
+    point, direction, exclude = lines
+    s = model.structure
+    far = jnp.full(point.shape[0], MISS, point.dtype)
+    hit = Hit(far, jnp.full(point.shape[0], -1, jnp.int32), jnp.zeros_like(point))
+    if len(plan.geom):
+        hit = _entries(model, data, plan, lines, seen)
+    if len(plan.meshes):
+        start, along = _local(data, plan.meshes, point, direction)
+        body = s.geom_bodyid[plan.meshes].astype(np.int32)
+        allowed = seen[plan.meshes][None] & (body[None] != exclude[:, None])
+        met = mesh_hits(model, plan.meshes, start, along, allowed, hit.dist)
+        geom = jnp.asarray(plan.meshes, jnp.int32)[met.which]
+        a, b, c = (met.corners[:, k] for k in range(3))
+        normal = matvec3(mat3(data.geom_xmat[geom]), safe.normalize(cross(b - a, c - a))[0])
+        nearer = met.dist >= 0
+        hit = Hit(
+            jnp.where(nearer, met.dist, hit.dist),
+            jnp.where(nearer, geom, hit.geomid),
+            jnp.where(nearer[:, None], normal, hit.normal),
+        )
+    return hit._replace(dist=jnp.where(hit.dist < MISS, hit.dist, -1))
+
+
+def _entries(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
+    """First hits of everything but meshes; the distance is `MISS` where there is none."""
     point, direction, exclude = lines
     s = model.structure
     corners = _vertices(model, plan)[plan.corners] if len(plan.owner) else None
@@ -192,11 +212,7 @@ def _cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) ->
     geom = jnp.asarray(plan.geom, jnp.int32)[entry]
     at = jnp.where(met[:, None], point + dist[:, None] * direction, 0)
     normal = _normals(model, data, plan, corners, entry, at)
-    return Hit(
-        jnp.where(met, dist, -1),
-        jnp.where(met, geom, -1),
-        jnp.where(met[:, None], normal, 0),
-    )
+    return Hit(dist, jnp.where(met, geom, -1), jnp.where(met[:, None], normal, 0))
 
 
 def _local(data: Data, geom: np.ndarray, point: Array, direction: Array) -> tuple[Array, Array]:

@@ -140,6 +140,9 @@ class Model(PyTree, Named, StaticFields):
     mesh_vert: jax.Array = array("nmeshvert", 3, unit="m", doc="vertices in the mesh frame")
     mesh_normal: jax.Array = array("nmeshnormal", 3, doc="normals in the mesh frame")
     mesh_texcoord: jax.Array = array("nmeshtexcoord", 2, doc="texture coordinates")
+    mesh_bvhbox: jax.Array = array(
+        "nmeshbvh", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
+    )
     mesh_polynormal: jax.Array = array("nmeshpoly", 3, doc="unit normals of the hulls' polygons")
     mesh_scale: jax.Array = array("nmesh", 3, doc="scale that was applied to the vertices")
     mesh_pos: jax.Array = array(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface, polygons
+from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface, mesh_tree, polygons
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
@@ -76,6 +76,8 @@ def compile_meshes(ctx: Context) -> None:
         f[f"mesh_{name}"] = np.concatenate([np.zeros((0, 3), np.int32), *parts])
     sides = polygons.tables([m.polygons for m in meshes], [len(m.vert) for m in meshes])
     f.update(sides)
+    f.update(mesh_tree.tables([mesh_tree.tree(m.vert, m.face) for m in meshes]))
+    ctx.sizes["nmeshbvh"] = len(f["mesh_bvhskip"])
     for name in ("poly", "polyvert", "polymap"):
         rows = sides["mesh_polynormal" if name == "poly" else f"mesh_{name}"]
         ctx.sizes[f"nmesh{name}"] = len(rows)
