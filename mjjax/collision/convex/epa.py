@@ -34,6 +34,7 @@ class Depth(NamedTuple):
         two: (3, N) deepest point of geom 2 [m].
         normal: (3, N) from geom 1 to geom 2, of length `depth`.
         corners: the three points of the Minkowski difference that span the face.
+        weight: (3, N) their barycentric coordinates at the deepest points.
     """
 
     found: jax.Array
@@ -42,6 +43,7 @@ class Depth(NamedTuple):
     two: jax.Array
     normal: jax.Array
     corners: Corners
+    weight: jax.Array
 
 
 class Expansion(NamedTuple):
@@ -350,4 +352,4 @@ def _result(s: Expansion) -> Depth:
     weight = [p / jnp.where(proper, area, 1) for p in parts]
     one, two = (combine(weight, list(table)) for table in (corners.one, corners.two))
     depth = jnp.sqrt(dot(s.foot, s.foot))
-    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners)
+    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners, jnp.stack(weight))

@@ -107,8 +107,8 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     n = cutoff.shape[0]
     centre = sides.centre()
     start = centre[:, :n] - centre[:, n:]
-    extra = jnp.where(sides.round, sides.size[0] + sides.inflate, 0)
-    has_core = sides.round[:n] | sides.round[n:]
+    extra = sides.radius()
+    has_core = sides.has_core[:n] | sides.has_core[n:]
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     square = settings.tolerance * settings.tolerance * 0.5
     rules = _Rules(
