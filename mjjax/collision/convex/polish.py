@@ -21,8 +21,9 @@ from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
 
 # Ranks of the features of both sides: 0 smooth piece or vertex, 1 edge, 2 face.
-RANKS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
+RANKS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
 STEPS = 6
+FLAT = 1e-3  # sine of the angle up to which an edge lies flat on the other side
 NEAR = 0.8  # a normal may move by this much, or the feature was not the one that touches
 
 
@@ -73,28 +74,48 @@ def polish(pools: Pools, sides: Sides, t: Touch) -> Touch:
     halves = [jax.tree.map(lambda x, h=h: x[..., h], sides) for h in (slice(n), slice(n, None))]
     pieces = [_piece(pools, h, t.label[:, k], t.weight) for k, h in enumerate(halves)]
     start = t.normal
-    normals = [start] + [_normal(halves, pieces, start, ranks) for ranks in RANKS]
+    normals = [_normal(halves, pieces, start, ranks) for ranks in RANKS] + [start]
     ends = _ends(pools, sides._replace(inflate=jnp.zeros_like(sides.inflate)), normals)
     depths = [dot(v, one - two) for v, (one, two) in zip(normals, ends, strict=True)]
-    depth, choice = depths[0], jnp.zeros(n, jnp.int32)
-    for k in range(1, len(normals)):
-        better = (depths[k] < depth) & (norm(normals[k] - start) < NEAR)
-        depth, choice = jnp.where(better, depths[k], depth), jnp.where(better, k, choice)
+    depth, choice = jnp.full_like(t.dist, FAR), jnp.full(n, len(RANKS), jnp.int32)
+    for k, found in enumerate(depths):
+        near = norm(normals[k] - start) < NEAR
+        better = near & (found < depth)
+        depth, choice = jnp.where(better, found, depth), jnp.where(better, k, choice)
     normal, one, two = (
         pick(jnp.stack(x), choice) for x in (normals, [e[0] for e in ends], [e[1] for e in ends])
     )
-    # the point of the side whose feature is the smaller; of two edges, as it was
-    rank = jnp.asarray([(1, 1), *RANKS], jnp.int32)[choice].T
     shift = depth[None] * normal
-    middle = 0.5 * (t.one + t.two)
-    middle = keep(rank[0] < rank[1], one - 0.5 * shift, middle)
-    middle = keep(rank[1] < rank[0], two + 0.5 * shift, middle)
-    middle = keep((rank[0] == 0) & (rank[1] == 0), 0.5 * (one + two), middle)
+    middle = _middle(pieces, t, normal, one - 0.5 * shift, two + 0.5 * shift)
     on = (t.dist < FAR) & (t.dist != 0) & (pieces[0].curved | pieces[1].curved)
     shift = shift + (sides.inflate[:n] + sides.inflate[n:])[None] * normal
     one, two = middle + 0.5 * shift, middle - 0.5 * shift
     new = t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
     return jax.tree.map(lambda a, b: keep(on, a, b), new, t)
+
+
+def _middle(
+    pieces: list[_Piece], t: Touch, normal: jax.Array, one: jax.Array, two: jax.Array
+) -> jax.Array:
+    """Where the contact is (3, N): at the side that touches in a point, else where it was.
+
+    Args:
+        pieces: both sides.
+        t: what is improved.
+        normal: (3, N) unit.
+        one: (3, N) where it would be by the support point of geom 1.
+        two: (3, N) the same of geom 2.
+    """
+    pointed = []
+    for p in pieces:
+        on_edge = jnp.abs(dot(normalize(p.edge), normal)) < FLAT
+        on_face = norm(cross(normalize(p.face), normal)) < FLAT
+        on_edge &= dot(p.edge, p.edge) > 0
+        pointed.append(~on_edge & ~(on_face & (dot(p.face, p.face) > 0)))
+    old = 0.5 * (t.one + t.two)
+    old = old + dot(normal, 0.5 * (one + two) - old)[None] * normal
+    middle = keep(pointed[0], one, keep(pointed[1], two, old))
+    return keep(pointed[0] & pointed[1], 0.5 * (one + two), middle)
 
 
 def _piece(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _Piece:
