@@ -18,7 +18,7 @@ from mjjax.collision.convex.faces import (
     polygon_of,
     quad_area,
 )
-from mjjax.collision.convex.lanes import cross, dot, keep, look_up, norm, pick
+from mjjax.collision.convex.lanes import cross, dot, keep, norm, pick, rows_of
 from mjjax.collision.convex.support import Sides
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
@@ -170,9 +170,7 @@ def _chosen(polygon: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array
     corner = _largest_quad(polygon, jnp.where(number > POINTS, number, 0))
     many = number > POINTS
     rows = [jnp.where(many, corner[k], k) for k in range(POINTS)]
-    points = jnp.stack(
-        [jnp.stack([look_up(polygon[:, i], row[None])[0] for i in range(3)]) for row in rows]
-    )
+    points = rows_of(polygon, jnp.stack(rows))
     # without repeated ones, in their order
     fresh = []
     for k in range(POINTS):
@@ -211,9 +209,7 @@ def _largest_quad(polygon: jax.Array, number: jax.Array) -> jax.Array:
         return jnp.where(k == last, 0, k + 1)
 
     def area(corner: list[jax.Array]) -> jax.Array:
-        return quad_area(
-            [jnp.stack([look_up(polygon[:, i], k[None])[0] for i in range(3)]) for k in corner]
-        )
+        return quad_area([rows_of(polygon, k[None])[0] for k in corner])
 
     def body(s: _Quad) -> _Quad:
         pushed = [jnp.where(s.turn == k, following(x), x) for k, x in enumerate(s.corner)]

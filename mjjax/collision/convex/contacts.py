@@ -19,31 +19,13 @@ from mjjax.collision.convex.perturbation import (
     distinct,
     perturbed,
 )
+from mjjax.collision.convex.polish import Touch, polish
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 
 DEEP_CHUNK = 32  # pairs whose polytopes are expanded together
-
-
-class Touch(NamedTuple):
-    """Signed distances of N pairs of shapes.
-
-    Attributes:
-        dist: (N,) distance [m], negative in penetration, `FAR` beyond what is of interest; 0 in
-            penetration of which nothing more is known.
-        one: (3, N) nearest or deepest point of geom 1, relative to geom 1 [m].
-        two: (3, N) that of geom 2, relative to geom 1 [m].
-        normal: (3, N) unit vector from geom 1 to geom 2.
-        label: (3, 2, N) vertices of both sides that the points lie between.
-    """
-
-    dist: jax.Array
-    one: jax.Array
-    two: jax.Array
-    normal: jax.Array
-    label: jax.Array
 
 
 def convex(
@@ -206,22 +188,23 @@ def signed_distance(
     deep = overlap & ~search.core & (search.count > 1)
     touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))
     touch = touch._replace(dist=jnp.where(touch.dist > cutoff, FAR, touch.dist))
-    return _expand_deep(pools, sides, search, deep, touch, flat, settings)
+    touch, clipped = _expand_deep(pools, sides, search, deep, touch, flat, settings)
+    if cutoff.dtype == np.float32:
+        touch = polish(pools, sides, touch)
+    return touch, clipped
 
 
 def _apart(sides: Sides, s: Search) -> Touch:
     """What the search for the nearest points found, with the radii of points and segments."""
     n = s.count.shape[0]
-    extra = jnp.where(sides.round, sides.size[0] + sides.inflate, 0)
-    extra = jnp.where(jnp.concatenate([s.core, s.core]), extra, 0)
+    extra = jnp.where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
     one, two = witnesses(s)
     normal = -normalize(s.x)
     dist = jnp.where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
     counts = np.arange(3, dtype=np.int32)[:, None, None] < s.count[None, None]
     label = jnp.where(counts, s.corners.label[:3], -1)
-    return Touch(
-        dist, one + extra[None, :n] * normal, two - extra[None, n:] * normal, normal, label
-    )
+    one, two = one + extra[None, :n] * normal, two - extra[None, n:] * normal
+    return Touch(dist, one, two, normal, label, s.weight[:3])
 
 
 def _expand_deep(
@@ -270,4 +253,4 @@ def _expand_deep(
 
 def _of_depth(d: Depth) -> Touch:
     dist = jnp.where(d.found, -d.depth, 0)
-    return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label)
+    return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label, d.weight)

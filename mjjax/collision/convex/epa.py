@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.gjk import Corners, Settings
-from mjjax.collision.convex.lanes import combine, dot, keep, look_up
+from mjjax.collision.convex.lanes import combine, dot, keep, look_up, rows_of
 from mjjax.collision.convex.polytope import Faces, first_polytope, foot_of, pack, replaced, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, support
@@ -35,6 +35,7 @@ class Depth(NamedTuple):
         two: (3, N) deepest point of geom 2 [m].
         normal: (3, N) from geom 1 to geom 2, of length `depth`.
         corners: the three points of the Minkowski difference that span the face.
+        weight: (3, N) their barycentric coordinates at the deepest points.
     """
 
     found: jax.Array
@@ -43,6 +44,7 @@ class Depth(NamedTuple):
     two: jax.Array
     normal: jax.Array
     corners: Corners
+    weight: jax.Array
 
 
 class Expansion(NamedTuple):
@@ -134,7 +136,7 @@ def _expand(
     slots = np.arange(len(square), dtype=np.int32)[:, None]
     face = jnp.min(jnp.where(square == least[None], slots, len(square) - 1), axis=0)
     proper = s.going & (least < FAR) & (least <= s.upper * s.upper)
-    foot = jnp.stack([look_up(faces.foot[:, i], face[None])[0] for i in range(3)])
+    foot = rows_of(faces.foot, face[None])[0]
     s = s._replace(
         best=jnp.where(proper, look_up(faces.vertex, face[None])[0], s.best),
         foot=keep(proper, foot, s.foot),
@@ -275,10 +277,9 @@ def _step(
     slot, free = _pop(walk.free)
     slot = jnp.where(attach, slot, faces.alive.shape[0])  # writes beyond the end are dropped
     previous = jnp.maximum(walk.last, 0)
-    point = corners.point
 
     def at(row: jax.Array) -> jax.Array:
-        return jnp.stack([look_up(point[:, i], row[None])[0] for i in range(3)])
+        return (rows_of(corners.one, row[None]) - rows_of(corners.two, row[None]))[0]
 
     foot, square = foot_of(at(place), at(a), at(b))
     is_open = (square >= least) & (square <= upper * upper)
@@ -289,9 +290,7 @@ def _step(
     word = replaced(look_up(across, previous[None])[0], 0 * entry + 2, slot)
     across = across.at[jnp.where(follows, previous, len(across)), lanes].set(word, mode="drop")
     faces = Faces(
-        jnp.stack(
-            [faces.foot[:, i].at[slot, lanes].set(foot[i], mode="drop") for i in range(3)], axis=1
-        ),
+        faces.foot.at[slot, :, lanes].set(foot.T, mode="drop"),
         faces.square.at[slot, lanes].set(square, mode="drop"),
         faces.vertex.at[slot, lanes].set(pack(place, a, b), mode="drop"),
         across,
@@ -338,20 +337,11 @@ def _pop(free: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _result(s: Expansion) -> Depth:
-    rows = [unpack(s.best, i) for i in range(3)]
-
-    def at(table: jax.Array) -> jax.Array:
-        flat = table.reshape(len(table), -1, table.shape[-1])
-        found = [
-            jnp.stack([look_up(flat[:, i], row[None])[0] for i in range(flat.shape[1])])
-            for row in rows
-        ]
-        return jnp.stack(found)
-
-    corners = jax.tree.map(at, s.corners)
+    rows = jnp.stack([unpack(s.best, i) for i in range(3)])
+    corners = jax.tree.map(lambda t: rows_of(t, rows), s.corners)
     area, parts = plane_weights(list(corners.point), s.foot)
     proper = s.valid & (area != 0)
     weight = [p / jnp.where(proper, area, 1) for p in parts]
     one, two = (combine(weight, list(table)) for table in (corners.one, corners.two))
     depth = jnp.sqrt(dot(s.foot, s.foot))
-    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners)
+    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners, jnp.stack(weight))

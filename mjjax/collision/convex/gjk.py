@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import combine, cross, dot, keep, norm, pick, put
+from mjjax.collision.convex.lanes import combine, cross, dot, keep, norm, pick, put, rows_of
 from mjjax.collision.convex.simplex import FAR, nearest
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -107,8 +107,8 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     n = cutoff.shape[0]
     centre = sides.centre()
     start = centre[:, :n] - centre[:, n:]
-    extra = jnp.where(sides.round, sides.size[0] + sides.inflate, 0)
-    has_core = sides.round[:n] | sides.round[n:]
+    extra = sides.radius()
+    has_core = sides.has_core[:n] | sides.has_core[n:]
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     square = settings.tolerance * settings.tolerance * 0.5
     rules = _Rules(
@@ -225,10 +225,12 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     outside = deciding & (dot(s.direction, point) < 0)
     kept = deciding & ~outside
     a, b = (s.place + 1) % 4, (s.place + 2) % 4
-    swapped = jax.tree.map(lambda t: put(put(t, a, pick(t, b)), b, pick(t, a)), s.corners)
+    slots = np.arange(4, dtype=np.int32)[:, None]
+    order = jnp.where(slots == a[None], b[None], jnp.where(slots == b[None], a[None], slots))
+    order = jnp.where(kept[None], order, slots)
     s = s._replace(
         saved=jax.tree.map(lambda a, b: keep(enter, a, b), s.corners, s.saved),
-        corners=jax.tree.map(lambda a, b: keep(kept, a, b), swapped, s.corners),
+        corners=jax.tree.map(lambda t: rows_of(t, order), s.corners),
         trip=s.trip + kept.astype(jnp.int32),
         count=count,
     )
@@ -282,16 +284,11 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
     bears = weight != 0
     count = jnp.sum(bears, axis=0, dtype=jnp.int32)
     rank = jnp.cumsum(bears, axis=0, dtype=jnp.int32) - 1
-    rows = []
-    for k in range(4):
-        source = jnp.argmax(bears & (rank == k), axis=0)
-        rows.append(source)
-
-    def compressed(table: jax.Array) -> jax.Array:
-        return jnp.stack([pick(table, row) for row in rows])
-
-    corners = jax.tree.map(compressed, s.corners)
-    weight = jnp.where(np.arange(4, dtype=np.int32)[:, None] < count[None], compressed(weight), 0)
+    slots = np.arange(4, dtype=np.int32)[:, None]
+    here = bears[None] & (rank[None] == slots[:, None])
+    rows = jnp.sum(jnp.where(here, slots[None], 0), axis=1, dtype=jnp.int32)
+    corners = jax.tree.map(lambda t: rows_of(t, rows), s.corners)
+    weight = jnp.where(slots < count[None], rows_of(weight, rows), 0)
     x = combine(list(weight), list(corners.point))
     stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
     stuck = (rules.rounding > 0) & (norm(x) > s.length) & (count > 0) & (s.trip > 0)

@@ -83,6 +83,12 @@ def look_up(table: jax.Array, row: jax.Array) -> jax.Array:
     return jnp.take_along_axis(table, flat, axis=0, mode="clip").reshape(row.shape)
 
 
+def rows_of(table: jax.Array, rows: jax.Array) -> jax.Array:
+    """Rows `rows` (m, N) of a table (k, ..., N) for each item: (m, ..., N)."""
+    rows = rows.reshape(len(rows), *(1,) * (table.ndim - 2), -1)
+    return jnp.take_along_axis(table, rows, axis=0, mode="clip")
+
+
 def keep(on: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
     """`new` in the items (N,) that are on, `old` in the others."""
     return jnp.where(on.reshape((1,) * (new.ndim - 1) + (-1,)), new, old)

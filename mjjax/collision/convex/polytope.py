@@ -13,7 +13,17 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.gjk import Corners
-from mjjax.collision.convex.lanes import combine, cross, det, dot, keep, norm, normalize, pick
+from mjjax.collision.convex.lanes import (
+    combine,
+    cross,
+    det,
+    dot,
+    keep,
+    norm,
+    normalize,
+    pick,
+    rows_of,
+)
 from mjjax.collision.convex.simplex import plane_weights, project_plane, same_sign
 from mjjax.collision.convex.support import Sides, support
 from mjjax.collision.shapes import Pools
@@ -158,8 +168,9 @@ def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
     corners = jax.tree.map(joined, s.corners, new)
     p = corners.point
     four, three = s.count == 4, s.count == 3
-    choices = [[jnp.stack([p[f[i]] for f in table]) for i in range(3)] for table in _TABLES]
-    a, b, c = (keep(four, z, keep(three, y, x)) for x, y, z in zip(*choices, strict=True))
+    words = [jnp.asarray(w, jnp.int32)[:, None] for w in _WORDS]
+    vertex = keep(four, words[2], keep(three, words[1], words[0]))
+    a, b, c = (rows_of(p, unpack(vertex, i)) for i in range(3))
     foot, square = foot_of(a, b, c)
     live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
     near = jnp.maximum(rounding, MINVAL)
@@ -170,14 +181,11 @@ def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
     # the origin is on a face: begin anew with that
     again = s.todo & ~three & touched
     valid = jnp.where(four, _around(p), jnp.where(three, _off_triangle(p), _convex(p)))
-    words = [jnp.asarray(w, jnp.int32)[:, None] for w in _WORDS]
-    vertex = keep(four, words[2], keep(three, words[1], words[0]))
     faces = Faces(foot, square, vertex, keep(four, words[4], words[3]), live, live)
 
     word = pick(vertex, face)
-    restart = jax.tree.map(
-        lambda t: jnp.stack([pick(t, unpack(word, i)) for i in range(3)] + [t[3], t[4]]), corners
-    )
+    rows = jnp.stack([unpack(word, i) for i in range(3)] + [jnp.full_like(word, k) for k in (3, 4)])
+    restart = jax.tree.map(lambda t: rows_of(t, rows), corners)
     kept = jax.tree.map(lambda x, y: keep(again, x, y), restart, corners)
     return _Start(
         again,

@@ -50,6 +50,20 @@ class Sides(NamedTuple):
         return (self.kind == GeomType.SPHERE) | (self.kind == GeomType.CAPSULE)
 
     @property
+    def has_core(self) -> jax.Array:
+        """(L,) whether the shape is a smaller one with a radius: in MuJoCo, `round` ones.
+
+        In float32 what is inflated is, too: its distance is exact, unlike a depth.
+        """
+        single = self.pos.dtype == np.float32
+        return self.round | ((self.inflate > 0) & single)
+
+    def radius(self) -> jax.Array:
+        """(L,) distance of the surface from the core [m]."""
+        own = jnp.where(self.round, self.size[0], 0)
+        return jnp.where(self.has_core, own + self.inflate, 0)
+
+    @property
     def polyhedral(self) -> jax.Array:
         """(L,) whether the shape has corners only: what is inflated has none."""
         flat = (self.kind == GeomType.BOX) | (self.kind >= GeomType.MESH)
@@ -152,15 +166,15 @@ def support(
         sides: L shapes.
         direction: (3, L) unit vectors, world axes.
         hint: (L,) vertices from which the search over a mesh starts, -1 for none.
-        core: (L,) whether to take the point or segment inside of a sphere or capsule.
+        core: (L,) whether to take the core of shapes that have one: the point or segment inside
+            of a sphere or capsule.
         on: (L,) which points are needed.
 
     Returns:
         The points (3, L); the corner of a box or vertex of a hull (L,), -1 where there is none.
     """
     local = turn_back(sides.mat, direction)
-    shrunk = core & sides.round
-    radius = jnp.where(shrunk, 0, sides.size[0])
+    radius = jnp.where(core & sides.round, 0, sides.size[0])
     point, corner = _primitive(sides.kind, sides.size, local, radius)
     vertex = jnp.where(sides.kind == GeomType.BOX, corner, -1)
     mesh = sides.kind >= GeomType.MESH
@@ -174,7 +188,7 @@ def support(
         place = _prism_corner(sides.prism, local)
         point = keep(field, pick(sides.prism, place), point)
         vertex = jnp.where(field, place, vertex)
-    margin = jnp.where(shrunk, 0, sides.inflate)
+    margin = jnp.where(core & sides.has_core, 0, sides.inflate)
     return turn(sides.mat, point) + sides.pos + direction * margin[None], vertex
 
 
