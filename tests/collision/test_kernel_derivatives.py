@@ -108,7 +108,14 @@ def test_distance_moves_with_the_gap(kind: tuple[GeomType, GeomType]) -> None:
 
 
 @pytest.mark.feature("C63", "C67", "C68")
-@every_kind
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(k, marks=[pytest.mark.slow] * (k == (GeomType.BOX, GeomType.BOX)))
+        for k in KINDS
+    ],
+    ids=name,
+)
 def test_derivatives_are_finite(kind: tuple[GeomType, GeomType]) -> None:
     """Keeps NaN and infinity out of values, jvp and vjp at and near degenerate placements."""
     cases = [p for k, p in DEGENERATE.values() if k == kind]
