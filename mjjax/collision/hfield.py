@@ -18,7 +18,6 @@ from mjjax.collision.convex.motion import motion
 from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 CHUNK = 64  # prisms that are tested together
@@ -34,15 +33,15 @@ class Cells(NamedTuple):
         count: (N,) triangles in all.
     """
 
-    first: Array
-    per_row: Array
-    stride: Array
-    count: Array
+    first: jax.Array
+    per_row: jax.Array
+    stride: jax.Array
+    count: jax.Array
 
 
 def hfield(
-    pools: Pools, one: Shape, two: Shape, margin: Array, settings: Settings
-) -> tuple[ContactSet, Array]:
+    pools: Pools, one: Shape, two: Shape, margin: jax.Array, settings: Settings
+) -> tuple[ContactSet, jax.Array]:
     """Contacts of height fields with convex shapes (N, 50), and their certificates (N, 50, 7).
 
     The certificate is that of the convex pair, and the triangle of the height field.
@@ -67,7 +66,7 @@ def hfield(
     tolerance = jnp.broadcast_to(settings.tolerance, margin.shape)
     start = (jnp.int32(0), jnp.zeros(n, jnp.int32), empty, blank)
 
-    def body(state: tuple[Array, Array, ContactSet, Array]) -> tuple:
+    def body(state: tuple[jax.Array, jax.Array, ContactSet, jax.Array]) -> tuple:
         begin, filled, found, certificate = state
         item = begin + jnp.arange(CHUNK, dtype=jnp.int32)
         pair = jnp.minimum(jnp.searchsorted(end, item, side="right"), n - 1).astype(jnp.int32)
@@ -89,7 +88,7 @@ def hfield(
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
         # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
         touch = touch._replace(dist=touch.dist - margin[pair][:, None])
-        found = ContactSet(*(t.at[row].set(x[:, 0]) for t, x in zip(found, touch, strict=True)))
+        found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
         label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)
         filled = filled.at[pair].add(on.astype(jnp.int32))
@@ -101,14 +100,15 @@ def hfield(
 
 
 def hfield_motion(
-    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: Array
+    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: jax.Array
 ) -> ContactSet:
     """What has the derivative of one contact of a height field, see `convex/motion.py`."""
     field = one._replace(cell=jnp.maximum(certificate[6], 0))
-    return motion(pools, field, two._replace(cell=0 * field.cell), contact, certificate[:6])
+    other = two._replace(cell=jnp.zeros_like(certificate[6]))
+    return motion(pools, field, other, contact, certificate[:6])
 
 
-def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[Array, Array]:
+def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]:
     """Bounds (N, 3) of the other shapes in the frames of the height fields, low and high [m]."""
     n = one.kind.shape[0]
     turned = jnp.swapaxes(one.mat, 1, 2)
@@ -127,9 +127,9 @@ def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[Array, Array]:
     return -reach[1].T, reach[0].T
 
 
-def _cells(pools: Pools, one: Shape, low: Array, high: Array, margin: Array) -> Cells:
+def _cells(pools: Pools, one: Shape, low: jax.Array, high: jax.Array, margin: jax.Array) -> Cells:
     """Triangles under the box; none where it is apart from the height field's box."""
-    size = hfield_size(pools, one.asset, one.offset)
+    size = hfield_size(pools, jnp.asarray(one.asset), jnp.asarray(one.offset))
     nrow, ncol = (
         jnp.asarray(t, jnp.int32)[one.asset] for t in (pools.hfield_nrow, pools.hfield_ncol)
     )
@@ -138,7 +138,7 @@ def _cells(pools: Pools, one: Shape, low: Array, high: Array, margin: Array) -> 
     last = jnp.stack([ncol, nrow], axis=1) - 1
     scale = last.astype(size.dtype) / (2 * size[:, :2])
 
-    def line(rounded: Array) -> Array:
+    def line(rounded: jax.Array) -> jax.Array:
         return jnp.clip(rounded, 0, last.astype(size.dtype)).astype(jnp.int32)
 
     first = line(jnp.floor((low[:, :2] + size[:, :2]) * scale))

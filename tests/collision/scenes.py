@@ -98,7 +98,7 @@ def car(rows: int = 30, columns: int = 30) -> str:
     return scene(body, hills)
 
 
-def heap(count: int = 30, seed: int = 0) -> str:
+def heap(count: int = 9, seed: int = 0) -> str:
     """Random convex meshes fall into a box."""
     rng = np.random.default_rng(seed)
     assets = "".join(

@@ -26,8 +26,9 @@ STEP = 2e-5
 CONVERGED = Settings(100, jnp.asarray(1e-14))
 
 
-def moved(shape: Shape, velocity: Array, turn: Array, growth: Array, h: Array | float) -> Shape:
-    """A shape (..., 3) after the time `h`, to third order."""
+def moved(shape: Shape, speeds: Array, h: Array | float) -> Shape:
+    """A shape (..., 3) after the time `h`, to third order: speeds of place, turn and size."""
+    velocity, turn, growth = speeds
     spin = [shape.mat]
     for _ in range(3):
         columns = jnp.swapaxes(spin[-1], -1, -2)
@@ -54,14 +55,14 @@ def errors() -> Callable:
 
     @jax.jit
     def contacts(h: Array) -> tuple[Array, ContactSet, Array]:
-        sides = moved(one, *speeds[:3], h), moved(two, *speeds[3:], h)
+        sides = moved(one, speeds[:3], h), moved(two, speeds[3:], h)
         touch, certificate = convex(b.pools, *sides, jnp.asarray(b.margin), CONVERGED)
         touch = jax.tree.map(lambda x: x[:, 0], touch)
         return flat(touch), touch, certificate[:, 0]
 
     def along(one: Shape, two: Shape, speeds: Array, touch: ContactSet, certificate: Array):
         def at(h: Array) -> Array:
-            sides = moved(one, *speeds[:3], h), moved(two, *speeds[3:], h)
+            sides = moved(one, speeds[:3], h), moved(two, speeds[3:], h)
             return flat(motion(b.pools, *sides, touch, certificate))
 
         return jax.jvp(at, (jnp.zeros(()),), (jnp.ones(()),))[1]

@@ -84,15 +84,18 @@ def found() -> dict:
             collide(g, margin, [pos1, pos2 + 1e-9 * rng.normal(size=3)], mats) for _ in range(3)
         ]
         flips.append(np.max([errors(x, theirs[-1]) for x in near], axis=0) > 1e-6)
-        rows.append((pos1, mats[0], m.geom_size[0], 0, 0, pos2, mats[1], m.geom_size[g], g, margin))
-    columns = [jnp.asarray(np.stack(x)) for x in zip(*rows, strict=True)]
+        sides = (pos1, mats[0], m.geom_size[0], pos2, mats[1], m.geom_size[g])
+        rows.append((*sides, g, margin))
+    pos1, mat1, size1, pos2, mat2, size2, _, margins = (
+        jnp.asarray(np.stack(x)) for x in zip(*rows, strict=True)
+    )
     geom = np.stack([np.zeros(len(cases), int), [g for g, _ in cases]])
     kind, asset = (jnp.asarray(t[geom], jnp.int32) for t in (m.geom_type, m.geom_dataid))
     none = jnp.zeros_like(kind[0])
-    one = Shape(*columns[:3], kind[0], asset[0], none)
-    two = Shape(*columns[5:8], kind[1], asset[1], none)
+    one = Shape(pos1, mat1, size1, kind[0], asset[0], none)
+    two = Shape(pos2, mat2, size2, kind[1], asset[1], none)
     settings = Settings(35, jnp.asarray(1e-6))
-    touch, _ = jax.jit(lambda *x: hfield(pools, *x, settings))(one, two, columns[9])
+    touch, _ = jax.jit(lambda *x: hfield(pools, x[0], x[1], x[2], settings))(one, two, margins)
     touch = jax.tree.map(np.asarray, touch)
     result: dict = {}
     for k, (g, margin) in enumerate(cases):

@@ -214,8 +214,9 @@ def _vertices(pools: Pools, shape: Shape, ids: Array) -> Array:
         local = pools.vert[jnp.where(on_mesh, first + shape.offset + ids, 0)]
     if shape.cell is not None:
         field = shape.kind == GeomType.HFIELD
-        args = (jnp.where(field, shape.asset, 0), shape.cell, shape.offset)
-        prism = prisms(pools, *(x[None] for x in args))[..., 0]
+        asset = jnp.where(field, shape.asset, 0)[None]
+        cell, offset = jnp.asarray(shape.cell)[None], jnp.asarray(shape.offset)[None]
+        prism = prisms(pools, asset, cell, offset)[..., 0]
         local = jnp.where(field, prism[jnp.where(field, ids, 0)], local)
     return shape.pos[None] + jnp.sum(local[:, None] * shape.mat[None], axis=2)
 
