@@ -48,7 +48,10 @@ def _search(search: Search, slots: int, worlds: int, tree: tuple[Scene, Bounds])
     scene, bounds = tree
     queues = [_near(search, kind, scene, bounds, worlds) for kind in search.classes]
     chunks = [_chunk(worlds * len(kind.pairs)) for kind in search.classes]
-    forms = [_form(search, kind, scene) for kind in search.classes]
+    forms = [
+        _form(search, kind, scene, chunk)
+        for kind, chunk in zip(search.classes, chunks, strict=True)
+    ]
     room = [chunk * form[0] for chunk, form in zip(chunks, forms, strict=True)]
     drains = [
         functools.partial(_drain, search, part, scene, bounds, *given)
@@ -176,10 +179,10 @@ def _chunk(pairs: int) -> int:
     return min(most, 1 << max(3, (pairs - 1).bit_length()))
 
 
-def _form(search: Search, kind: KernelClass, scene: Scene) -> tuple[int, int]:
+def _form(search: Search, kind: KernelClass, scene: Scene, chunk: int) -> tuple[int, int]:
     """Contacts of a pair of a class, and the length of their certificates."""
-    one, used = (jax.ShapeDtypeStruct((1,), t) for t in (jnp.int32, bool))
-    _, certificate = jax.eval_shape(functools.partial(touch, search, kind, scene), one, one, used)
+    some, used = (jax.ShapeDtypeStruct((chunk,), t) for t in (jnp.int32, bool))
+    _, certificate = jax.eval_shape(functools.partial(touch, search, kind, scene), some, some, used)
     return certificate.shape[1:]
 
 

@@ -4,6 +4,8 @@ In the queue every array of a `Scene` is a `Leaf`, with rows for the worlds, and
 its world and its index in the plan.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -117,22 +119,32 @@ def touch(
     if kind.collider.batched:
         two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
-        settings = Settings(search.iterations, tolerance, search.multiccd)
-        return kind.collider.function(
-            pools_in(search.structure, search.meshes, search.multiccd, scene),
-            one,
-            two,
-            margin,
-            settings,
-        )
+        run = _kernel(search, kind.collider.function)
+        return run(_joined(scene), one, two, margin, tolerance)
     touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
 
 
+@functools.lru_cache(maxsize=256)
+def _kernel(search: Search, function: Callable) -> Callable:
+    """A batched kernel with its static arguments, traced once however often it is used."""
+
+    @jax.jit
+    def run(floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any) -> Any:
+        tables = tables_of(search.structure, search.meshes, search.multiccd)
+        settings = Settings(search.iterations, tolerance, search.multiccd)
+        return function(Pools(*floats, *tables), one, two, margin, settings)
+
+    return run
+
+
 def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: Scene) -> Pools:
     """The pools of all worlds end to end."""
-    joined = [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
-    return Pools(*joined, *tables_of(s, meshes, faces))
+    return Pools(*_joined(scene), *tables_of(s, meshes, faces))
+
+
+def _joined(scene: Scene) -> list[Any]:
+    return [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
 
 
 def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:

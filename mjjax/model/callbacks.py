@@ -38,7 +38,8 @@ class Callbacks:
             `(pos1, mat1, size1, pos2, mat2, size2, margin)` to the arrays `dist` (m,), `pos`
             (m, 3), `normal` (m, 3) and `tangent` (m, 3) of m contact slots, in world coordinates:
             distances (1e10 in an empty slot), midpoints, unit vectors from geom 1 to geom 2, and
-            hints for the second axis of the frame (or zero). None: the pair never collides.
+            hints for the second axis of the frame (or zero). It may not be asked about pairs whose
+            bounding spheres are further apart than the margin. None: the pair never collides.
     """
 
     control: Callable[[Model, Data], Data] | None = None

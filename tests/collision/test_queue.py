@@ -40,10 +40,12 @@ def heap() -> mjjax.Model:
     return mjjax.Model.from_xml_string(HEAP.format(bodies))
 
 
-def both_ways(model: mjjax.Model) -> tuple[mjjax.Data, mjjax.Data]:
+def both_ways(
+    model: mjjax.Model, callbacks: mjjax.Callbacks | None = None
+) -> tuple[mjjax.Data, mjjax.Data]:
     """Data with which all candidates are computed, and data with which the queue runs."""
-    n = plan_of(model, mjjax.make_data(model).rules).ncandidate
-    every, queue = (mjjax.make_data(model, nconmax=k) for k in (n, n - 1))
+    n = plan_of(model, mjjax.make_data(model, callbacks=callbacks).rules).ncandidate
+    every, queue = (mjjax.make_data(model, nconmax=k, callbacks=callbacks) for k in (n, n - 1))
     assert every_candidate(model, every.rules, n) and not every_candidate(model, queue.rules, n - 1)
     return every, queue
 
@@ -139,6 +141,41 @@ def test_same_derivatives_as_from_all_candidates() -> None:
     for x, y in zip(a, b, strict=True):
         assert np.abs(np.asarray(x)).max() > 1
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def lopsided(
+    pos1: jax.Array, mat1: jax.Array, size1: jax.Array,
+    pos2: jax.Array, mat2: jax.Array, size2: jax.Array, margin: jax.Array,
+) -> tuple[jax.Array, ...]:  # fmt: skip
+    """Balls that push along the x axis of the first, in two slots of which the second is used."""
+    del mat2, margin
+    normal = jnp.stack([mat1[:, 0]] * 2)
+    dist = jnp.linalg.norm(pos2 - pos1) - size1[0] - size2[0]
+    slots = jnp.stack([jnp.full_like(dist, 1e10), jnp.where(dist < 0, dist, 1e10)])
+    return slots, jnp.stack([pos1] * 2), normal, jnp.zeros_like(normal)
+
+
+@pytest.mark.feature("A141")
+def test_callbacks_decide_in_the_queue() -> None:
+    """A filter discards pairs, and a narrow phase of the user's own is used."""
+    model = heap()
+    calls = mjjax.Callbacks(
+        contact_filter=lambda m, d, a, b: (a + b) % 5 == 0,
+        collision={(mjjax.GeomType.SPHERE, mjjax.GeomType.SPHERE): lopsided},
+    )
+
+    def run(data: mjjax.Data) -> mjjax.Data:
+        def one(qpos: jax.Array) -> mjjax.Data:
+            placed = mjjax.kinematics(model, data.replace(qpos=qpos))
+            return mjjax.collision(model, placed, calls.contact_filter)
+
+        return jax.vmap(one)(states(model, 2))
+
+    every, queue = (quick(run)(data) for data in both_ways(model, calls))
+    assert_same(every, queue)
+    geom = np.asarray(queue.contact.geom)
+    listed = (geom[..., 0] == 4) & (geom[..., 1] == 11)
+    assert not ((geom.sum(axis=-1) % 5 == 0) & (geom[..., 0] >= 0) & ~listed).any()
 
 
 def balls() -> mjjax.Model:
