@@ -11,7 +11,7 @@ from mjjax.collision.convex.support import sides_of, support
 from mjjax.core.enums import GeomType
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS, MESHES
-from tests.collision.protocol import judge
+from tests.collision.protocol import CONVERGED, Poses, judge
 
 COUNT = 40
 
@@ -38,6 +38,39 @@ def test_agrees_with_mujoco(kinds: tuple[str, str], judged: dict) -> None:
     assert np.mean(agreement.count[~agreement.aside]) >= 0.98, agreement
     assert np.sum(agreement.touching) > COUNT / 2
     assert agreement.share(1e-9, 1e-5) >= 0.9, agreement
+
+
+@pytest.mark.slow
+@pytest.mark.feature("C76")
+def test_several_contacts_agree_with_mujoco() -> None:
+    """Protects `multiccd`: clipped faces and perturbed poses, their number, order and merging."""
+    kinds = [("capsule", "mesh"), ("cylinder", "box"), ("box", "mesh"), ("mesh", "mesh")]
+    pairs = [convex_pairs.pair_of(k, multiccd=True) for k in kinds]
+    poses = [convex_pairs.pair_of(k, multiccd=True).poses(COUNT)[0] for k in kinds]
+    found, _ = convex_pairs.contacts(convex_pairs.batch(pairs, poses), multiccd=True)
+    parts = [ContactSet(*x) for x in zip(*(np.split(f, len(kinds)) for f in found), strict=True)]
+    several = 0
+    for pair, ours in zip(pairs, parts, strict=True):
+        agreement = judge(pair, lambda _, ours=ours: ours, COUNT)
+        assert agreement.share(1e-9, 1e-5) >= 0.95, agreement
+        several += np.sum(np.sum(ours.dist < NO_CONTACT, axis=1) > 1)
+    assert several > COUNT / 4
+
+
+@pytest.mark.slow
+@pytest.mark.feature("C75")
+def test_single_precision_is_exact() -> None:
+    """In float32 distances and normals are those of MuJoCo converged, within its rounding."""
+    kinds = [("sphere", "mesh"), ("capsule", "cylinder"), ("ellipsoid", "box"), ("mesh", "mesh")]
+    pairs = [convex_pairs.pair_of(k, options=CONVERGED) for k in kinds]
+    poses = [convex_pairs.pair_of(k, options=CONVERGED).poses(COUNT)[0] for k in kinds]
+    poses = [Poses(*(x.astype(np.float32) for x in p[:7]), model=p.model) for p in poses]
+    found, _ = convex_pairs.contacts(convex_pairs.batch(pairs, poses, np.float32))
+    parts = [ContactSet(*x) for x in zip(*(np.split(f, len(kinds)) for f in found), strict=True)]
+    for pair, ours in zip(pairs, parts, strict=True):
+        agreement = judge(pair, lambda _, ours=ours: ours, COUNT, 1e-6, dtype=np.float32)
+        good = agreement.count & (agreement.dist <= 1e-6) & (agreement.normal <= 1e-3)
+        assert np.mean(good[~agreement.aside]) >= 0.97, agreement
 
 
 @pytest.mark.slow

@@ -132,10 +132,10 @@ def _piece(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _P
 
     same = label[:, None] == label[None]
     share = jnp.sum(jnp.where(same, weight[None], 0), axis=1)
-    first = jnp.argmax(share, axis=0)
+    first = jnp.argmax(share, axis=0).astype(jnp.int32)
     top = pick(label, first)
     others = jnp.where(label == top[None], -jnp.inf, share)
-    second = jnp.argmax(others, axis=0)
+    second = jnp.argmax(others, axis=0).astype(jnp.int32)
     last = (3 - first - second) % 3
     a, b, c = (vertex_at(pools, side, pick(label, k)) for k in (first, second, last))
     has_edge = pick(label, second) != top
@@ -207,7 +207,7 @@ def _newton(
 ) -> jax.Array:
     """One step in the plane of the directions around `normal`, or across `line`."""
     if line is None:
-        least = jnp.argmin(jnp.abs(normal), axis=0)
+        least = jnp.argmin(jnp.abs(normal), axis=0).astype(jnp.int32)
         unit = (np.arange(3, dtype=np.int32)[:, None] == least[None]).astype(normal.dtype)
         along = normalize(cross(normal, unit))
     else:

@@ -175,7 +175,7 @@ def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
     live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
     near = jnp.maximum(rounding, MINVAL)
     on_face = live & (square < (near * near)[None])
-    face = jnp.argmax(on_face, axis=0)
+    face = jnp.argmax(on_face, axis=0).astype(jnp.int32)
     touched = jnp.any(on_face, axis=0)
 
     # the origin is on a face: begin anew with that
