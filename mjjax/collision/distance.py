@@ -130,7 +130,7 @@ def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSe
         tolerance=model.opt.ccd_tolerance,
     )
     found = over_worlds(functools.partial(_found, task), (scene, limit))
-    return _moving(task, scene, found)
+    return _moving(task, scene, limit, found)
 
 
 def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactSet, Array]:
@@ -146,22 +146,25 @@ def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactS
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _moving(task: _Task, scene: Scene, found: tuple[ContactSet, Array]) -> ContactSet:
-    """The contacts (n, slots) as functions of the scene."""
-    del task, scene
+def _moving(
+    task: _Task, scene: Scene, limit: Array, found: tuple[ContactSet, Array]
+) -> ContactSet:
+    """The contacts (n, slots) as functions of the scene; the limit has no influence."""
+    del task, scene, limit
     return found[0]
 
 
 @_moving.defjvp
 def _moving_jvp(task, primals, tangents):
-    scene, (_, certificate) = primals
+    scene, limit, (_, certificate) = primals
     touch = _moving(task, *primals)
 
     def moved(scene: Scene) -> ContactSet:
         alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
         pools, one, two = task.sides(alone, jnp.zeros(len(task.geoms), jnp.int32))
-        slots = jax.vmap(functools.partial(task.collider.motion, pools), (None, None, 0, 0))
-        return jax.vmap(slots)(one, two, touch, certificate)
+        move = functools.partial(task.collider.motion, pools)
+        slots = jax.vmap(move, (None, None, None, 0, 0))
+        return jax.vmap(slots)(one, two, limit, touch, certificate)
 
     return touch, jax.jvp(moved, (scene,), (tangents[0],))[1]
 

@@ -100,12 +100,27 @@ def hfield(
 
 
 def hfield_motion(
-    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: jax.Array
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    margin: jax.Array,
+    contact: ContactSet,
+    certificate: jax.Array,
 ) -> ContactSet:
-    """What has the derivative of one contact of a height field, see `convex/motion.py`."""
+    """What has the derivative of one contact of a height field, see `convex/motion.py`.
+
+    The prism was raised by the margin, and the other geom inflated by half of it.
+    """
     field = one._replace(cell=jnp.maximum(certificate[6], 0))
-    other = two._replace(cell=jnp.zeros_like(certificate[6]))
-    return motion(pools, field, other, contact, certificate[:6])
+    up = margin * one.mat[:, 2]
+    other = two._replace(pos=two.pos - up, cell=jnp.zeros_like(certificate[6]))
+    bare = contact._replace(
+        dist=contact.dist + 0.5 * margin, pos=contact.pos - up + 0.25 * margin * contact.normal
+    )
+    found = motion(pools, field, other, margin, bare, certificate[:6])
+    return found._replace(
+        dist=found.dist - 0.5 * margin, pos=found.pos + up - 0.25 * margin * found.normal
+    )
 
 
 def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from mjjax.collision.contact_list import Slots
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.params import lookup
-from mjjax.collision.scene import Scene, pools_in, shapes, touch
+from mjjax.collision.scene import Scene, margins_of, pools_in, shapes, touch
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.worlds import Leaf
 from mjjax.math.namespace import Array
@@ -62,7 +62,8 @@ def _of_class(
     s = search.structure
     motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, False, scene))
     one, two = shapes(s, scene, world, lookup(search.plan.geom, pair))
-    return jax.vmap(motion)(one, two, known, now.certificate)
+    margin = margins_of(search, scene, world, pair)
+    return jax.vmap(motion)(one, two, margin, known, now.certificate)
 
 
 def _where(mask: Array, one: ContactSet, two: ContactSet) -> ContactSet:

@@ -62,10 +62,15 @@ def plane_mesh(
 
 
 def plane_mesh_motion(
-    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: Array
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    margin: Array,
+    contact: ContactSet,
+    certificate: Array,
 ) -> ContactSet:
     """What has the derivative of one contact: that of the vertex `certificate` (1,)."""
-    del contact
+    del margin, contact
     return _contact(pools, one, two, jnp.maximum(certificate[0], 0))
 
 

@@ -91,10 +91,10 @@ def near_by_boxes(search: Search, scene: Scene, bounds: Bounds, world: Array, pa
         return boxes_of(scene.pos.at(world, geom), mat, bounds.aabb.at(world, geom))
 
     one, two = map(boxes, lookup(search.plan.geom, pair).T)
-    return boxes_near(one, two, _margin(search, scene, world, pair))
+    return boxes_near(one, two, margins_of(search, scene, world, pair))
 
 
-def _margin(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
+def margins_of(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
     """Margins (n,) of pairs."""
     if search.override:
         return jnp.broadcast_to(scene.o_margin.of(world), pair.shape)
@@ -114,7 +114,7 @@ def touch(
 
     Those that are not `used` (n,) make no contact, nor much work.
     """
-    margin = _margin(search, scene, world, pair)
+    margin = margins_of(search, scene, world, pair)
     one, two = shapes(search.structure, scene, world, lookup(search.plan.geom, pair))
     if kind.collider.batched:
         two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))

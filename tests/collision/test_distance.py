@@ -23,24 +23,12 @@ XML = """
   <body pos="-.3 .1 .4"><freejoint/><geom type="ellipsoid" size=".1 .2 .15"/></body>
   <body pos="-.3 .3 .4"><freejoint/><geom type="mesh" mesh="m"/></body>
   <body pos=".3 .3 .4"><freejoint/><geom type="box" size=".2 .1 .1"/></body>
-  <geom type="hfield" hfield="h"/>
+  <body mocap="true"><geom type="hfield" hfield="h"/></body>
+  <body pos=".3 .3 .6"><freejoint/><geom type="sdf" mesh="m"/></body>
 </worldbody></mujoco>
 """
 PAIRS = [(0, 3), (3, 0), (3, 4), (4, 3), (3, 5), (5, 3), (5, 0), (4, 5), (0, 1)]
-PAIRS += [
-    (6, 7),
-    (7, 6),
-    (7, 3),
-    (3, 8),
-    (8, 3),
-    (5, 8),
-    (6, 4),
-    (0, 6),
-    (2, 7),
-    (9, 4),
-    (8, 9),
-    (9, 0),
-]
+PAIRS += [(6, 7), (7, 6), (8, 4), (9, 5)]
 FAR = 10.0
 
 
@@ -65,7 +53,10 @@ def test_agrees_with_mujoco() -> None:
             for pair, found in zip(PAIRS, mine, strict=True):
                 segment = np.zeros(6)
                 dist = mujoco.mj_geomDistance(both.reference, d, *pair, distmax, segment)
-                np.testing.assert_allclose(found, [*segment, dist], atol=1e-9)
+                # points of an iteration that ends at `ccd_tolerance`, or exact ones
+                exact = pair in PAIRS[:9]
+                np.testing.assert_allclose(found[6], dist, atol=1e-9 if exact else 1e-8)
+                np.testing.assert_allclose(found[:6], segment, atol=1e-9 if exact else 1e-5)
                 kinds.add((dist < 0, dist == distmax))
     assert kinds == {(True, False), (False, True), (False, False)}
 
@@ -88,5 +79,5 @@ def test_types_without_distance_are_refused() -> None:
     """An unknown distance is an error, not a number."""
     model = mjjax.Model.from_xml_string(XML)
     data = mjjax.make_data(model)
-    with pytest.raises(mjjax.UnsupportedFeature, match="sphere and cylinder"):
-        mjjax.geom_distance(model, data, 5, 2, 1.0)
+    with pytest.raises(mjjax.UnsupportedFeature, match="sphere and sdf"):
+        mjjax.geom_distance(model, data, 5, 10, 1.0)

@@ -48,7 +48,12 @@ class Touch(NamedTuple):
 
 
 def motion(
-    pools: Pools, one: Shape, two: Shape, contact: ContactSet, certificate: Array
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    margin: Array,
+    contact: ContactSet,
+    certificate: Array,
 ) -> ContactSet:
     """One contact (fields without a slot axis) as a function of the shapes.
 
@@ -60,9 +65,11 @@ def motion(
         pools: vertices of meshes.
         one: shape of geom 1, unbatched.
         two: shape of geom 2, unbatched.
+        margin: has no influence: what is inflated is not what touches.
         contact: what the narrow phase found for them.
         certificate: (6,) vertices that touch, three of each shape, -1 for none.
     """
+    del margin
     exists = contact.dist < NO_CONTACT
     normal = jnp.where(exists, contact.normal, jnp.asarray([1.0, 0, 0], contact.normal.dtype))
     half = 0.5 * jnp.where(exists, contact.dist, 0) * normal
