@@ -146,9 +146,7 @@ def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactS
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _moving(
-    task: _Task, scene: Scene, limit: Array, found: tuple[ContactSet, Array]
-) -> ContactSet:
+def _moving(task: _Task, scene: Scene, limit: Array, found: tuple[ContactSet, Array]) -> ContactSet:
     """The contacts (n, slots) as functions of the scene; the limit has no influence."""
     del task, scene, limit
     return found[0]

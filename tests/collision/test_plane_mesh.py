@@ -99,7 +99,7 @@ def test_derivatives() -> None:
 
     def moving_one(x: dict) -> ContactSet:
         one, two = shapes([x[f"{k}"] for k in range(6)], x["mesh"])
-        motion = functools.partial(plane_mesh_motion, pools(), one, two)
+        motion = functools.partial(plane_mesh_motion, pools(), one, two, jnp.zeros(()))
         return jax.vmap(motion)(x["touch"], x["vertex"])
 
     floats = {f"{k}": given[k] for k in range(6)}

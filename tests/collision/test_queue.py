@@ -91,6 +91,7 @@ def scaled(model: mjjax.Model, factor: jax.Array) -> mjjax.Model:
     return model.replace(geom_size=model.geom_size * factor, geom_rbound=model.geom_rbound * factor)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C86", "D11")
 def test_same_contacts_as_from_all_candidates() -> None:
     """One world, worlds in nested batches and a model per world: nothing missing, C's order."""

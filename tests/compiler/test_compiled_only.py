@@ -9,7 +9,7 @@ SCENE = """
   <asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
   <worldbody>
     <body><joint/><geom name="g" size=".1"/></body>
-    <geom name="c" type="cylinder" size=".1 .1" contype="0" conaffinity="0"/>
+    <geom name="c" type="sdf" mesh="m" contype="0" conaffinity="0"/>
   </worldbody>
   {}
 </mujoco>

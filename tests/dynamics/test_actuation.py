@@ -196,6 +196,7 @@ def length(name: str) -> float:
     return {"geom_size": 0.05, "geom_fluid": 0.01, "actuator_dynprm": 0.01}.get(name, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D07", "C13", "C59", "A199")
 def test_derivatives_at_rest_are_finite(scene: tuple) -> None:
     """At rest in a medium, without control, without contact, with slack tendons and muscles."""

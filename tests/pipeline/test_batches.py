@@ -50,6 +50,7 @@ def assert_close(a: mjjax.Data, b: mjjax.Data) -> None:
         assert error(getattr(a, field.name), getattr(b, field.name)) < 1e-7, field.name
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A073", "D10")
 def test_a_batch_is_a_loop() -> None:
     """Worlds in a batch move as each does alone."""

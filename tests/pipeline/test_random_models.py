@@ -28,6 +28,7 @@ SHAPES = {
     10: 'integrator="RK4"',
     11: 'cone="elliptic" gravity="1 2 -3" timestep="0.001"',
 }
+QUICK = {1, 4}  # shapes of the tests that are not slow
 STEPS = 5
 
 
@@ -45,7 +46,9 @@ def variants(shape: int) -> Iterator[tuple]:
 @pytest.mark.feature("C39", "C40", "C41", "C42", "C44", "C45", "C52", "C54", "C55", "C57", "C58")
 @pytest.mark.feature("C60", "C63", "C67", "C68", "C79", "C80", "C83", "C84", "C117")
 @pytest.mark.feature("D10", "D11", "D16")
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in SHAPES]
+)
 def test_every_stage_agrees(shape: int) -> None:
     """Any combination of features gives MuJoCo's poses, forces, contacts, rows and new state."""
     runs = list(variants(shape))
