@@ -106,6 +106,7 @@ def found() -> dict:
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 @pytest.mark.feature("C65", "C66")
 @pytest.mark.parametrize("margin", [0.0, 0.02])
 @pytest.mark.parametrize("kind", GEOMS)
