@@ -158,7 +158,7 @@ CASES = {
     ),
     # The worst step is that in which the tip touches the plane; stiff servos forget it.
     "arm": Case(
-        ARM, 0.5, 0.5, 1.2, (4e-7, 2.3e-5), ((2e-7, 1.3e-5), (4e-7, 6e-6), (6e-7, 1.3e-5))
+        ARM, 0.5, 0.5, 1.2, (4e-7, 2.3e-5), ((2e-7, 1.3e-5), (4e-7, 6e-6), (2e-6, 4e-5))
     ),
     # Worst where fingers hold the ball (contacts as above); springs and damping forget it.
     "hand": Case(
