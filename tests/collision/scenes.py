@@ -23,8 +23,11 @@ def stack(count: int = 10, half: float = 0.1) -> str:
     return scene("".join(bodies))
 
 
-def dominoes(count: int = 8) -> str:
-    """Thin boxes in a row; the first one leans on the second."""
+def dominoes(count: int = 5) -> str:
+    """Thin boxes in a row; the first one leans on the second.
+
+    Of five MuJoCo's own final state moves by 1e-3 under a perturbation of 1e-9, of eight by 2e-2.
+    """
     bodies = []
     for k in range(count):
         lean = 'euler="0 20 0"' if k == 0 else ""
