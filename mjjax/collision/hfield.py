@@ -14,6 +14,7 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.convex.lanes import Vec, dot
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
 from mjjax.collision.shapes import Pools, Shape
@@ -77,7 +78,7 @@ def hfield(
         cell = jnp.where(on, cell, 0)
         field, other = jax.tree.map(lambda x: x[pair], (one, two))
         field = field._replace(cell=cell)
-        top = prisms(pools, field.asset, cell, field.offset)[3:, 2]
+        top = prisms(pools, field.asset, cell, field.offset).z[3:]
         on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
         chosen = settings._replace(tolerance=tolerance[pair])
         touch, label = convex(pools, field, other, margin[pair], chosen)
@@ -137,8 +138,9 @@ def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]
     axes = jnp.asarray(np.repeat(np.concatenate([np.eye(3), -np.eye(3)]), n, axis=0), none.dtype)
     asked = jnp.asarray(np.arange(12 * n) >= 6 * n)
     hint = jnp.full(12 * n, -1, jnp.int32)
-    point, _ = support(pools, sides, jnp.concatenate([axes, axes]).T, hint, asked & False, asked)
-    reach = jnp.sum(point[:, 6 * n :].T * axes, axis=1).reshape(2, 3, n)
+    direction = Vec.of(jnp.concatenate([axes, axes]).T)
+    point, _ = support(pools, sides, direction, hint, asked & False, asked)
+    reach = dot(point, direction)[6 * n :].reshape(2, 3, n)
     return -reach[1].T, reach[0].T
 
 

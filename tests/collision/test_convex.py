@@ -7,6 +7,7 @@ import pytest
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex_distance
+from mjjax.collision.convex.lanes import Vec
 from mjjax.collision.convex.support import sides_of, support
 from mjjax.core.enums import GeomType
 from tests.collision import convex_pairs
@@ -144,7 +145,8 @@ def test_support_of_meshes_is_the_furthest_vertex() -> None:
     no, yes = np.zeros(2 * count, bool), np.ones(2 * count, bool)
     start = np.full(2 * count, -1, np.int32)
     run = jax.jit(lambda *a: support(pools, *a))
-    point, vertex = jax.tree.map(np.asarray, run(sides, direction, start, no, yes))
+    point, vertex = jax.tree.map(np.asarray, run(sides, Vec.of(direction), start, no, yes))
+    point = point.joined()
     adr, num = pools.hulls.vert_adr, pools.hulls.vert_num
     for k in range(count):
         vertices = np.asarray(pools.vert)[adr[asset[k]] :][: num[asset[k]]]

@@ -1,16 +1,14 @@
 """Rays against height fields: MuJoCo's results from the cells along the ray."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from jax import lax
 
 import mjjax
 from mjjax.collision import ray_hfield
+from tests.collision.loops import count_steps
 from tests.oracle_tools import load, quick, to_ours
 
 NROW, NCOL = 30, 45
@@ -46,16 +44,7 @@ def test_rays_are_mujocos(monkeypatch: pytest.MonkeyPatch) -> None:
     d = mujoco.MjData(both.reference)
     mujoco.mj_forward(both.reference, d)
     data = mjjax.kinematics(both.ours, to_ours(both.ours, d))
-    steps: list[int] = []
-
-    def counted(condition, body, state):
-        state, count = lax.while_loop(
-            lambda s: condition(s[0]), lambda s: (body(s[0]), s[1] + 1), (state, 0)
-        )
-        jax.debug.callback(lambda n: steps.append(int(n)), count)
-        return state
-
-    monkeypatch.setattr(ray_hfield, "lax", SimpleNamespace(**{**vars(lax), "while_loop": counted}))
+    steps = count_steps(monkeypatch, ray_hfield)
     cast = quick(lambda p, v: mjjax.ray(both.ours, data, p, v))
     start, along = rays(400)
     met = []

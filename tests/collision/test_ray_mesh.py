@@ -1,19 +1,18 @@
 """Rays against large meshes: MuJoCo's results from few triangles."""
 
 import functools
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from jax import lax
 
 import mjjax
 from mjjax.collision import ray_mesh
 from mjjax.compiler.assets import mesh_tree
 from mjjax.math.namespace import Array
+from tests.collision.loops import count_steps
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours
 
@@ -69,16 +68,7 @@ def test_few_triangles_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     faces = int(both.ours.mesh_facenum[1])
     assert faces >= 19_000
     start, along = rays(20)
-    steps: list[int] = []
-
-    def counted(condition, body, state):
-        state, count = lax.while_loop(
-            lambda s: condition(s[0]), lambda s: (body(s[0]), s[1] + 1), (state, 0)
-        )
-        jax.debug.callback(lambda n: steps.append(int(n)), count)
-        return state
-
-    monkeypatch.setattr(ray_mesh, "lax", SimpleNamespace(**{**vars(lax), "while_loop": counted}))
+    steps = count_steps(monkeypatch, ray_mesh)
     cast = quick(lambda p, v: mjjax.ray(both.ours, data, p, v).dist)
     geom = np.zeros(1, np.int32)
     for p, v in zip(start, along, strict=True):

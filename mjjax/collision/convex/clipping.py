@@ -18,7 +18,7 @@ from mjjax.collision.convex.faces import (
     polygon_of,
     quad_area,
 )
-from mjjax.collision.convex.lanes import cross, dot, keep, norm, pick, rows_of
+from mjjax.collision.convex.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.convex.support import Sides
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
@@ -32,13 +32,13 @@ class Clipped(NamedTuple):
 
     Attributes:
         count: (N,) number of contacts, 0 where nothing was clipped.
-        two: (4, 3, N) points of geom 2 [m].
-        step: (3, N) from the points of geom 1 to those of geom 2 [m].
+        two: (4, N) points of geom 2 [m].
+        step: (N,) from the points of geom 1 to those of geom 2 [m].
     """
 
     count: jax.Array
-    two: jax.Array
-    step: jax.Array
+    two: Vec
+    step: Vec
 
 
 def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
@@ -51,8 +51,8 @@ def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
     """
     n = deep.depth.shape[0]
     one, two = (jax.tree.map(lambda x, h=h: x[..., h], sides) for h in (slice(n), slice(n, None)))
-    f1 = feature_of(deep.corners.label[:, 0], deep.corners.one)
-    f2 = feature_of(deep.corners.label[:, 1], deep.corners.two)
+    f1 = feature_of(deep.corners.label[0], deep.corners.one)
+    f2 = feature_of(deep.corners.label[1], deep.corners.two)
     step = deep.two - deep.one
     n1 = faces_around(pools, one, f1, -step)
     n2 = faces_around(pools, two, f2, step)
@@ -72,112 +72,104 @@ def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
     first, second = first & fits1, second & fits2
     i, j = jnp.where(second, face1, i), jnp.where(first, face2, j)
 
-    p1, c1 = polygon_of(pools, one, pick(n1.id, i))
-    p2, c2 = polygon_of(pools, two, pick(n2.id, j))
-    normal1, normal2 = pick(n1.direction, i), pick(n2.direction, j)
-    segment1 = _segment(f1.point[0], pick(e1.end, end1), p1)
-    segment2 = _segment(f2.point[0], pick(e2.end, end2), p2)
+    p1, c1 = polygon_of(pools, one, look_up(n1.id, i))
+    p2, c2 = polygon_of(pools, two, look_up(n2.id, j))
+    normal1, normal2 = look_up(n1.direction, i), look_up(n2.direction, j)
+    segment1 = _segment(f1.point[0], look_up(e1.end, end1), p1)
+    segment2 = _segment(f2.point[0], look_up(e2.end, end2), p2)
     window, sides_of_window = keep(first, p2, p1), jnp.where(first, c2, c1)
     subject = keep(first, segment1, keep(second, segment2, p2))
     number = jnp.where(first | second, 2, c2)
     normal = keep(first, normal2, normal1)
     depth = norm(step)
-    step = keep(second, -normal1, normal2) * depth[None]
+    step = keep(second, -normal1, normal2) * depth
     polygon, number = clip_polygon(window, sides_of_window, subject, number, normal)
     number = jnp.where(flat | first | second, number, 0)
     count, points = _chosen(polygon, number)
     return Clipped(count, points, step)
 
 
-def _segment(start: jax.Array, end: jax.Array, like: jax.Array) -> jax.Array:
-    pair = jnp.stack([start, end])
-    return jnp.pad(pair, [(0, len(like) - 2), (0, 0), (0, 0)])
+def _segment(start: Vec, end: Vec, like: Vec) -> Vec:
+    pair = jax.tree.map(lambda *x: jnp.stack(x), start, end)
+    return _grown(pair, len(like.x))
+
+
+def _grown(polygon: Vec, rows: int) -> Vec:
+    return jax.tree.map(lambda x: jnp.pad(x, [(0, rows - len(x)), (0, 0)]), polygon)
 
 
 def clip_polygon(
-    window: jax.Array, sides: jax.Array, subject: jax.Array, count: jax.Array, normal: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+    window: Vec, sides: jax.Array, subject: Vec, count: jax.Array, normal: Vec
+) -> tuple[Vec, jax.Array]:
     """Clips polygons by the planes through the sides of other polygons (Sutherland, Hodgman).
 
     Args:
-        window: (P, 3, N) convex polygons, clockwise seen against `normal`.
+        window: (P, N) convex polygons, clockwise seen against `normal`.
         sides: (N,) how many vertices they have.
-        subject: (P, 3, N) polygons to be clipped.
+        subject: (P, N) polygons to be clipped.
         count: (N,) how many vertices these have.
-        normal: (3, N) along the planes.
+        normal: (N,) along the planes.
 
     Returns:
-        What remains (2 P, 3, N), and how many vertices that has (N,).
+        What remains (2 P, N), and how many vertices that has (N,).
     """
-    room = 2 * len(window)
-    subject = jnp.pad(subject, [(0, room - len(subject)), (0, 0), (0, 0)])
+    room = len(window.x)
 
-    def body(state: tuple[jax.Array, jax.Array, jax.Array]):
+    def body(state: tuple[jax.Array, Vec, jax.Array]):
         k, polygon, count = state
-        a = lax.dynamic_index_in_dim(window, k, keepdims=False)
-        after = lax.dynamic_index_in_dim(window, (k + 1) % len(window), keepdims=False)
-        b = keep(k + 1 == sides, window[0], after)
-        plane = cross(b - a, normal)
-        new, number = _clip_once(polygon, count, a, plane)
+        a = window[k]
+        b = keep(k + 1 == sides, window[0], window[(k + 1) % room])
+        new, number = _clip_once(polygon, count, a, cross(b - a, normal))
         on = k < sides
         return k + 1, keep(on, new, polygon), jnp.where(on, number, count)
 
-    state = jnp.int32(0), subject, count
+    state = jnp.int32(0), _grown(subject, 2 * room), count
     _, polygon, count = lax.while_loop(lambda s: s[0] < jnp.max(sides), body, state)
     return polygon, count
 
 
-def _clip_once(
-    polygon: jax.Array, count: jax.Array, start: jax.Array, plane: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """What of polygons (M, 3, N) lies on the positive side of planes through `start` (3, N)."""
-    room, _, n = polygon.shape
+def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[Vec, jax.Array]:
+    """What of polygons (M, N) lies on the positive side of planes through `start` (N,)."""
+    room, n = polygon.x.shape
     place = np.arange(room, dtype=np.int32)[:, None]
     valid = place < count[None]
-    following = keep_rows(place == count[None] - 1, polygon[:1], jnp.roll(polygon, -1, axis=0))
-    inside = dot(polygon - start[None], plane[None]) > -MINVAL
-    inside_next = dot(following - start[None], plane[None]) > -MINVAL
+    rolled = jax.tree.map(lambda x: jnp.roll(x, -1, axis=0), polygon)
+    following = keep(place == count[None] - 1, polygon[:1], rolled)
+    inside = dot(polygon - start, plane) > -MINVAL
+    inside_next = dot(following - start, plane) > -MINVAL
     edge = following - polygon
-    slope = dot(plane[None], edge)
-    t = (dot(plane, start)[None] - dot(plane[None], polygon)) / jnp.where(slope == 0, 1, slope)
+    slope = dot(plane, edge)
+    t = (dot(plane, start)[None] - dot(plane, polygon)) / jnp.where(slope == 0, 1, slope)
     meets = valid & (inside != inside_next) & (slope != 0) & (t >= 0) & (t <= 1)
     kept = valid & inside_next
-    cut = polygon + t[:, None] * edge
+    cut = polygon + edge * t
     kept_here = kept.astype(jnp.int32)
     here = jnp.cumsum(meets.astype(jnp.int32) + kept_here, axis=0, dtype=jnp.int32)
     lanes = np.arange(n, dtype=np.int32)[None]
-    new = jnp.zeros_like(polygon)
-    # the cut before the vertex that follows
-    new = _scatter(new, jnp.where(meets, here - 1 - kept_here, room), lanes, cut)
-    new = _scatter(new, jnp.where(kept, here - 1, room), lanes, following)
+
+    def written(table: jax.Array, cut: jax.Array, following: jax.Array) -> jax.Array:
+        # the cut before the vertex that follows; writes beyond the end are dropped
+        row = jnp.where(meets, here - 1 - kept_here, room)
+        table = table.at[row, lanes].set(cut, mode="drop")
+        return table.at[jnp.where(kept, here - 1, room), lanes].set(following, mode="drop")
+
+    new = jax.tree.map(lambda x, *y: written(jnp.zeros_like(x), *y), polygon, cut, following)
     return new, jnp.minimum(here[-1], room)
 
 
-def keep_rows(on: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
-    """Rows (M, 3, N) of `new` where `on` (M, N), else of `old`."""
-    return jnp.where(on[:, None], new, old)
-
-
-def _scatter(table: jax.Array, row: jax.Array, lanes: np.ndarray, value: jax.Array) -> jax.Array:
-    columns = [
-        table[:, i].at[row, lanes].set(value[:, i], mode="drop") for i in range(table.shape[1])
-    ]
-    return jnp.stack(columns, axis=1)
-
-
-def _chosen(polygon: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _chosen(polygon: Vec, number: jax.Array) -> tuple[jax.Array, Vec]:
     """At most four vertices: of more, a quadrilateral as large as MuJoCo finds it."""
     corner = _largest_quad(polygon, jnp.where(number > POINTS, number, 0))
     many = number > POINTS
     rows = [jnp.where(many, corner[k], k) for k in range(POINTS)]
-    points = rows_of(polygon, jnp.stack(rows))
+    points = look_up(polygon, jnp.stack(rows))
     # without repeated ones, in their order
     fresh = []
     for k in range(POINTS):
         new = k < number
         for j in range(k):
-            equal = jnp.all(jnp.abs(points[k] - points[j]) < MINVAL, axis=0)
-            new &= ~(equal & fresh[j]) | many
+            x, y, z = (jnp.abs(v) < MINVAL for v in points[k] - points[j])
+            new &= ~(x & y & z & fresh[j]) | many
         fresh.append(new)
     flags = jnp.stack(fresh)
     rank = jnp.cumsum(flags, axis=0, dtype=jnp.int32) - 1
@@ -185,7 +177,7 @@ def _chosen(polygon: jax.Array, number: jax.Array) -> tuple[jax.Array, jax.Array
         sum(jnp.where(flags[k] & (rank[k] == slot), k, 0) for k in range(POINTS))
         for slot in range(POINTS)
     ]
-    kept = jnp.stack([pick(points, jnp.asarray(row)) for row in rows])
+    kept = look_up(points, jnp.stack([jnp.asarray(row) for row in rows]))
     return jnp.sum(flags, axis=0, dtype=jnp.int32), kept
 
 
@@ -197,7 +189,7 @@ class _Quad(NamedTuple):
     best: jax.Array
 
 
-def _largest_quad(polygon: jax.Array, number: jax.Array) -> jax.Array:
+def _largest_quad(polygon: Vec, number: jax.Array) -> jax.Array:
     """Vertices (4, N) of large quadrilaterals in polygons with `number` (N,) vertices, 0: none.
 
     Calipers: corner 0 goes once around; corners 3, 2 and 1 are pushed on while the area grows.
@@ -209,7 +201,7 @@ def _largest_quad(polygon: jax.Array, number: jax.Array) -> jax.Array:
         return jnp.where(k == last, 0, k + 1)
 
     def area(corner: list[jax.Array]) -> jax.Array:
-        return quad_area([rows_of(polygon, k[None])[0] for k in corner])
+        return quad_area([look_up(polygon, k) for k in corner])
 
     def body(s: _Quad) -> _Quad:
         pushed = [jnp.where(s.turn == k, following(x), x) for k, x in enumerate(s.corner)]

@@ -11,7 +11,7 @@ from mjjax.collision.contact_set import ContactSet, filled
 from mjjax.collision.convex.clipping import POINTS, Clipped, clip
 from mjjax.collision.convex.epa import Depth, epa
 from mjjax.collision.convex.gjk import Corners, Search, Settings, gjk, witnesses
-from mjjax.collision.convex.lanes import keep, normalize, put
+from mjjax.collision.convex.lanes import Vec, keep, normalize, put
 from mjjax.collision.convex.perturbation import (
     TURNS,
     allowed,
@@ -56,13 +56,13 @@ def convex(
         several = _several(pools, sides, margin, settings)
     else:
         touch, _ = signed_distance(pools, sides, jnp.zeros_like(margin), settings)
-        several = jax.tree.map(lambda x: x[None], _contact(touch))
+        several = jax.tree.map(lambda x: x[..., None, :], _contact(touch))
     place = np.arange(len(several.dist), dtype=np.int32)[:, None]
     exists = (place < several.count[:1]) if settings.multiccd else several.dist < 0
-    pos = one.pos[:, None] + jnp.moveaxis(several.pos, -1, 0)
-    normal = jnp.moveaxis(several.normal, -1, 0)
+    pos = one.pos[:, None] + _items_first(several.pos)
+    normal = _items_first(several.normal)
     dist = filled(exists, margin[None] + several.dist).T
-    certificate = several.label.transpose(3, 0, 2, 1).reshape(*dist.shape, 6)
+    certificate = several.label.T
     return ContactSet(dist, pos, normal, jnp.zeros_like(pos)), certificate
 
 
@@ -80,26 +80,32 @@ def convex_distance(
     """
     sides = sides_of(pools, one, two, jnp.zeros_like(limit))
     touch, _ = signed_distance(pools, sides, limit, settings)
-    pos = one.pos + (0.5 * (touch.one + touch.two)).T
+    pos = one.pos + _items_first((touch.one + touch.two) * 0.5)
     dist = filled(touch.dist < FAR, touch.dist)
-    contacts = ContactSet(dist, pos, touch.normal.T, jnp.zeros_like(pos))
-    certificate = touch.label.transpose(2, 1, 0).reshape(-1, 6)
+    contacts = ContactSet(dist, pos, _items_first(touch.normal), jnp.zeros_like(pos))
+    certificate = touch.label.reshape(6, -1).T
     return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
 
 
+def _items_first(v: Vec) -> jax.Array:
+    """Vectors (..., N) as an array (N, ..., 3)."""
+    return jnp.stack([x.T for x in v], axis=-1)
+
+
 class _Contacts(NamedTuple):
-    """Contacts (m, ..., N): signed distance, position, normal, labels (m, 3, 2, N), number."""
+    """Contacts (m, N): signed distance, position, normal, labels (6, m, N), number."""
 
     dist: jax.Array
-    pos: jax.Array
-    normal: jax.Array
+    pos: Vec
+    normal: Vec
     label: jax.Array
     count: jax.Array
 
 
 def _contact(t: Touch) -> _Contacts:
     exists = (t.dist < 0).astype(jnp.int32)
-    return _Contacts(t.dist, 0.5 * (t.one + t.two), t.normal, t.label, exists)
+    label = t.label.reshape(6, -1)
+    return _Contacts(t.dist, (t.one + t.two) * 0.5, t.normal, label, exists)
 
 
 def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) -> _Contacts:
@@ -125,8 +131,8 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
         new = new._replace(dist=jnp.where(first, new.dist, s.dist[0]))
         row = jnp.where(on & fresh, s.count[0], len(s.dist))
         count = s.count[0] + (on & fresh).astype(jnp.int32)
-        s = jax.tree.map(lambda t, x: put(t, row, x), s, new)
-        s = jax.tree.map(lambda a, b: jnp.where(first, a, b), _with_clipped(s, clipped), s)
+        s = put(s, row, new)
+        s = keep(first, _with_clipped(s, clipped), s)
         count = jnp.where(first & (clipped.count > 0), clipped.count, count)
         return trip + 1, s._replace(count=jnp.broadcast_to(count, s.count.shape))
 
@@ -136,27 +142,25 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
         return (trip == 0) | more
 
     slots = 1 + len(TURNS)
-    none = jnp.zeros((slots, 3, n), margin.dtype)
-    label = jnp.full((slots, 3, 2, n), -1, jnp.int32)
-    empty = _Contacts(none[:, 0], none, none, label, label[:, 0, 0] + 1)
+    none = jnp.zeros((slots, n), margin.dtype)
+    label = jnp.full((6, slots, n), -1, jnp.int32)
+    vectors = Vec(none, none, none)
+    empty = _Contacts(none, vectors, vectors, label, label[0] + 1)
     return lax.while_loop(unfinished, body, (jnp.int32(0), empty))[1]
 
 
 def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
     """Contacts with those of the clipping in the first four slots, where there are any."""
     on = c.count > 0
-    normal = -normalize(c.step)
-    pos = c.two - 0.5 * c.step[None]
+    pos = c.two - c.step[None] * 0.5
+    new = s._replace(pos=pos, normal=-normalize(c.step)[None])
+    new = new._replace(dist=s.dist[:1], label=s.label[:, :1], count=s.count[:1])
 
     def rows(old: jax.Array, new: jax.Array) -> jax.Array:
-        return jnp.concatenate([keep(on, new, old[:POINTS]), old[POINTS:]])
+        first = keep(on, new, old[..., :POINTS, :])
+        return jnp.concatenate([first, old[..., POINTS:, :]], axis=-2)
 
-    return s._replace(
-        pos=rows(s.pos, pos),
-        normal=rows(s.normal, jnp.broadcast_to(normal[None], pos.shape)),
-        dist=rows(s.dist, jnp.broadcast_to(s.dist[:1], (POINTS, len(on)))),
-        label=rows(s.label, jnp.broadcast_to(s.label[:1], (POINTS, *s.label.shape[1:]))),
-    )
+    return jax.tree.map(rows, s, new)
 
 
 def signed_distance(
@@ -199,11 +203,11 @@ def _apart(sides: Sides, s: Search) -> Touch:
     n = s.count.shape[0]
     extra = jnp.where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
     one, two = witnesses(s)
-    normal = -normalize(s.x)
+    normal = -normalize(Vec.of(s.x))
     dist = jnp.where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
-    counts = np.arange(3, dtype=np.int32)[:, None, None] < s.count[None, None]
-    label = jnp.where(counts, s.corners.label[:3], -1)
-    one, two = one + extra[None, :n] * normal, two - extra[None, n:] * normal
+    counts = np.arange(3, dtype=np.int32)[:, None] < s.count[None]
+    label = jnp.where(counts, s.corners.label[:, :3], -1)
+    one, two = one + normal * extra[:n], two - normal * extra[n:]
     return Touch(dist, one, two, normal, label, s.weight[:3])
 
 
@@ -223,8 +227,8 @@ def _expand_deep(
     order = jnp.pad(order, (0, size), constant_values=n)
     total = jnp.sum(deep, dtype=jnp.int32)
     slots = 0 if flat is None else POINTS
-    none = jnp.zeros((slots, 3, n), touch.dist.dtype)
-    nothing = Clipped(jnp.zeros(n, jnp.int32), none, touch.one)
+    none = jnp.zeros((slots, n), touch.dist.dtype)
+    nothing = Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
 
     def chunk(state: tuple[jax.Array, tuple]) -> tuple[jax.Array, tuple]:
         start, tables = state

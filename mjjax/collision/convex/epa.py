@@ -13,16 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.collision.convex.bits import ALL, WORD, bits_of, nth, without
 from mjjax.collision.convex.gjk import Corners, Settings
-from mjjax.collision.convex.lanes import combine, dot, keep, look_up, rows_of
-from mjjax.collision.convex.polytope import Faces, first_polytope, foot_of, pack, replaced, unpack
+from mjjax.collision.convex.lanes import Vec, combine, dot, keep, look_up, when_any
+from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
-from mjjax.collision.convex.support import Sides, support
+from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 
-WORD = 32
+FIRST = 5  # points of the first polytope
+FACES_AT_ONCE = 8  # that are attached together
 
 
 class Depth(NamedTuple):
@@ -31,18 +33,18 @@ class Depth(NamedTuple):
     Attributes:
         found: (N,) whether there is a result.
         depth: (N,) penetration depth [m], positive.
-        one: (3, N) deepest point of geom 1 [m].
-        two: (3, N) deepest point of geom 2 [m].
-        normal: (3, N) from geom 1 to geom 2, of length `depth`.
+        one: (N,) deepest point of geom 1 [m].
+        two: (N,) deepest point of geom 2 [m].
+        normal: (N,) from geom 1 to geom 2, of length `depth`.
         corners: the three points of the Minkowski difference that span the face.
         weight: (3, N) their barycentric coordinates at the deepest points.
     """
 
     found: jax.Array
     depth: jax.Array
-    one: jax.Array
-    two: jax.Array
-    normal: jax.Array
+    one: Vec
+    two: Vec
+    normal: Vec
     corners: Corners
     weight: jax.Array
 
@@ -56,6 +58,7 @@ class Expansion(NamedTuple):
         upper: (N,) bound of the depth.
         corners: the points, V of them.
         faces: the faces.
+        free: (W, N) bits of the slots that are free.
         best: the vertices (N,) of the face that is the result, packed.
         foot: (3, N) projection of the origin on it.
         hint: (2 N,) vertices at which searches over meshes ended.
@@ -66,9 +69,18 @@ class Expansion(NamedTuple):
     upper: jax.Array
     corners: Corners
     faces: Faces
+    free: jax.Array
     best: jax.Array
     foot: jax.Array
     hint: jax.Array
+
+
+class _Rules(NamedTuple):
+    """When items stop: bounds of the depth this close [m], repeated vertices, rounding [m]."""
+
+    tolerance: jax.Array
+    discrete: jax.Array
+    rounding: jax.Array
 
 
 def epa(
@@ -90,21 +102,30 @@ def epa(
         settings: options.
     """
     n = count.shape[0]
-    first, faces, number, valid = first_polytope(pools, sides, simplex, count, hint)
-    corners = _grown(first, 5 + settings.iterations)
-    faces = _grown(faces, 2 * (5 + settings.iterations) + WORD // 2)
+    first, faces, valid = first_polytope(pools, sides, simplex, count, hint)
+    corners = jax.tree.map(lambda x: _grown(x, FIRST + settings.iterations), first)
+    words = -(-(2 * (FIRST + settings.iterations) + WORD // 2) // WORD)
+    faces = _with_room(faces, WORD * words)
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
-    dtype = faces.square.dtype
+    dtype = faces.plane.dtype
     rounding = sides.rounding()
     tolerance = jnp.where(discrete, MINVAL, settings.tolerance).astype(dtype)
-    tolerance = jnp.maximum(tolerance, rounding)
-    zero = jnp.zeros(n, jnp.int32)
-    far = jnp.full(n, FAR, dtype)
-    start = Expansion(valid, valid, far, corners, faces, zero, corners.one[0], hint)
+    rules = _Rules(jnp.maximum(tolerance, rounding), discrete, rounding)
+    start = Expansion(
+        valid,
+        valid,
+        jnp.full(n, FAR, dtype),
+        corners,
+        faces,
+        bits_of(jnp.any(faces.plane[1:] != 0, axis=0)) ^ np.uint32(ALL),
+        jnp.zeros(n, jnp.int32),
+        corners.ends[:, 0, 0],
+        hint,
+    )
 
     def body(state: tuple[jax.Array, Expansion]) -> tuple[jax.Array, Expansion]:
         trip, s = state
-        return trip + 1, _expand(pools, sides, s, number + trip, tolerance, discrete, rounding)
+        return trip + 1, _expand(pools, sides, s, trip + FIRST, rules)
 
     def unfinished(state: tuple[jax.Array, Expansion]) -> jax.Array:
         return (state[0] < settings.iterations) & jnp.any(state[1].going)
@@ -113,66 +134,109 @@ def epa(
     return _result(end)
 
 
-def _grown(table, rows: int):
-    def grow(x: jax.Array) -> jax.Array:
-        return jnp.pad(x, [(0, rows - len(x))] + [(0, 0)] * (x.ndim - 1))
-
-    return jax.tree.map(grow, table)
+def _grown(x: jax.Array, rows: int) -> jax.Array:
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 2) + [(0, rows - x.shape[-2]), (0, 0)])
 
 
-def _expand(
-    pools: Pools,
-    sides: Sides,
-    s: Expansion,
-    place: jax.Array,
-    tolerance: jax.Array,
-    discrete: jax.Array,
-    rounding: jax.Array,
-) -> Expansion:
-    """One iteration; the new point goes to `place` (N,)."""
-    faces = s.faces
-    square = jnp.where(faces.alive & faces.open, faces.square, FAR)
+def _with_room(faces: Faces, slots: int) -> Faces:
+    """The first polytope in more slots."""
+    edge, face = faces.across // SLOTS, faces.across % SLOTS
+    room = Faces(*(_grown(x, slots) for x in faces._replace(across=edge * slots + face)))
+    far = room.plane.at[0, SLOTS:].set(FAR)
+    return room._replace(plane=far)
+
+
+def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _Rules) -> Expansion:
+    """One iteration; the new point goes to `place`."""
+    square = s.faces.plane[0]
     least = jnp.min(square, axis=0)
     slots = np.arange(len(square), dtype=np.int32)[:, None]
     face = jnp.min(jnp.where(square == least[None], slots, len(square) - 1), axis=0)
     proper = s.going & (least < FAR) & (least <= s.upper * s.upper)
-    foot = rows_of(faces.foot, face[None])[0]
+    foot = look_up(s.faces.plane, face)[1:]
     s = s._replace(
-        best=jnp.where(proper, look_up(faces.vertex, face[None])[0], s.best),
+        best=jnp.where(proper, look_up(s.faces.vertex, face), s.best),
         foot=keep(proper, foot, s.foot),
     )
     going = proper & (least > 0)
-
     lower = jnp.sqrt(least)
-    direction = foot / jnp.where(lower > MINVAL, lower, 1)[None]
-    both = jnp.concatenate([direction, -direction], axis=1)
-    twice = jnp.concatenate([going, going])
-    point, label = support(pools, sides, both, s.hint, jnp.zeros_like(twice), twice)
-    n = going.shape[0]
-    new = Corners(point[:, :n], point[:, n:], jnp.stack([label[:n], label[n:]]))
+
+    def ask(foot: jax.Array, lower: jax.Array, going: jax.Array) -> tuple[Corners, jax.Array]:
+        direction = foot / jnp.where(lower > MINVAL, lower, 1)[None]
+        twice = jnp.concatenate([going, going])
+        both = both_ways(Vec.of(direction))
+        point, label = support(pools, sides, both, s.hint, jnp.zeros_like(twice), twice)
+        return Corners.of(point, label), jnp.where(twice, label, s.hint)
+
+    new, hint = when_any(going, ask, foot, lower, going)
     w = new.point
-    bound = dot(foot, w) / lower
-    upper = jnp.where(going, jnp.minimum(s.upper, bound), s.upper)
-    rows = np.arange(len(s.corners.one), dtype=np.int32)[:, None]
-    # MuJoCo does not number the corners of prisms: a repeated vertex of the other side ends it
-    field = (sides.kind == GeomType.HFIELD).reshape(2, n)
-    same = (s.corners.label == new.label[None]) | field[None]
-    seen = jnp.all(same, axis=1) & (rows < place[None])
-    going &= ~(upper - lower < tolerance) & ~(discrete & jnp.any(seen, axis=0))
+    upper = jnp.where(going, jnp.minimum(s.upper, dot(Vec.of(foot), w) / lower), s.upper)
+    going &= ~(upper - lower < rules.tolerance) & ~(rules.discrete & _seen(sides, s, new, place))
+    corners = jax.tree.map(lambda table, x: table.at[..., place, :].set(x), s.corners, new)
+    s = s._replace(corners=corners, upper=upper, hint=hint)
+    return _grow(s, face, w, place, going, least, rules)
 
-    def written(table: jax.Array, row: jax.Array) -> jax.Array:
-        on = (rows == place[None]) & going[None]
-        return jnp.where(on.reshape(-1, *(1,) * (table.ndim - 2), n), row[None], table)
 
-    corners = jax.tree.map(written, s.corners, new)
-    s = s._replace(corners=corners, upper=upper, hint=jnp.where(twice, label, s.hint))
-    above = MINVAL + rounding[None] * jnp.sqrt(faces.square)
-    visible = dot(faces.foot, w[None]) - faces.square > above
-    visible = going[None] & faces.alive & (visible | (slots == face[None]))
-    faces, complete, enough = _attach(s, face, visible, place, going, least, upper)
-    survives = jnp.any(faces.alive & faces.open, axis=0)
+def _seen(sides: Sides, s: Expansion, new: Corners, place: jax.Array) -> jax.Array:
+    """Whether (N,) the polytope has the new point: the same vertices of both sides.
+
+    MuJoCo does not number the corners of prisms: a repeated vertex of the other side counts.
+    """
+    field = (sides.kind == GeomType.HFIELD).reshape(2, 1, -1)
+    rows = np.arange(s.corners.label.shape[1], dtype=np.int32)[:, None]
+    same = (s.corners.label == new.label[:, None]) | field
+    return jnp.any(same[0] & same[1] & (rows < place), axis=0)
+
+
+def _grow(
+    s: Expansion,
+    face: jax.Array,
+    w: Vec,
+    place: jax.Array,
+    going: jax.Array,
+    least: jax.Array,
+    rules: _Rules,
+) -> Expansion:
+    """Replaces the faces that see the new point by faces from it to their horizon.
+
+    Args:
+        s: the polytopes.
+        face: (N,) the nearest faces.
+        w: (N,) the new points, in row `place` of the corners.
+        place: their row.
+        going: (N,) which polytopes to do.
+        least: (N,) squared distance of the nearest faces.
+        rules: when items stop.
+    """
+    foot = s.faces.foot
+    square = dot(foot, foot)
+    slots = np.arange(square.shape[0], dtype=np.int32)[:, None]
+    above = MINVAL + rules.rounding[None] * jnp.sqrt(square)
+    visible = going[None] & ((dot(foot, w) - square > above) | (slots == face[None]))
+    walk = _walk(s.faces, face, visible, going)
+    some = _Some(walk, place, least, s.upper * s.upper)
+
+    def body(state: tuple[jax.Array, jax.Array, Faces]) -> tuple[jax.Array, jax.Array, Faces]:
+        k, sound, faces = state
+        faces, proper = _attach(s.corners, s.free, faces, some, k)
+        return k + FACES_AT_ONCE, sound & proper, faces
+
+    def left(state: tuple[jax.Array, jax.Array, Faces]) -> jax.Array:
+        return jnp.any(going & (state[0] < walk.count))
+
+    gone = jnp.asarray([FAR, 0, 0, 0], square.dtype)[:, None, None]
+    faces = s.faces._replace(plane=jnp.where(visible[None], gone, s.faces.plane))
+    start = jnp.int32(0), jnp.ones_like(going), faces
+    _, sound, faces = lax.while_loop(left, body, start)
+    room = jnp.sum(lax.population_count(s.free), axis=0).astype(jnp.int32)
+    enough = room > walk.count
+    complete = (sound & walk.closed & (walk.count >= 3)) | ~enough
+    survives = jnp.any(faces.plane[0] < FAR, axis=0)
     return s._replace(
-        faces=faces, going=going & complete & enough & survives, valid=s.valid & (~going | complete)
+        faces=faces,
+        free=without(s.free, walk.count) | when_any(going, bits_of, visible),
+        going=going & complete & enough & survives,
+        valid=s.valid & (~going | complete),
     )
 
 
@@ -181,167 +245,121 @@ class _Walk(NamedTuple):
 
     Attributes:
         on: (N,) whether the walk goes on.
-        at: (N,) visible face.
-        edge: (N,) its edge that is looked at.
-        start: (N,) face and edge at which the walk is complete, packed; -1 before the first.
-        last: (N,) the face attached last, -1 before the first.
-        first: (N,) the face attached first.
-        count: (N,) number of faces attached.
-        left: (N,) steps left before the walk is given up.
-        sound: (N,) whether no face was degenerate.
-        free: (W, N) bits of the slots that are free.
+        at: (N,) number in `Faces.across` of the edge of a visible face that is looked at.
+        horizon: (H, N) such numbers of the edges of the horizon, in the order of the walk.
+        count: (N,) how many there are.
+        closed: (N,) whether the walk came to its first edge of the horizon again.
+        left: steps left before the walk is given up.
     """
 
     on: jax.Array
     at: jax.Array
-    edge: jax.Array
-    start: jax.Array
-    last: jax.Array
-    first: jax.Array
+    horizon: jax.Array
     count: jax.Array
+    closed: jax.Array
     left: jax.Array
-    sound: jax.Array
-    free: jax.Array
+
+
+def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -> _Walk:
+    """The horizon of the visible faces, from the first edge of `face` (N,) on.
+
+    Behind an edge is a visible face, and the walk goes on along its next edge, or one that is not,
+    and the edge is of the horizon.
+    """
+    slots, lanes = visible.shape
+    most = slots // 2
+    rows = np.arange(most, dtype=np.int32)[:, None]
+    across = faces.across.reshape(3 * slots, lanes)
+
+    def body(w: _Walk) -> _Walk:
+        beyond = look_up(across, w.at)
+        inside = look_up(visible, beyond % slots)
+        closed = w.on & (w.count > 0) & (w.horizon[0] == w.at)
+        found = w.on & ~inside & ~closed & (w.count < most)
+        after = jnp.where(inside, beyond, w.at) + slots
+        after = jnp.where(after >= 3 * slots, after - 3 * slots, after)
+        return _Walk(
+            w.on & ~closed & (inside | found),
+            jnp.where(w.on, after, w.at),
+            jnp.where(found[None] & (rows == w.count[None]), w.at[None], w.horizon),
+            w.count + found.astype(jnp.int32),
+            w.closed | closed,
+            w.left - 1,
+        )
+
+    zero = jnp.zeros_like(face)
+    horizon = jnp.zeros((most, lanes), jnp.int32)
+    start = _Walk(going, face, horizon, zero, zero > 0, jnp.int32(3 * slots))
+    return lax.while_loop(lambda w: jnp.any(w.on) & (w.left > 0), body, start)
+
+
+class _Some(NamedTuple):
+    """What new faces need: the horizon, the row of the new point, bounds of squared distances."""
+
+    walk: _Walk
+    place: jax.Array
+    least: jax.Array
+    most: jax.Array
 
 
 def _attach(
-    s: Expansion,
-    face: jax.Array,
-    visible: jax.Array,
-    place: jax.Array,
-    going: jax.Array,
-    least: jax.Array,
-    upper: jax.Array,
-) -> tuple[Faces, jax.Array, jax.Array]:
-    """Replaces the visible faces by faces from the new point to their horizon.
+    corners: Corners, free: jax.Array, faces: Faces, some: _Some, first: jax.Array
+) -> tuple[Faces, jax.Array]:
+    """Attaches faces to edges of the horizon, from the first on, and whether they are proper (N,).
 
-    Returns:
-        The faces; whether the horizon is proper (N,); whether there was room (N,).
+    The k-th of them takes the k-th free slot; its edges lead from the new point along the edge of
+    the horizon and back, next to the faces before and after it.
     """
-    zero = jnp.zeros_like(face)
-    slots = visible.shape[0]
-    walk = _Walk(
-        going,
-        face,
-        zero,
-        zero - 1,
-        zero - 1,
-        zero,
-        zero,
-        zero + 3 * slots,
-        jnp.ones_like(going),
-        _bits(~s.faces.alive),
+    slots, lanes = faces.vertex.shape
+    count = some.walk.count[None]
+    k = first + np.arange(-1, FACES_AT_ONCE + 1, dtype=np.int32)[:, None]
+    slot = nth(free, jnp.where(k < 0, count - 1, jnp.where(k == count, 0, k)))
+    before, slot, after = slot[:-2], slot[1:-1], slot[2:]
+    k = jnp.broadcast_to(k[1:-1], slot.shape)
+    on = (k < count) & (slot < slots)
+
+    edge = look_up(some.walk.horizon, k)
+    beyond = look_up(faces.across.reshape(3 * slots, lanes), edge)
+    word, side = look_up(faces.vertex, edge % slots), edge // slots
+    a, b = unpack(word, side), unpack(word, jnp.where(side == 2, 0, side + 1))
+
+    def at(row: jax.Array) -> Vec:
+        ends = Vec.of(look_up(corners.ends, row))
+        return ends[0] - ends[1]
+
+    def feet(a: jax.Array, b: jax.Array) -> tuple[Vec, jax.Array]:
+        return foot_of(at(jnp.full_like(a, some.place)), at(a), at(b))
+
+    foot, square = when_any(on, feet, a, b)
+    is_open = (square >= some.least[None]) & (square <= some.most[None])
+    key = jnp.where(is_open, square, FAR)
+    numbers = jnp.stack(
+        [before + 2 * slots, beyond, after, slot + slots, pack(jnp.full_like(a, some.place), a, b)]
     )
-
-    def body(state: tuple[_Walk, Faces]) -> tuple[_Walk, Faces]:
-        return _step(s.corners, visible, place, least, upper, *state)
-
-    walk, faces = lax.while_loop(lambda state: jnp.any(state[0].on), body, (walk, s.faces))
-    # the first and the last of the new faces are neighbours
-    lanes = np.arange(len(face), dtype=np.int32)
-    closed = going & (walk.last >= 0)
-    for at, edge, other in ((walk.first, 0, walk.last), (walk.last, 2, walk.first)):
-        word = look_up(faces.across, jnp.maximum(at, 0)[None])[0]
-        word = jnp.where(closed, replaced(word, zero + edge, jnp.maximum(other, 0)), word)
-        faces = faces._replace(across=faces.across.at[jnp.maximum(at, 0), lanes].set(word))
-    faces = faces._replace(alive=faces.alive & ~visible)
-    enough = jnp.any(walk.free != 0, axis=0)
-    complete = walk.sound & (walk.left > 0) & (walk.count >= 3)
-    return faces, complete | ~enough, enough
+    rows = jnp.stack([slot, slot + slots, slot + 2 * slots, beyond, slot + 3 * slots])
+    numbered = jnp.concatenate([faces.across, faces.vertex[None]])
+    numbered = _written(numbered, rows, numbers, on)
+    planes = jnp.stack([slot + i * slots for i in range(4)])
+    plane = _written(faces.plane, planes, jnp.stack([key, *foot]), on)
+    faces = Faces(plane, numbered[:3], numbered[3])
+    return faces, jnp.all(~on | (square != 0), axis=0)
 
 
-def _step(
-    corners: Corners,
-    visible: jax.Array,
-    place: jax.Array,
-    least: jax.Array,
-    upper: jax.Array,
-    walk: _Walk,
-    faces: Faces,
-) -> tuple[_Walk, Faces]:
-    """Looks across one edge: goes on to a visible face, or attaches a new one."""
-    lanes = np.arange(len(place), dtype=np.int32)
-    vertex = look_up(faces.vertex, walk.at[None])[0]
-    beyond = unpack(look_up(faces.across, walk.at[None])[0], walk.edge)
-    after = (walk.edge + 1) % 3
-    a, b = unpack(vertex, walk.edge), unpack(vertex, after)
-    other = look_up(faces.vertex, beyond[None])[0]
-    entry = jnp.where(unpack(other, 0) == b, 0, jnp.where(unpack(other, 1) == b, 1, 2))
-    inside = look_up(visible, beyond[None])[0]
-
-    here = walk.at * 3 + walk.edge
-    done = walk.on & (here == walk.start)
-    cross_over = walk.on & inside
-    attach = walk.on & ~inside & ~done
-
-    slot, free = _pop(walk.free)
-    slot = jnp.where(attach, slot, faces.alive.shape[0])  # writes beyond the end are dropped
-    previous = jnp.maximum(walk.last, 0)
-
-    def at(row: jax.Array) -> jax.Array:
-        return (rows_of(corners.one, row[None]) - rows_of(corners.two, row[None]))[0]
-
-    foot, square = foot_of(at(place), at(a), at(b))
-    is_open = (square >= least) & (square <= upper * upper)
-    across = faces.across.at[slot, lanes].set(pack(previous, beyond, 0 * beyond), mode="drop")
-    word = replaced(look_up(across, beyond[None])[0], entry, slot)
-    across = across.at[jnp.where(attach, beyond, len(across)), lanes].set(word, mode="drop")
-    follows = attach & (walk.last >= 0)
-    word = replaced(look_up(across, previous[None])[0], 0 * entry + 2, slot)
-    across = across.at[jnp.where(follows, previous, len(across)), lanes].set(word, mode="drop")
-    faces = Faces(
-        faces.foot.at[slot, :, lanes].set(foot.T, mode="drop"),
-        faces.square.at[slot, lanes].set(square, mode="drop"),
-        faces.vertex.at[slot, lanes].set(pack(place, a, b), mode="drop"),
-        across,
-        faces.alive.at[slot, lanes].set(True, mode="drop"),
-        faces.open.at[slot, lanes].set(is_open, mode="drop"),
-    )
-    walk = walk._replace(
-        on=walk.on & ~done & (walk.left > 1) & jnp.any(free != 0, axis=0),
-        at=jnp.where(cross_over, beyond, walk.at),
-        edge=jnp.where(cross_over, (entry + 1) % 3, jnp.where(attach, after, walk.edge)),
-        start=jnp.where(attach & (walk.start < 0), here, walk.start),
-        last=jnp.where(attach, slot, walk.last),
-        first=jnp.where(attach & (walk.last < 0), slot, walk.first),
-        count=walk.count + attach.astype(jnp.int32),
-        left=walk.left - 1,
-        sound=walk.sound & ~(attach & (square == 0)),
-        free=jnp.where(attach, free, walk.free),
-    )
-    return walk, faces
-
-
-def _bits(flags: jax.Array) -> jax.Array:
-    """Flags (S, N) as bits (W, N)."""
-    words = -(-len(flags) // WORD)
-    flags = jnp.pad(flags, [(0, words * WORD - len(flags)), (0, 0)])
-    shift = np.arange(WORD, dtype=np.uint32)[None, :, None]
-    bits = flags.reshape(words, WORD, -1).astype(jnp.uint32) << shift
-    return jnp.sum(bits, axis=1, dtype=jnp.uint32)
-
-
-def _pop(free: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The place (N,) of the lowest bit of (W, N), and the bits without it."""
-    slot = jnp.zeros(free.shape[1], jnp.int32)
-    found = slot > 0
-    words = []
-    for k, word in enumerate(free):
-        lowest = word & (~word + np.uint32(1))
-        here = ~found & (word != 0)
-        place = lax.population_count(lowest - np.uint32(1)).astype(jnp.int32) + k * WORD
-        slot = jnp.where(here, place, slot)
-        words.append(jnp.where(here, word & ~lowest, word))
-        found |= here
-    return slot, jnp.stack(words)
+def _written(table: jax.Array, rows: jax.Array, values: jax.Array, on: jax.Array) -> jax.Array:
+    """Values (m, k, N) written to rows of a table (j, S, N), counted through, where `on` (k, N)."""
+    flat = table.reshape(-1, table.shape[-1])
+    rows = jnp.where(on[None], rows, len(flat))  # writes beyond the end are dropped
+    column = np.arange(flat.shape[1], dtype=np.int32)
+    return flat.at[rows, column].set(values, mode="drop").reshape(table.shape)
 
 
 def _result(s: Expansion) -> Depth:
     rows = jnp.stack([unpack(s.best, i) for i in range(3)])
-    corners = jax.tree.map(lambda t: rows_of(t, rows), s.corners)
-    area, parts = plane_weights(list(corners.point), s.foot)
+    corners = look_up(s.corners, rows)
+    foot = Vec.of(s.foot)
+    area, parts = plane_weights(corners.points(3), foot)
     proper = s.valid & (area != 0)
     weight = [p / jnp.where(proper, area, 1) for p in parts]
-    one, two = (combine(weight, list(table)) for table in (corners.one, corners.two))
-    depth = jnp.sqrt(dot(s.foot, s.foot))
-    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners, jnp.stack(weight))
+    one, two = (combine(weight, [side[k] for k in range(3)]) for side in (corners.one, corners.two))
+    depth = jnp.sqrt(dot(foot, foot))
+    return Depth(s.valid & (depth > 0), depth, one, two, foot, corners, jnp.stack(weight))

@@ -4,28 +4,33 @@ Faces of a box are numbered +x, -x, +y, -y, +z, -z, those of a mesh by its polyg
 many rows as any shape needs, with a mask of those that are there.
 """
 
+import operator
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.convex.lanes import cross, dot, keep, norm, normalize, turn, turn_back
+from mjjax.collision.convex.lanes import (
+    Vec,
+    cross,
+    dot,
+    keep,
+    norm,
+    normalize,
+    over_rows,
+    turn,
+    turn_back,
+)
 from mjjax.collision.convex.support import Sides
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import Array
 
 ALIGNED = 0.99999872  # cosine of 1.6e-3 rad
-# Corners of the faces of a cube, clockwise seen from outside, as MuJoCo lists them.
+# Corners of the faces of a cube, clockwise seen from outside, as MuJoCo lists them; by label.
 BOX_FACES = np.array(
-    [
-        [[1, 1, 1], [1, 1, -1], [1, -1, -1], [1, -1, 1]],
-        [[-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [-1, -1, -1]],
-        [[-1, 1, -1], [1, 1, -1], [1, 1, 1], [-1, 1, 1]],
-        [[-1, -1, 1], [1, -1, 1], [1, -1, -1], [-1, -1, -1]],
-        [[-1, 1, 1], [1, 1, 1], [1, -1, 1], [-1, -1, 1]],
-        [[1, 1, -1], [-1, 1, -1], [-1, -1, -1], [1, -1, -1]],
-    ]
+    [[7, 3, 1, 5], [2, 6, 4, 0], [2, 3, 7, 6], [4, 5, 1, 0], [4, 5, 7, 6], [3, 2, 0, 1]]
 )
 
 
@@ -35,22 +40,23 @@ class Feature(NamedTuple):
     Attributes:
         dim: (N,) number of different vertices.
         label: (3, N) vertices; the first `dim` are different.
-        point: (3, 3, N) where they are [m].
+        point: (3, N) where they are [m].
     """
 
     dim: jax.Array
     label: jax.Array
-    point: jax.Array
+    point: Vec
 
 
-def feature_of(label: jax.Array, point: jax.Array) -> Feature:
-    """The feature with vertices (3, N) at (3, 3, N)."""
+def feature_of(label: jax.Array, point: Vec) -> Feature:
+    """The feature with vertices (3, N) at points (3, N)."""
     a, b, c = label
     second = a != b
     third = second & (c != a) & (c != b)
     dim = jnp.where(third, 3, jnp.where(second | (a != c), 2, 1))
     label = jnp.stack([a, jnp.where(second, b, c), c])
-    return Feature(dim, label, jnp.stack([point[0], keep(second, point[1], point[2]), point[2]]))
+    point = jax.tree.map(lambda x: jnp.stack([x[0], jnp.where(second, x[1], x[2]), x[2]]), point)
+    return Feature(dim, label, point)
 
 
 class Candidates(NamedTuple):
@@ -59,24 +65,24 @@ class Candidates(NamedTuple):
     Attributes:
         on: (K, N) which rows are there.
         id: (K, N) face.
-        direction: (K, 3, N) normal of the face or direction of the edge, world axes.
-        end: (K, 3, N) far end of the edge [m].
+        direction: (K, N) normal of the face or direction of the edge, world axes.
+        end: (K, N) far end of the edge [m].
     """
 
     on: jax.Array
     id: jax.Array
-    direction: jax.Array
-    end: jax.Array
+    direction: Vec
+    end: Vec
 
 
-def faces_around(pools: Pools, side: Sides, f: Feature, outward: jax.Array) -> Candidates:
+def faces_around(pools: Pools, side: Sides, f: Feature, outward: Vec) -> Candidates:
     """The faces that have all vertices of a feature.
 
     Args:
         pools: the pools.
         side: N shapes, boxes or meshes.
         f: their features.
-        outward: (3, N) the direction in which a box's face is sought if its vertices do not tell.
+        outward: (N,) the direction in which a box's face is sought if its vertices do not tell.
     """
     box = _box_faces(side, f, outward)
     polygons = pools.polygons
@@ -92,20 +98,16 @@ def faces_around(pools: Pools, side: Sides, f: Feature, outward: jax.Array) -> C
     on &= rank <= jnp.where(f.dim == 3, 1, jnp.where(f.dim == 2, 2, len(ids)))[None]
     world = side.offset // max(len(pools.hulls.vert), 1)
     row = jnp.where(on, ids + (side.poly + world * len(polygons.vert_adr))[None], 0)
-    normal = jnp.moveaxis(pools.polygon_normal[row], -1, 1)
-    normal = jnp.stack([turn(side.mat, v) for v in normal])
-    return _either(is_mesh, Candidates(on, ids, normal, jnp.zeros_like(normal)), box)
+    normal = turn(side.mat, _vectors(pools.polygon_normal, row))
+    return _either(is_mesh, Candidates(on, ids, normal, normal), box)
 
 
 def edges_from(pools: Pools, side: Sides, f: Feature) -> Candidates:
     """The edge of a feature with two vertices, or all that leave its only vertex."""
-    size = side.size
     corner = f.label[0]
-    sign = jnp.stack([jnp.where((corner >> i) & 1 > 0, 1, -1) for i in range(3)])
-    local = sign.astype(size.dtype) * size
-    flip = 1 - 2 * np.eye(3)
-    ends = jnp.asarray(flip, size.dtype)[:, :, None] * local[None]
-    ends = jnp.stack([turn(side.mat, v) + side.pos for v in ends])
+    # the corners next to it: one of the three signs is another one
+    other = corner[None] ^ np.asarray([[1], [2], [4]], np.int32)
+    ends = turn(side.mat, box_corner(side.size, other)) + side.pos
     all_on = jnp.ones((3, len(corner)), bool)
     found = Candidates(all_on, jnp.zeros_like(all_on, jnp.int32), ends, ends)
     polygons = pools.polygons
@@ -113,22 +115,26 @@ def edges_from(pools: Pools, side: Sides, f: Feature) -> Candidates:
         is_mesh = side.kind >= GeomType.MESH
         on, row = _map_rows(pools, side, corner, is_mesh)
         before = jnp.asarray(polygons.before, jnp.int32)[row] + (side.first + side.offset)[None]
-        local = jnp.moveaxis(pools.vert[jnp.where(on, before, 0)], -1, 1)
-        ends = jnp.stack([turn(side.mat, v) + side.pos for v in local])
+        ends = turn(side.mat, _vectors(pools.vert, jnp.where(on, before, 0))) + side.pos
         mesh = Candidates(on, jnp.zeros_like(row), ends, ends)
         found = _either(is_mesh, mesh, found)
     single = f.dim == 2
     first = np.arange(len(found.on), dtype=np.int32)[:, None] == 0
-    end = keep(single, jnp.broadcast_to(f.point[1], found.end.shape), found.end)
+    end = keep(single, f.point[1][None], found.end)
     return Candidates(
         jnp.where(single[None], first, found.on), found.id, normalize(end - f.point[:1]), end
     )
 
 
-def polygon_of(pools: Pools, side: Sides, face: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Vertices (P, 3, N) of a face (N,), clockwise seen from outside, and how many there are."""
-    table = jnp.asarray(BOX_FACES, side.size.dtype)[jnp.clip(face, 0, 5)]
-    corners = jnp.moveaxis(table, 0, -1) * side.size[None]
+def box_corner(size: Vec, label: jax.Array) -> Vec:
+    """Corners of boxes by label: x, y, z positive are 1 + 2 + 4."""
+    signs = [jnp.where((label >> i) & 1 > 0, 1, -1).astype(size.x.dtype) for i in range(3)]
+    return Vec(*(over_rows(operator.mul, sign, x) for sign, x in zip(signs, size, strict=True)))
+
+
+def polygon_of(pools: Pools, side: Sides, face: jax.Array) -> tuple[Vec, jax.Array]:
+    """Vertices (P, N) of a face (N,), clockwise seen from outside, and how many there are."""
+    corners = box_corner(side.size, jnp.asarray(BOX_FACES, jnp.int32)[jnp.clip(face, 0, 5)].T)
     count = jnp.full_like(face, 4)
     polygons = pools.polygons
     if len(polygons.map):
@@ -140,11 +146,17 @@ def polygon_of(pools: Pools, side: Sides, face: jax.Array) -> tuple[jax.Array, j
         on = is_mesh[None] & (place < num[None])
         last = (adr + num)[None] - 1 - place
         vertex = jnp.asarray(polygons.vert, jnp.int32)[jnp.where(on, last, 0)]
-        local = pools.vert[jnp.where(on, vertex + (side.first + side.offset)[None], 0)]
-        corners = jnp.pad(corners, [(0, length - 4), (0, 0), (0, 0)])
-        corners = keep(is_mesh, jnp.moveaxis(local, -1, 1), corners)
+        local = _vectors(pools.vert, jnp.where(on, vertex + (side.first + side.offset)[None], 0))
+        corners = jax.tree.map(lambda x: jnp.pad(x, [(0, length - 4), (0, 0)]), corners)
+        corners = keep(is_mesh, local, corners)
         count = jnp.where(is_mesh, num, count)
-    return jnp.stack([turn(side.mat, v) + side.pos for v in corners]), count
+    return turn(side.mat, corners) + side.pos, count
+
+
+def _vectors(table: Array, rows: jax.Array) -> Vec:
+    """Rows (K, N) of an array of vectors (V, 3)."""
+    found = jnp.asarray(table)[rows]
+    return Vec(*(found[..., i] for i in range(3)))
 
 
 def _either(is_mesh: jax.Array, mesh: Candidates, box: Candidates) -> Candidates:
@@ -157,7 +169,7 @@ def _either(is_mesh: jax.Array, mesh: Candidates, box: Candidates) -> Candidates
     return jax.tree.map(lambda a, b: keep(is_mesh, padded(a), padded(b)), mesh, box)
 
 
-def _box_faces(side: Sides, f: Feature, outward: jax.Array) -> Candidates:
+def _box_faces(side: Sides, f: Feature, outward: Vec) -> Candidates:
     """Faces of boxes: on every axis the one that all vertices share."""
     used = np.arange(3, dtype=np.int32)[:, None] < f.dim[None]
     shared, ids = [], []
@@ -167,15 +179,15 @@ def _box_faces(side: Sides, f: Feature, outward: jax.Array) -> Candidates:
         shared.append(above | below)
         ids.append(jnp.where(above, 2 * i, 2 * i + 1))
     on = jnp.stack(shared)
-    local = normalize(turn_back(side.mat, outward))
+    local = normalize(turn_back(side.mat, outward)).joined()
     proper = jnp.sum(on, axis=0, dtype=jnp.int32) == 4 - f.dim
     close = jnp.abs(local) > ALIGNED
     on = jnp.where(proper[None], on, close)
     axis = 2 * np.arange(3, dtype=np.int32)[:, None]
     ids = jnp.where(proper[None], jnp.stack(ids), axis + (local < 0).astype(jnp.int32))
-    sign = jnp.where(ids % 2 == 0, 1, -1).astype(side.size.dtype)
-    normal = jnp.moveaxis(side.mat, 1, 0) * sign[:, None]
-    return Candidates(on, ids, normal, jnp.zeros_like(normal))
+    sign = jnp.where(ids % 2 == 0, 1, -1).astype(local.dtype)
+    normal = Vec(*(row.joined() * sign for row in side.mat))
+    return Candidates(on, ids, normal, normal)
 
 
 def _map_rows(
@@ -197,10 +209,10 @@ def _polygons_of(
     return on, jnp.where(on, jnp.asarray(pools.polygons.map, jnp.int32)[row], -1)
 
 
-def quad_area(corners: list[jax.Array]) -> jax.Array:
+def quad_area(corners: list[Vec]) -> jax.Array:
     """Area (N,) of quadrilaterals, whose corners may lie in no plane."""
     a, b, c, d = corners
-    return 0.5 * norm(cross(d - a, b - d) + cross(c - b, a - c))
+    return norm(cross(d - a, b - d) + cross(c - b, a - c)) * 0.5
 
 
 def first_pair(mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -7,6 +7,9 @@ found and no distance is needed), or done. Every trip of the loop takes one supp
 item, and finished items are frozen.
 """
 
+import functools
+import operator
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,13 +17,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import combine, cross, dot, keep, norm, pick, put, rows_of
-from mjjax.collision.convex.simplex import FAR, nearest
-from mjjax.collision.convex.support import Sides, support
+from mjjax.collision.convex.lanes import (
+    Vec,
+    combine,
+    cross,
+    dot,
+    keep,
+    look_up,
+    norm,
+    pick,
+    put,
+    when_any,
+)
+from mjjax.collision.convex.simplex import FACES, FAR, nearest
+from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 
 SEARCH, DECIDE, DONE = 0, 1, 2
+TETRAHEDRON = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to vertex k
 
 
 class Settings(NamedTuple):
@@ -41,19 +56,36 @@ class Corners(NamedTuple):
     """Points of the Minkowski difference with where they come from.
 
     Attributes:
-        one: (k, 3, N) points of geom 1.
-        two: (k, 3, N) points of geom 2; the point of the difference is `one - two`.
-        label: (k, 2, N) their vertices, see `support`.
+        ends: (3, 2, k, N) points of geom 1 and of geom 2.
+        label: (2, k, N) their vertices, see `support`.
     """
 
-    one: jax.Array
-    two: jax.Array
+    ends: jax.Array
     label: jax.Array
 
+    @classmethod
+    def of(cls, point: Vec, label: jax.Array) -> "Corners":
+        """One corner, without a row, from the support points (2 N,) of both sides."""
+        return cls(point.joined().reshape(3, 2, -1), label.reshape(2, -1))
+
     @property
-    def point(self) -> jax.Array:
-        """(k, 3, N) points of the difference."""
+    def one(self) -> Vec:
+        """(k, N) points of geom 1."""
+        return Vec.of(self.ends[:, 0])
+
+    @property
+    def two(self) -> Vec:
+        """(k, N) points of geom 2."""
+        return Vec.of(self.ends[:, 1])
+
+    @property
+    def point(self) -> Vec:
+        """(k, N) points of the difference, `one - two`."""
         return self.one - self.two
+
+    def points(self, count: int) -> list[Vec]:
+        """The first points of the difference, each (N,)."""
+        return [self.one[k] - self.two[k] for k in range(count)]
 
 
 class Search(NamedTuple):
@@ -106,7 +138,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     """
     n = cutoff.shape[0]
     centre = sides.centre()
-    start = centre[:, :n] - centre[:, n:]
+    start = (centre[:n] - centre[n:]).joined()
     extra = sides.radius()
     has_core = sides.has_core[:n] | sides.has_core[n:]
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
@@ -120,8 +152,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
         settings,
     )
 
-    none = jnp.zeros((4, 3, n), start.dtype)
-    empty = Corners(none, none, jnp.full((4, 2, n), -1, jnp.int32))
+    empty = Corners(jnp.zeros((3, 2, 4, n), start.dtype), jnp.full((2, 4, n), -1, jnp.int32))
     zero = jnp.zeros(n, jnp.int32)
     state = Search(
         jnp.where(on, SEARCH, DONE),
@@ -134,7 +165,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
         zero,
         empty,
         zero,
-        jnp.zeros_like(none[:, 0]).at[0].set(1),
+        _at_centre(start[0]),
         zero,
         jnp.full(2 * n, -1, jnp.int32),
     )
@@ -164,14 +195,18 @@ class _Rules(NamedTuple):
 
 
 def _support(pools: Pools, sides: Sides, s: Search) -> tuple[Corners, jax.Array]:
-    both = jnp.concatenate([s.direction, -s.direction], axis=1)
     on = s.mode != DONE
-    point, label = support(
-        pools, sides, both, s.hint, *(jnp.concatenate([x, x]) for x in (s.core, on))
-    )
-    n = on.shape[0]
-    new = Corners(point[:, :n], point[:, n:], jnp.stack([label[:n], label[n:]]))
-    return new, jnp.where(jnp.concatenate([on, on]), label, s.hint)
+    twice = jnp.concatenate([s.core, s.core]), jnp.concatenate([on, on])
+
+    def ask(direction: jax.Array, hint: jax.Array) -> tuple[Corners, jax.Array]:
+        point, label = support(pools, sides, both_ways(Vec.of(direction)), hint, *twice)
+        return Corners.of(point, label), jnp.where(twice[1], label, hint)
+
+    return when_any(on, ask, s.direction, s.hint)
+
+
+def _at_centre(like: jax.Array) -> jax.Array:
+    return jnp.zeros((4, *like.shape), like.dtype).at[0].set(1)
 
 
 def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
@@ -184,14 +219,15 @@ def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
         place=jnp.where(on, zero, s.place),
         trip=jnp.where(on, zero, s.trip),
         fallback=jnp.where(on, rules.limit(s) <= 0, s.fallback),
-        weight=keep(on, jnp.zeros_like(s.weight).at[0].set(1), s.weight),
+        weight=keep(on, _at_centre(s.length), s.weight),
     )
     return _aim(rules, s, on & (s.mode != DONE))
 
 
 def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
     """Directs items that search towards the origin; those that are there are done."""
-    square = dot(s.x, s.x)
+    x = Vec.of(s.x)
+    square = dot(x, x)
     near = jnp.maximum(rules.rounding, MINVAL)
     at_origin = on & (square < near * near)
     length = jnp.sqrt(square)
@@ -206,31 +242,30 @@ def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
 def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     """One iteration, given the support points."""
     searching, deciding = s.mode == SEARCH, s.mode == DECIDE
-    corners = jax.tree.map(lambda table, row: put(table, s.place, row), s.corners, new)
-    corners = jax.tree.map(lambda a, b: keep(s.mode != DONE, a, b), corners, s.corners)
+    corners = put(s.corners, jnp.where(s.mode != DONE, s.place, -1), new)
     s = s._replace(corners=corners, hint=hint)
-    point = new.point
+    x, point = Vec.of(s.x), new.point
 
     # the search: converged, or apart
-    along = dot(s.x, point)
+    along = dot(x, point)
     gap = jnp.maximum(rules.gap, rules.rounding * s.length)
-    converged = searching & (dot(s.x, s.x - point) < gap)
+    converged = searching & (dot(x, x - point) < gap)
     count = jnp.where(converged & (s.trip == 0), 1, s.count)
     limit = rules.limit(s)
-    far = jnp.where(limit > 0, along * along / dot(s.x, s.x) >= limit * limit, True)
+    far = jnp.where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
     apart = searching & ~converged & (along > 0) & far
     enter = searching & ~converged & ~apart & (s.count == 3) & s.fallback
 
     # the decision: the origin is beyond the new point, or the vertices change places
-    outside = deciding & (dot(s.direction, point) < 0)
+    outside = deciding & (dot(Vec.of(s.direction), point) < 0)
     kept = deciding & ~outside
     a, b = (s.place + 1) % 4, (s.place + 2) % 4
     slots = np.arange(4, dtype=np.int32)[:, None]
     order = jnp.where(slots == a[None], b[None], jnp.where(slots == b[None], a[None], slots))
     order = jnp.where(kept[None], order, slots)
     s = s._replace(
-        saved=jax.tree.map(lambda a, b: keep(enter, a, b), s.corners, s.saved),
-        corners=jax.tree.map(lambda t: rows_of(t, order), s.corners),
+        saved=keep(enter, s.corners, s.saved),
+        corners=look_up(s.corners, order),
         trip=s.trip + kept.astype(jnp.int32),
         count=count,
     )
@@ -239,29 +274,23 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
         mode=jnp.where(finished, DONE, jnp.where(enter, DECIDE, s.mode)),
         length=jnp.where(apart | outside, FAR, s.length),
     )
-    s, undecided = _decide(rules, s, enter | kept)
-    s = _descend(rules, s, (searching & ~finished & ~enter) | undecided)
+    further = searching & ~finished & ~enter
+    s, undecided = _where_any(enter | kept, functools.partial(_decide, rules), s)
+    s, _ = _where_any(further | undecided, functools.partial(_descend, rules), s)
     return _finish_core(rules, s)
+
+
+def _where_any(
+    on: jax.Array, function: Callable[[Search, jax.Array], tuple[Search, jax.Array]], s: Search
+) -> tuple[Search, jax.Array]:
+    """What the function makes of the items (N,) that are on, if there are any."""
+    return lax.cond(jnp.any(on), function, lambda s, on: (s, on), s, on)
 
 
 def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
     """Whether the origin is inside of the tetrahedra, or where to look next; which ones fail."""
-    p = s.corners.point
-    sides = [(2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2)]
-    a, b, c = (jnp.stack([p[side[i]] for side in sides]) for i in range(3))
-    normal = cross(c - a, b - a)
-    square = dot(normal, normal)
-    proper = (square > MINVAL * MINVAL) & (square < FAR * FAR)
-    normal = normal / jnp.sqrt(jnp.where(proper, square, 1))[:, None]
-    dist = jnp.where(proper, dot(normal, a), FAR)
-
-    i = jnp.where(dist[0] < dist[1], 0, 1)
-    j = jnp.where(dist[2] < dist[3], 2, 3)
-    low, high = jnp.where(i == 0, dist[0], dist[1]), jnp.where(j == 2, dist[2], dist[3])
-    face = jnp.where(low < high, i, j)
-    least = jnp.where(low < high, low, high)
-
-    degenerate = jnp.any(dist == 0, axis=0)
+    corners = _corners_of(s.corners, TETRAHEDRON)
+    least, face, direction, degenerate = when_any(on, _nearest_face, corners)
     spent = s.trip >= rules.settings.iterations
     undecided = on & (degenerate | spent)
     inside = on & ~undecided & (least > 0)
@@ -270,41 +299,75 @@ def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]
         mode=jnp.where(inside, DONE, jnp.where(undecided, SEARCH, s.mode)),
         length=jnp.where(inside, 0, s.length),
         count=jnp.where(inside, 4, s.count),
-        direction=keep(further, pick(normal, face), s.direction),
+        direction=keep(further, direction, s.direction),
         place=jnp.where(further, face, s.place),
-        corners=jax.tree.map(lambda a, b: keep(undecided, a, b), s.saved, s.corners),
+        corners=keep(undecided, s.saved, s.corners),
         fallback=s.fallback & ~undecided,
     )
     return s, undecided
 
 
-def _descend(rules: _Rules, s: Search, on: jax.Array) -> Search:
+def _corners_of(simplex: Corners, faces: Sequence[Sequence[int]]) -> list[Vec]:
+    """The three corners (4, N) of faces with given vertices."""
+    p = simplex.points(4)
+    return [jax.tree.map(lambda *x: jnp.stack(x), *(p[f[i]] for f in faces)) for i in range(3)]
+
+
+def _nearest_face(corners: list[Vec]) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Of tetrahedra the face with the least distance, by its corners (4, N).
+
+    Returns:
+        The distance (N,), negative if the origin is outside; the face (N,) and its normal (3, N);
+        whether the origin lies in the plane of a face (N,).
+    """
+    a, b, c = corners
+    normal = cross(c - a, b - a)
+    square = dot(normal, normal)
+    proper = (square > MINVAL * MINVAL) & (square < FAR * FAR)
+    normal = normal / jnp.sqrt(jnp.where(proper, square, 1))
+    dist = jnp.where(proper, dot(normal, a), FAR)
+    i = jnp.where(dist[0] < dist[1], 0, 1)
+    j = jnp.where(dist[2] < dist[3], 2, 3)
+    low, high = jnp.where(i == 0, dist[0], dist[1]), jnp.where(j == 2, dist[2], dist[3])
+    face = jnp.where(low < high, i, j)
+    least = jnp.where(low < high, low, high)
+    chosen = pick([normal[k] for k in range(4)], face).joined()
+    return least, face.astype(jnp.int32), chosen, jnp.any(dist == 0, axis=0)
+
+
+def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
     """The nearest point of the simplex, which loses the vertices that do not bear it."""
-    weight = nearest(s.corners.point, s.count + 1)
-    bears = weight != 0
-    count = jnp.sum(bears, axis=0, dtype=jnp.int32)
-    rank = jnp.cumsum(bears, axis=0, dtype=jnp.int32) - 1
-    slots = np.arange(4, dtype=np.int32)[:, None]
-    here = bears[None] & (rank[None] == slots[:, None])
-    rows = jnp.sum(jnp.where(here, slots[None], 0), axis=1, dtype=jnp.int32)
-    corners = jax.tree.map(lambda t: rows_of(t, rows), s.corners)
-    weight = jnp.where(slots < count[None], rows_of(weight, rows), 0)
-    x = combine(list(weight), list(corners.point))
-    stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
+    weight = nearest(_corners_of(s.corners, FACES), s.count + 1, on)
+    rows, count = _packed([w != 0 for w in weight])
+    x = combine(weight, s.corners.points(4))
+    bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]
+    weight = jnp.where(bearing, look_up(jnp.stack(weight), rows), 0)
+    moved = x - Vec.of(s.x)
+    stalled = functools.reduce(operator.and_, [jnp.abs(d) < MINVAL for d in moved])
     stuck = (rules.rounding > 0) & (norm(x) > s.length) & (count > 0) & (s.trip > 0)
     on, ended_here = on & ~stuck, on & stuck
     ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.settings.iterations)
     s = s._replace(
-        corners=jax.tree.map(lambda a, b: keep(on, a, b), corners, s.corners),
+        corners=keep(on, look_up(s.corners, rows), s.corners),
         weight=keep(on, weight, s.weight),
         count=jnp.where(on, count, s.count),
         place=jnp.where(on, count, s.place),
-        x=keep(on & ~stalled, x, s.x),
+        x=keep(on & ~stalled, x.joined(), s.x),
         length=jnp.where(on & ended, jnp.where(count == 0, FAR, norm(x)), s.length),
         trip=s.trip + on.astype(jnp.int32),
         mode=jnp.where((on & ended) | ended_here, DONE, s.mode),
     )
-    return _aim(rules, s, on & ~ended)
+    return _aim(rules, s, on & ~ended), on
+
+
+def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """Places (k, N) of the entries that are on, in their order, and how many there are (N,)."""
+    count = jnp.zeros_like(on[0], jnp.int32)
+    rows = [count] * len(on)
+    for k, here in enumerate(on):
+        rows = [jnp.where(here & (count == j), k, row) for j, row in enumerate(rows)]
+        count = count + here.astype(jnp.int32)
+    return jnp.stack(rows), count
 
 
 def _finish_core(rules: _Rules, s: Search) -> Search:
@@ -314,7 +377,10 @@ def _finish_core(rules: _Rules, s: Search) -> Search:
     return _restart(rules, s, again)
 
 
-def witnesses(s: Search) -> tuple[jax.Array, jax.Array]:
-    """Nearest points (3, N) of both sides."""
-    one, two = (combine(list(s.weight), list(table)) for table in (s.corners.one, s.corners.two))
+def witnesses(s: Search) -> tuple[Vec, Vec]:
+    """Nearest points (N,) of both sides."""
+    weight = list(s.weight)
+    one, two = (
+        combine(weight, [side[k] for k in range(4)]) for side in (s.corners.one, s.corners.two)
+    )
     return one, two

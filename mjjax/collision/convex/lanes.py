@@ -1,94 +1,184 @@
-"""Vectors with the items last: (..., 3, N), so that every component is one contiguous run.
+"""Vectors by component, the items last: what XLA compiles to straight code over all items.
 
-XLA vectorizes over the last axis. With the components there it would handle three numbers at a
-time. Integers pick one of few rows by comparing with each of them: a gather costs more.
+It vectorizes over the last axis. A vector that is joined from its components in the middle of a
+formula, or taken apart again, is computed three times over; so formulas are about `Vec`, and only
+what is stored is joined: the components first, then rows of a table if there are any, then items.
+Integers pick one of few rows by comparing with each of them: a gather costs more.
 """
 
+import dataclasses
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.constants import MINVAL
 
 
-def dot(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Inner products (..., N) of vectors (..., 3, N)."""
-    return a[..., 0, :] * b[..., 0, :] + a[..., 1, :] * b[..., 1, :] + a[..., 2, :] * b[..., 2, :]
+def over_rows(function: Callable, *arrays) -> jax.Array:
+    """A function of arrays (..., N), of which some may have fewer axes before the items."""
+    axes = max(np.ndim(x) for x in arrays)
+    return function(
+        *(x if np.ndim(x) in (0, axes) else x[(None,) * (axes - x.ndim)] for x in arrays)
+    )
 
 
-def norm(a: jax.Array) -> jax.Array:
-    """Lengths (..., N) of vectors (..., 3, N)."""
+_times = functools.partial(over_rows, operator.mul)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Vec:
+    """Vectors: three arrays of the same shape (..., N)."""
+
+    x: jax.Array
+    y: jax.Array
+    z: jax.Array
+
+    @classmethod
+    def of(cls, array: jax.Array) -> "Vec":
+        """The vectors of an array (3, ..., N)."""
+        return cls(array[0], array[1], array[2])
+
+    def joined(self) -> jax.Array:
+        """The vectors as an array (3, ..., N)."""
+        return jnp.stack(list(self))
+
+    def __iter__(self):
+        return iter((self.x, self.y, self.z))
+
+    def __getitem__(self, index) -> "Vec":
+        """The same index into every component."""
+        return Vec(self.x[index], self.y[index], self.z[index])
+
+    def _each(self, function: Callable, other) -> "Vec":
+        return Vec(*(over_rows(function, x, y) for x, y in zip(self, other, strict=True)))
+
+    def __add__(self, other: "Vec") -> "Vec":
+        return self._each(operator.add, other)
+
+    def __sub__(self, other: "Vec") -> "Vec":
+        return self._each(operator.sub, other)
+
+    def __neg__(self) -> "Vec":
+        return Vec(-self.x, -self.y, -self.z)
+
+    def __mul__(self, scale) -> "Vec":
+        """Times a number for each item."""
+        return self._each(operator.mul, [scale] * 3)
+
+    def __truediv__(self, scale) -> "Vec":
+        return self._each(operator.truediv, [scale] * 3)
+
+
+def when_any(on: jax.Array, function: Callable, *operands):
+    """What `function` makes of the operands, or zeros where no item (N,) is on.
+
+    What goes in and what comes out is computed once: XLA computes other values anew in every
+    formula that they are used in, unless they are costly (a quotient, a root).
+    """
+    shapes = jax.eval_shape(function, *operands)
+
+    def nothing(*_):
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+    return lax.cond(jnp.any(on), function, nothing, *operands)
+
+
+Rotation = tuple[Vec, Vec, Vec]  # the rows of rotation matrices
+
+
+def dot(a: Vec, b: Vec) -> jax.Array:
+    """Inner products."""
+    return _times(a.x, b.x) + _times(a.y, b.y) + _times(a.z, b.z)
+
+
+def norm(a: Vec) -> jax.Array:
+    """Lengths."""
     return jnp.sqrt(dot(a, a))
 
 
-def cross(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Cross products of vectors (..., 3, N)."""
-    x, y, z = (a[..., i, :] for i in range(3))
-    u, v, w = (b[..., i, :] for i in range(3))
-    return jnp.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-2)
+def cross(a: Vec, b: Vec) -> Vec:
+    """Cross products."""
+    (x, y, z), (u, v, w) = a, b
+    return Vec(
+        _times(y, w) - _times(z, v), _times(z, u) - _times(x, w), _times(x, v) - _times(y, u)
+    )
 
 
-def det(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
-    """Determinants (..., N) of the matrices with columns a, b, c."""
+def det(a: Vec, b: Vec, c: Vec) -> jax.Array:
+    """Determinants of the matrices with columns a, b, c."""
     return dot(a, cross(b, c))
 
 
-def normalize(a: jax.Array) -> jax.Array:
+def normalize(a: Vec) -> Vec:
     """Unit vectors; the x axis where the length is below `MINVAL`, as in MuJoCo."""
-    length = norm(a)[..., None, :]
+    length = norm(a)
     proper = length >= MINVAL
-    axis = jnp.asarray([[1], [0], [0]], a.dtype)
-    return jnp.where(proper, a / jnp.where(proper, length, 1), axis)
+    unit = a / jnp.where(proper, length, 1)
+    none = jnp.zeros_like(length)
+    return keep(proper, unit, Vec(none + 1, none, none))
 
 
-def combine(weight: Sequence[jax.Array], points: Sequence[jax.Array]) -> jax.Array:
-    """Sum of vectors (..., 3, N) with weights (..., N)."""
-    terms = [w[..., None, :] * p for w, p in zip(weight, points, strict=True)]
-    return functools.reduce(operator.add, terms)
+def combine(weight: Sequence[jax.Array], points: Sequence[Vec]) -> Vec:
+    """Sum of vectors with weights."""
+    return functools.reduce(operator.add, [p * w for w, p in zip(weight, points, strict=True)])
 
 
-def turn(mat: jax.Array, a: jax.Array) -> jax.Array:
-    """Products of rotations (3, 3, N) with vectors (3, N)."""
-    return mat[:, 0] * a[None, 0] + mat[:, 1] * a[None, 1] + mat[:, 2] * a[None, 2]
+def turn(mat: Rotation, a: Vec) -> Vec:
+    """Products of rotations with vectors."""
+    return Vec(*(dot(row, a) for row in mat))
 
 
-def turn_back(mat: jax.Array, a: jax.Array) -> jax.Array:
-    """Products of transposed rotations (3, 3, N) with vectors (3, N)."""
-    return mat[0] * a[:1] + mat[1] * a[1:2] + mat[2] * a[2:3]
+def turn_back(mat: Rotation, a: Vec) -> Vec:
+    """Products of transposed rotations with vectors."""
+    return combine(list(a), mat)
 
 
-def pick(table: jax.Array, row: jax.Array) -> jax.Array:
-    """Row `row` (N,) of a short table (k, ..., N) for each item: (..., N)."""
-    found = table[0]
-    for k in range(1, table.shape[0]):
-        found = jnp.where(row == k, table[k], found)
-    return found
+def pick(table: Sequence, row: jax.Array):
+    """Entry `row` (N,) of a short list for each item."""
+
+    def chosen(*rows: jax.Array) -> jax.Array:
+        found = rows[0]
+        for k in range(1, len(rows)):
+            found = over_rows(jnp.where, row == k, rows[k], found)
+        return found
+
+    return jax.tree.map(chosen, *table)
 
 
-def put(table: jax.Array, row: jax.Array, value: jax.Array) -> jax.Array:
-    """Short table (k, ..., N) with `value` (..., N) in row `row` (N,) of each item."""
-    rows = np.arange(table.shape[0], dtype=np.int32)[:, None]
-    chosen = rows == row[None]
-    chosen = chosen.reshape(len(table), *(1,) * (table.ndim - 2), -1)
-    return jnp.where(chosen, value[None], table)
+def put(table, row: jax.Array, value):
+    """Short tables (..., k, N) with `value` (..., N) in row `row` (N,) of each item."""
+
+    def written(old: jax.Array, new: jax.Array) -> jax.Array:
+        rows = np.arange(old.shape[-2], dtype=np.int32)[:, None]
+        return over_rows(jnp.where, rows == row[None], new[..., None, :], old)
+
+    return jax.tree.map(written, table, value)
 
 
-def look_up(table: jax.Array, row: jax.Array) -> jax.Array:
-    """Rows `row` (..., N) of a long table (k, N) for each item: (..., N)."""
-    flat = row.reshape(-1, row.shape[-1])
-    return jnp.take_along_axis(table, flat, axis=0, mode="clip").reshape(row.shape)
+def look_up(table, row: jax.Array):
+    """Rows `row` (N,) or (m, N) of tables (..., k, N) for each item: (..., N) or (..., m, N)."""
+    rows = jnp.atleast_2d(row)
+
+    def found(x: jax.Array) -> jax.Array:
+        index = rows.reshape((1,) * (x.ndim - 2) + rows.shape)
+        value = jnp.take_along_axis(x, index, axis=-2, mode="clip")
+        return value if row.ndim > 1 else value[..., 0, :]
+
+    return jax.tree.map(found, table)
 
 
-def rows_of(table: jax.Array, rows: jax.Array) -> jax.Array:
-    """Rows `rows` (m, N) of a table (k, ..., N) for each item: (m, ..., N)."""
-    rows = rows.reshape(len(rows), *(1,) * (table.ndim - 2), -1)
-    return jnp.take_along_axis(table, rows, axis=0, mode="clip")
+def repeat(x: jax.Array, times: int) -> jax.Array:
+    """Both sides (..., 2 N) of pairs several times over, first all of the first sides."""
+    one, two = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate([one] * times + [two] * times, axis=-1)
 
 
-def keep(on: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
+def keep(on: jax.Array, new, old):
     """`new` in the items (N,) that are on, `old` in the others."""
-    return jnp.where(on.reshape((1,) * (new.ndim - 1) + (-1,)), new, old)
+    return jax.tree.map(lambda a, b: over_rows(jnp.where, on, a, b), new, old)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.contact_set import make_frame
-from mjjax.collision.convex.lanes import cross, dot, norm
+from mjjax.collision.convex.lanes import Vec, cross, dot, norm
 from mjjax.collision.convex.support import Sides
 from mjjax.core.enums import GeomType
 
@@ -14,29 +14,34 @@ DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other
 TURNS = ((1, -1), (1, 1), (2, -1), (2, 1))  # axis of the contact frame and sign of the angle
 
 
-def perturbed(sides: Sides, pos: jax.Array, normal: jax.Array, trip: jax.Array) -> Sides:
+def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
     """Both geoms turned about a point in opposite directions; as they are where `trip` is 0.
 
     Args:
         sides: the shapes.
-        pos: (3, N) first contact [m].
-        normal: (3, N) its normal.
+        pos: (N,) first contact [m].
+        normal: (N,) its normal.
         trip: which of `TURNS`, from 1.
     """
-    frame = make_frame(normal.T, jnp.zeros_like(normal).T)
+    across = normal.joined().T
+    frame = make_frame(across, jnp.zeros_like(across))
     table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
-    axis = jnp.where(table[0] == 1, frame[:, 1], frame[:, 2]).T
-    angle = ANGLE * table[1].astype(pos.dtype)
-    axis = jnp.concatenate([axis, -axis], axis=1)
-    pos = jnp.concatenate([pos, pos], axis=1)
-    mat = jnp.stack([rotated(axis, angle, sides.mat[:, k]) for k in range(3)], axis=1)
-    return sides._replace(mat=mat, pos=pos + rotated(axis, angle, sides.pos - pos))
+    axis = Vec.of(jnp.where(table[0] == 1, frame[:, 1], frame[:, 2]).T)
+    angle = ANGLE * table[1].astype(frame.dtype)
+    axis, pos = _twice(axis, -axis), _twice(pos, pos)
+    columns = [rotated(axis, angle, Vec(*(getattr(row, k) for row in sides.mat))) for k in "xyz"]
+    x, y, z = (Vec(*(getattr(column, k) for column in columns)) for k in "xyz")
+    return sides.moved(pos + rotated(axis, angle, sides.pos - pos), (x, y, z))
 
 
-def rotated(axis: jax.Array, angle: jax.Array, v: jax.Array) -> jax.Array:
-    """Vectors (3, L) turned about unit axes (3, L) by an angle [rad] (Rodrigues)."""
-    along = axis * dot(axis, v)[None]
-    return v + jnp.sin(angle) * cross(axis, v) + 2 * jnp.sin(0.5 * angle) ** 2 * (along - v)
+def _twice(one: Vec, two: Vec) -> Vec:
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), one, two)
+
+
+def rotated(axis: Vec, angle: jax.Array, v: Vec) -> Vec:
+    """Vectors (L,) turned about unit axes by an angle [rad] (Rodrigues)."""
+    along = axis * dot(axis, v)
+    return v + cross(axis, v) * jnp.sin(angle) + (along - v) * (2 * jnp.sin(0.5 * angle) ** 2)
 
 
 def allowed(kind: jax.Array) -> jax.Array:
@@ -53,7 +58,7 @@ def bounding_radius(sides: Sides) -> jax.Array:
     return jnp.where(capsule, x + y, radius)
 
 
-def distinct(points: jax.Array, count: jax.Array, new: jax.Array, radius: jax.Array) -> jax.Array:
-    """Whether `new` (3, N) is far from the first `count` (N,) of `points` (m, 3, N)."""
-    used = np.arange(len(points), dtype=np.int32)[:, None] < count[None]
-    return ~jnp.any(used & (norm(points - new[None]) <= DISTINCT * radius[None]), axis=0)
+def distinct(points: Vec, count: jax.Array, new: Vec, radius: jax.Array) -> jax.Array:
+    """Whether `new` (N,) is far from the first `count` (N,) of `points` (m, N)."""
+    used = np.arange(len(points.x), dtype=np.int32)[:, None] < count[None]
+    return ~jnp.any(used & (norm(points - new) <= DISTINCT * radius[None]), axis=0)

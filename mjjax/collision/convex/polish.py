@@ -7,44 +7,56 @@ each side), the normal is computed for each combination of them, and the one wit
 the result. In float64 the result stays MuJoCo's, which is not converged.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import cross, dot, keep, norm, normalize, pick, turn, turn_back
+from mjjax.collision.convex.faces import box_corner
+from mjjax.collision.convex.lanes import (
+    Vec,
+    cross,
+    dot,
+    keep,
+    look_up,
+    norm,
+    normalize,
+    pick,
+    repeat,
+    turn,
+    turn_back,
+    when_any,
+)
 from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, support
+from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
 
-# Ranks of the features of both sides: 0 smooth piece or vertex, 1 edge, 2 face.
-RANKS = ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0))
 STEPS = 6
 FLAT = 1e-3  # sine of the angle up to which an edge lies flat on the other side
 NEAR = 0.8  # a normal may move by this much, or the feature was not the one that touches
 
 
-class _Piece(NamedTuple):
-    """What touches on one side: a curved piece, or features of growing rank.
+class _Pieces(NamedTuple):
+    """What touches on each of L = 2 N sides: a curved piece, or features of growing rank.
 
     Attributes:
-        curved: (N,) whether it is an ellipsoid, cylinder, capsule or sphere.
-        scale: (3, N) semi-axes of the ellipsoid that has its curvature, in its frame [m].
-        half: (N,) half length along its axis [m].
-        point: (3, N) the vertex, where it is not curved [m].
-        edge: (3, N) direction of the edge or straight line, zero where there is none.
-        face: (3, N) normal of the face or flat side, zero where there is none.
+        curved: (L,) whether it is an ellipsoid, cylinder, capsule or sphere.
+        scale: (L,) semi-axes of the ellipsoid that has its curvature, in its frame [m].
+        half: (L,) half length along its axis [m].
+        point: (L,) the vertex, where it is not curved [m].
+        edge: (L,) direction of the edge or straight line, zero where there is none.
+        face: (L,) normal of the face or flat side, zero where there is none.
     """
 
     curved: jax.Array
-    scale: jax.Array
+    scale: Vec
     half: jax.Array
-    point: jax.Array
-    edge: jax.Array
-    face: jax.Array
+    point: Vec
+    edge: Vec
+    face: Vec
 
 
 class Touch(NamedTuple):
@@ -53,202 +65,225 @@ class Touch(NamedTuple):
     Attributes:
         dist: (N,) distance [m], negative in penetration, `FAR` beyond what is of interest; 0 in
             penetration of which nothing more is known.
-        one: (3, N) nearest or deepest point of geom 1, relative to geom 1 [m].
-        two: (3, N) that of geom 2, relative to geom 1 [m].
-        normal: (3, N) unit vector from geom 1 to geom 2.
-        label: (3, 2, N) vertices of both sides that the points lie between.
+        one: (N,) nearest or deepest point of geom 1, relative to geom 1 [m].
+        two: (N,) that of geom 2, relative to geom 1 [m].
+        normal: (N,) unit vector from geom 1 to geom 2.
+        label: (2, 3, N) of each side the vertices that the points lie between.
         weight: (3, N) their barycentric coordinates.
     """
 
     dist: jax.Array
-    one: jax.Array
-    two: jax.Array
-    normal: jax.Array
+    one: Vec
+    two: Vec
+    normal: Vec
     label: jax.Array
     weight: jax.Array
 
 
 def polish(pools: Pools, sides: Sides, t: Touch) -> Touch:
     """Exact distances and normals of pairs with a curved side."""
+    curved = _curved(sides.kind).reshape(2, -1)
+    on = (t.dist < FAR) & (t.dist != 0) & (curved[0] | curved[1])
+
+    def exact(t: Touch) -> Touch:
+        pieces = when_any(on, functools.partial(_pieces, pools, sides), t.label, t.weight)
+        return _exact(pools, sides, t, pieces)
+
+    return lax.cond(jnp.any(on), lambda t: keep(on, exact(t), t), lambda t: t, t)
+
+
+def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
+    """`polish` for all pairs, whether curved or not."""
     n = t.dist.shape[0]
-    halves = [jax.tree.map(lambda x, h=h: x[..., h], sides) for h in (slice(n), slice(n, None))]
-    pieces = [_piece(pools, h, t.label[:, k], t.weight) for k, h in enumerate(halves)]
-    start = t.normal
-    normals = [_normal(halves, pieces, start, ranks) for ranks in RANKS] + [start]
-    ends = _ends(pools, sides._replace(inflate=jnp.zeros_like(sides.inflate)), normals)
-    depths = [dot(v, one - two) for v, (one, two) in zip(normals, ends, strict=True)]
-    depth, choice = jnp.full_like(t.dist, FAR), jnp.full(n, len(RANKS), jnp.int32)
-    for k, found in enumerate(depths):
-        near = norm(normals[k] - start) < NEAR
-        better = near & (found < depth)
-        depth, choice = jnp.where(better, found, depth), jnp.where(better, k, choice)
-    normal, one, two = (
-        pick(jnp.stack(x), choice) for x in (normals, [e[0] for e in ends], [e[1] for e in ends])
+    normals = when_any(t.dist < FAR, functools.partial(_normals, sides), pieces, t.normal)
+    many = normals.x.shape[0] // n
+    hint = jnp.full(2 * many * n, -1, jnp.int32)
+
+    def ask(normals: Vec) -> Vec:
+        bare = sides.bare().repeat(many)
+        return support(pools, bare, both_ways(normals), hint, hint > 0, hint < 0)[0]
+
+    point = when_any(t.dist < FAR, ask, normals)
+    depth = dot(normals, point[: many * n] - point[many * n :])
+    rows: tuple[Vec, Vec, jax.Array] = jax.tree.map(
+        lambda x: x.reshape(*x.shape[:-1], -1, n), (normals, point, depth)
     )
-    shift = depth[None] * normal
-    middle = _middle(pieces, t, normal, one - 0.5 * shift, two + 0.5 * shift)
-    on = (t.dist < FAR) & (t.dist != 0) & (pieces[0].curved | pieces[1].curved)
-    shift = shift + (sides.inflate[:n] + sides.inflate[n:])[None] * normal
-    one, two = middle + 0.5 * shift, middle - 0.5 * shift
-    new = t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
-    return jax.tree.map(lambda a, b: keep(on, a, b), new, t)
+    normals, point, depth = rows
+    near = norm(normals - t.normal) < NEAR
+    choice = jnp.argmin(jnp.where(near, depth, FAR), axis=0).astype(jnp.int32)
+    depth, normal = look_up((depth, normals), choice)
+    one, two = look_up(point, choice), look_up(point, choice + many)
+    shift = normal * depth
+    middle = _middle(pieces, t, normal, one - shift * 0.5, two + shift * 0.5)
+    shift = shift + normal * (sides.inflate[:n] + sides.inflate[n:])
+    one, two = middle + shift * 0.5, middle - shift * 0.5
+    return t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
 
 
-def _middle(
-    pieces: list[_Piece], t: Touch, normal: jax.Array, one: jax.Array, two: jax.Array
-) -> jax.Array:
-    """Where the contact is (3, N): at the side that touches in a point, else where it was.
+def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
+    """Where the contact is (N,): at the side that touches in a point, else where it was.
 
     Args:
         pieces: both sides.
         t: what is improved.
-        normal: (3, N) unit.
-        one: (3, N) where it would be by the support point of geom 1.
-        two: (3, N) the same of geom 2.
+        normal: (N,) unit.
+        one: (N,) where it would be by the support point of geom 1.
+        two: (N,) the same of geom 2.
     """
-    pointed = []
-    for p in pieces:
-        on_edge = jnp.abs(dot(normalize(p.edge), normal)) < FLAT
-        on_face = norm(cross(normalize(p.face), normal)) < FLAT
-        on_edge &= dot(p.edge, p.edge) > 0
-        pointed.append(~on_edge & ~(on_face & (dot(p.face, p.face) > 0)))
-    old = 0.5 * (t.one + t.two)
-    old = old + dot(normal, 0.5 * (one + two) - old)[None] * normal
+    edge, face = (jax.tree.map(lambda x: x.reshape(2, -1), v) for v in (pieces.edge, pieces.face))
+    on_edge = (dot(edge, edge) > 0) & (jnp.abs(dot(normalize(edge), normal)) < FLAT)
+    on_face = (dot(face, face) > 0) & (norm(cross(normalize(face), normal)) < FLAT)
+    pointed = ~on_edge & ~on_face
+    old = (t.one + t.two) * 0.5
+    old = old + normal * dot(normal, (one + two) * 0.5 - old)
     middle = keep(pointed[0], one, keep(pointed[1], two, old))
-    return keep(pointed[0] & pointed[1], 0.5 * (one + two), middle)
+    return keep(pointed[0] & pointed[1], (one + two) * 0.5, middle)
 
 
-def _piece(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _Piece:
-    """The features of one side: the vertices that bear most of the deepest point come first."""
+def _curved(kind: jax.Array) -> jax.Array:
+    """Whether shapes are spheres, capsules, ellipsoids or cylinders."""
+    return (kind != GeomType.BOX) & (kind < GeomType.MESH) & (kind != GeomType.HFIELD)
+
+
+def _pieces(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _Pieces:
+    """The features of all sides: vertices that bear most of the deepest point come first.
+
+    Args:
+        pools: the pools.
+        side: L = 2 N sides.
+        label: (2, 3, N) vertices of both sides.
+        weight: (3, N) their barycentric coordinates.
+    """
+    label = jnp.concatenate(list(label), axis=1)
+    weight = jnp.concatenate([weight, weight], axis=1)
     kind, size = side.kind, side.size
-    zero = jnp.zeros_like(size[0])
+    zero = jnp.zeros_like(size.x)
+    none = Vec(zero, zero, zero)
     round_ = side.round
     long = (kind == GeomType.CAPSULE) | (kind == GeomType.CYLINDER)
     flat = kind == GeomType.CYLINDER
-    curved = round_ | flat | (kind == GeomType.ELLIPSOID)
-    scale = jnp.stack([size[0], jnp.where(round_ | flat, size[0], size[1])])
-    third = jnp.where(round_, size[0], jnp.where(flat, 0, size[2]))
-    scale = keep(curved, jnp.concatenate([scale, third[None]]), jnp.zeros_like(size))
+    curved = _curved(kind)
+    third = jnp.where(round_, size.x, jnp.where(flat, 0, size.z))
+    scale = keep(curved, Vec(size.x, jnp.where(round_ | flat, size.x, size.y), third), none)
 
-    same = label[:, None] == label[None]
-    share = jnp.sum(jnp.where(same, weight[None], 0), axis=1)
-    first = jnp.argmax(share, axis=0).astype(jnp.int32)
-    top = pick(label, first)
-    others = jnp.where(label == top[None], -jnp.inf, share)
-    second = jnp.argmax(others, axis=0).astype(jnp.int32)
+    ids = list(label)
+    share = [jnp.sum(jnp.where(label == mine[None], weight, 0), axis=0) for mine in ids]
+    first = _largest(share)
+    top = pick(ids, first)
+    others = [jnp.where(mine == top, -jnp.inf, x) for mine, x in zip(ids, share, strict=True)]
+    second = _largest(others)
     last = (3 - first - second) % 3
-    a, b, c = (vertex_at(pools, side, pick(label, k)) for k in (first, second, last))
-    has_edge = pick(label, second) != top
-    has_face = has_edge & (pick(label, last) != top) & (pick(label, last) != pick(label, second))
-    edge = keep(has_edge, b - a, 0 * a)
-    face = keep(has_face, cross(b - a, c - a), 0 * a)
-    axis = side.mat[:, 2]
-    edge = keep(curved, jnp.where(long[None], axis, 0), edge)
-    face = keep(curved, jnp.where(flat[None], axis, 0), face)
-    return _Piece(curved, scale, jnp.where(long, size[1], zero), a, edge, face)
+    middle, end = pick(ids, second), pick(ids, last)
+    a, b, c = (vertex_at(pools, side, v) for v in (top, middle, end))
+    has_edge = middle != top
+    has_face = has_edge & (end != top) & (end != middle)
+    edge = keep(has_edge, b - a, none)
+    face = keep(has_face, cross(b - a, c - a), none)
+    axis = Vec(*(row.z for row in side.mat))
+    edge = keep(curved, keep(long, axis, none), edge)
+    face = keep(curved, keep(flat, axis, none), face)
+    return _Pieces(curved, scale, jnp.where(long, size.y, zero), a, edge, face)
 
 
-def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> jax.Array:
-    """Where the corners of boxes and vertices of hulls with labels (N,) are (3, N)."""
-    signs = jnp.stack([jnp.where((label >> i) & 1 > 0, 1, -1) for i in range(3)])
-    point = signs.astype(side.size.dtype) * side.size
+def _largest(values: list[jax.Array]) -> jax.Array:
+    """Which of some arrays (N,) is the largest, of equal ones the first."""
+    best, top = jnp.zeros_like(values[0], jnp.int32), values[0]
+    for k, value in enumerate(values[1:], 1):
+        best, top = jnp.where(value > top, k, best), jnp.maximum(value, top)
+    return best
+
+
+def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
+    """Where the corners of boxes and vertices of hulls with labels (N,) are (N,)."""
+    point = box_corner(side.size, label)
     if len(pools.hulls.vert):
         mesh = (side.kind >= GeomType.MESH) & (label >= 0)
         row = jnp.where(mesh, label + side.first + side.offset, 0)
-        point = keep(mesh, pools.vert[row].T, point)
+        point = keep(mesh, Vec.of(pools.vert[row].T), point)
     return turn(side.mat, point) + side.pos
 
 
-def _ends(
-    pools: Pools, sides: Sides, normals: list[jax.Array]
-) -> list[tuple[jax.Array, jax.Array]]:
-    """Support points of both sides for several normals, in one call."""
-    n = normals[0].shape[1]
-    many = len(normals)
-    direction = jnp.concatenate([v for d in normals for v in (d, -d)], axis=1)
-    repeated = jax.tree.map(lambda x: jnp.concatenate([x] * many, axis=-1), sides)
-    hint = jnp.full(2 * n * many, -1, jnp.int32)
-    point, _ = support(pools, repeated, direction, hint, hint > 0, hint < 0)
-    parts = jnp.split(point, 2 * many, axis=1)
-    return list(zip(parts[::2], parts[1::2], strict=True))
+def _normals(sides: Sides, pieces: _Pieces, start: Vec) -> Vec:
+    """Normals (7 N,) at which combinations of features touch; `start` where there are none.
+
+    A face on the other side, for both sides; two edges; an edge, of either side, on something
+    curved or a vertex; neither; and `start` itself.
+    """
+    n = start.x.shape[0]
+    has_edge = dot(pieces.edge, pieces.edge) > 0
+    edge = keep(has_edge, normalize(pieces.edge), pieces.edge)  # zero where there is none
+    edges, faces = ((v[:n], v[n:]) for v in (edge, pieces.face))
+    found = [_towards(v, start) for v in (*faces, cross(*edges))]
+    line = _joined(*edges, edge[:n] * 0)
+    some = jnp.concatenate([has_edge, jnp.ones(n, bool)])
+    thrice = _joined(start, start, start)
+    straight = normalize(thrice - line * dot(line, thrice))
+    repeated = sides.repeat(3), jax.tree.map(lambda x: repeat(x, 3), pieces)
+
+    def step(_: int, normal: Vec) -> Vec:
+        return _newton(*repeated, normal, line)
+
+    polished = lax.fori_loop(0, STEPS, step, straight)
+    return _joined(*found, keep(some, polished, thrice), start)
 
 
-def _normal(
-    halves: list[Sides], pieces: list[_Piece], start: jax.Array, ranks: tuple[int, int]
-) -> jax.Array:
-    """The normal (3, N) at which features of given ranks touch."""
-    towards = [p.face for p, r in zip(pieces, ranks, strict=True) if r == 2]
-    edges = [normalize(p.edge) for p, r in zip(pieces, ranks, strict=True) if r == 1]
-    exists = jnp.ones_like(start[0], bool)
-    for p, r in zip(pieces, ranks, strict=True):
-        feature = p.face if r == 2 else p.edge
-        exists &= (dot(feature, feature) > 0) | (r == 0)
-    if len(edges) == 2:
-        towards = [cross(*edges)]
-    if towards:
-        exists &= dot(towards[0], towards[0]) > 0
-        found = normalize(towards[0])
-        found = keep(dot(found, start) < 0, -found, found)
-        return keep(exists, found, start)
-
-    line = edges[0] if edges else None
-
-    def step(_: int, normal: jax.Array) -> jax.Array:
-        return _newton(halves, pieces, normal, line)
-
-    normal = start
-    if line is not None:
-        normal = normalize(start - line * dot(line, start)[None])
-    return keep(exists, lax.fori_loop(0, STEPS, step, normal), start)
+def _joined(*vectors: Vec) -> Vec:
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *vectors)
 
 
-def _newton(
-    halves: list[Sides], pieces: list[_Piece], normal: jax.Array, line: jax.Array | None
-) -> jax.Array:
-    """One step in the plane of the directions around `normal`, or across `line`."""
-    if line is None:
-        least = jnp.argmin(jnp.abs(normal), axis=0).astype(jnp.int32)
-        unit = (np.arange(3, dtype=np.int32)[:, None] == least[None]).astype(normal.dtype)
-        along = normalize(cross(normal, unit))
-    else:
-        along = line
+def _towards(normal: Vec, start: Vec) -> Vec:
+    """The unit vector along a normal, on the side of `start`, which it is where there is none."""
+    unit = normalize(normal)
+    unit = keep(dot(unit, start) < 0, -unit, unit)
+    return keep(dot(normal, normal) > 0, unit, start)
+
+
+def _newton(sides: Sides, pieces: _Pieces, normal: Vec, line: Vec) -> Vec:
+    """One step in the plane of the directions around `normal`, or across `line` if not zero."""
+    lined = dot(line, line) > 0
+    least = _largest([-jnp.abs(v) for v in normal])
+    unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
+    along = keep(lined, line, normalize(cross(normal, unit)))
     across = cross(normal, along)
-    basis = (across, along)
-    (a, h1), (b, h2) = (
-        _curvature(side, piece, sign * normal, basis)
-        for side, piece, sign in zip(halves, pieces, (1, -1), strict=True)
-    )
-    gap = a - b
+    point, (xx, xy, yy) = _curvature(sides, pieces, normal, (across, along))
+    n = lined.shape[0]
+    gap = point[:n] - point[n:]
     depth = dot(normal, gap)
-    xx, yy = h1[0] + h2[0] - depth, h1[2] + h2[2] - depth
-    xy = h1[1] + h2[1]
+    xx, yy = xx[:n] + xx[n:] - depth, yy[:n] + yy[n:] - depth
+    xy = xy[:n] + xy[n:]
     gx, gy = dot(across, gap), dot(along, gap)
-    if line is not None:
-        proper = xx > 0
-        x, y = -gx / jnp.where(proper, xx, 1), 0 * gx
-    else:
-        square = xx * yy - xy * xy
-        proper = (square > 0) & (xx + yy > 0)
-        square = jnp.where(proper, square, 1)
-        x, y = -(yy * gx - xy * gy) / square, -(xx * gy - xy * gx) / square
+    square = xx * yy - xy * xy
+    proper = jnp.where(lined, xx > 0, (square > 0) & (xx + yy > 0))
+    divisor = jnp.where(proper, jnp.where(lined, xx, square), 1)
+    x = jnp.where(lined, -gx, xy * gy - yy * gx) / divisor
+    y = jnp.where(lined, 0, xy * gx - xx * gy) / divisor
     size = jnp.sqrt(x * x + y * y)
     shorten = jnp.minimum(1, NEAR / jnp.where(size > NEAR, size, NEAR))
-    moved = normal + (x * shorten)[None] * across + (y * shorten)[None] * along
+    moved = normal + across * (x * shorten) + along * (y * shorten)
     return keep(proper, normalize(moved), normal)
 
 
 def _curvature(
-    side: Sides, piece: _Piece, normal: jax.Array, basis: tuple[jax.Array, jax.Array]
-) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
-    """Support point (3, N), and the second derivatives of the support function along two axes."""
-    local = turn_back(side.mat, normal)
-    q = piece.scale * local
+    side: Sides, piece: _Pieces, normal: Vec, basis: tuple[Vec, Vec]
+) -> tuple[Vec, tuple[jax.Array, jax.Array, jax.Array]]:
+    """Support points (L,) for normals (N,), outward for the first sides and inward for the others.
+
+    Returns:
+        The points; the second derivatives (L,) of the support function along two directions (N,).
+    """
+
+    def scaled(v: Vec) -> Vec:
+        return Vec(*(x * s for x, s in zip(v, piece.scale, strict=True)))
+
+    local = turn_back(side.mat, both_ways(normal))
+    q = scaled(local)
     length = norm(q)
     proper = length > 0
     inverse = jnp.where(proper, 1 / jnp.where(proper, length, 1), 0)
-    end = jnp.stack([0 * length, 0 * length, jnp.where(local[2] >= 0, piece.half, -piece.half)])
-    point = turn(side.mat, piece.scale * q * inverse[None] + end) + side.pos
-    u, v = (piece.scale * turn_back(side.mat, t) for t in basis)
+    x, y, z = scaled(q) * inverse
+    end = jnp.where(local.z >= 0, piece.half, -piece.half)
+    point = turn(side.mat, Vec(x, y, z + end)) + side.pos
+    u, v = (scaled(turn_back(side.mat, both_ways(t))) for t in basis)
     qu, qv = (dot(q, t) * inverse for t in (u, v))
     second = (
         (dot(u, u) - qu * qu) * inverse,

@@ -5,6 +5,7 @@ triangle or segment that the origin lies on, to which support points are added. 
 up, so does this: the pair then has no contact.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,18 +15,19 @@ from jax import lax
 
 from mjjax.collision.convex.gjk import Corners
 from mjjax.collision.convex.lanes import (
+    Vec,
     combine,
     cross,
     det,
     dot,
     keep,
+    look_up,
     norm,
     normalize,
-    pick,
-    rows_of,
+    when_any,
 )
-from mjjax.collision.convex.simplex import plane_weights, project_plane, same_sign
-from mjjax.collision.convex.support import Sides, support
+from mjjax.collision.convex.simplex import FAR, plane_weights, project_plane, same_sign
+from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 
@@ -39,7 +41,7 @@ BITS = 10  # of an index in a packed triple
 
 
 def pack(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
-    """Three indices in one integer: one write instead of three."""
+    """Three indices in one integer: one table instead of three."""
     return a | (b << BITS) | (c << (2 * BITS))
 
 
@@ -48,37 +50,30 @@ def unpack(word: jax.Array, place: jax.Array | int) -> jax.Array:
     return (word >> (BITS * place)) & ((1 << BITS) - 1)
 
 
-def replaced(word: jax.Array, place: jax.Array, value: jax.Array) -> jax.Array:
-    """Packed indices with another one in one place."""
-    shift = BITS * place
-    return (word & ~(((1 << BITS) - 1) << shift)) | (value << shift)
-
-
 class Faces(NamedTuple):
-    """Faces of polytopes in S slots.
+    """Faces of polytopes in S slots. Edge k of a face leads from its vertex k to the next.
 
     Attributes:
-        foot: (S, 3, N) projection of the origin on the plane of the face, also its normal.
-        square: (S, N) squared distance of the plane from the origin.
-        vertex: (S, N) its three vertices, packed.
-        across: (S, N) the slots of the faces across its edges, packed.
-        alive: (S, N) whether the slot is in use.
-        open: (S, N) whether the face may be the nearest one.
+        plane: (4, S, N) squared distance of the face's plane from the origin, `FAR` if the face
+            cannot be the nearest one or the slot is free; the projection of the origin on the
+            plane, also its normal, zero if the slot is free.
+        across: (3, S, N) what lies across each edge: `edge * S + face` of the same edge seen from
+            there.
+        vertex: (S, N) the three vertices, packed.
     """
 
-    foot: jax.Array
-    square: jax.Array
-    vertex: jax.Array
+    plane: jax.Array
     across: jax.Array
-    alive: jax.Array
-    open: jax.Array
+    vertex: jax.Array
+
+    @property
+    def foot(self) -> Vec:
+        """(S, N) projections of the origin."""
+        return Vec.of(self.plane[1:])
 
 
-def foot_of(a: jax.Array, b: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Projection of the origin on faces with vertices (..., 3, N), and its squared length.
-
-    The length is zero where there is no plane.
-    """
+def foot_of(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
+    """Projection of the origin on faces, and its squared length: zero where there is no plane."""
     foot, flat = project_plane(c, b, a)
     return foot, jnp.where(flat, 0, dot(foot, foot))
 
@@ -93,7 +88,7 @@ class _Start(NamedTuple):
 
 def first_polytope(
     pools: Pools, sides: Sides, simplex: Corners, count: jax.Array, hint: jax.Array
-) -> tuple[Corners, Faces, jax.Array, jax.Array]:
+) -> tuple[Corners, Faces, jax.Array]:
     """Polytopes around the origin.
 
     Args:
@@ -104,50 +99,48 @@ def first_polytope(
         hint: (2 N,) vertices to start searches at.
 
     Returns:
-        Its 5 points; its faces in 6 slots; the number of points (N,); whether there is one (N,).
+        Its 5 points, of which a tetrahedron leaves the last one out; its faces in 6 slots;
+        whether there is one (N,).
     """
     n = count.shape[0]
-    tripled = jax.tree.map(lambda x: jnp.concatenate([x] * 3, axis=-1), sides)
-    hint = jnp.concatenate([hint] * 3)
+    tripled = sides.repeat(3)
+    hint = jnp.tile(hint.reshape(2, n), (1, 3)).ravel()
+
+    def ask(s: _Start) -> Corners:
+        direction = _directions(s.corners.points(3), s.count)
+        both = both_ways(jax.tree.map(lambda *x: jnp.concatenate(x), *direction))
+        on = jnp.tile(s.todo & (s.count < 4), 6)
+        point, label = support(pools, tripled, both, hint, jnp.zeros_like(on), on)
+        ends = point.joined().reshape(3, 2, 3, n)
+        return _with_points(s, Corners(ends, label.reshape(2, 3, n)))
 
     def body(s: _Start) -> _Start:
-        direction = _directions(s.corners.point, s.count)
-        both = jnp.concatenate([v for d in direction for v in (d, -d)], axis=-1)
-        on = jnp.concatenate([s.todo & (s.count < 4)] * 6)
-        point, label = support(pools, tripled, both, hint, jnp.zeros_like(on), on)
-        point, label = point.reshape(3, 3, 2, n), label.reshape(3, 2, n)
-        new = Corners(point[:, :, 0].swapaxes(0, 1), point[:, :, 1].swapaxes(0, 1), label)
-        return _build(s, new, sides.rounding())
+        return _build(s, when_any(s.todo, ask, s), sides.rounding())
 
-    none = jnp.zeros((6, 3, n), simplex.one.dtype)
-    word, flag = jnp.zeros((6, n), jnp.int32), jnp.zeros((6, n), bool)
-    faces = Faces(none, none[:, 0], word, word, flag, flag)
-    five = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), simplex)
-    start = _Start(count > 1, count, five, faces, flag[0])
+    word = jnp.zeros((4, SLOTS, n), jnp.int32)
+    faces = Faces(word.astype(simplex.ends.dtype), word[:3], word[0])
+    five = jax.tree.map(lambda x: jnp.concatenate([x, x[..., :1, :]], axis=-2), simplex)
+    start = _Start(count > 1, count, five, faces, count > count)
     end = lax.while_loop(lambda s: jnp.any(s.todo), body, start)
-    return end.corners, end.faces, jnp.where(end.count == 4, 4, 5), end.valid
+    return end.corners, end.faces, end.valid
 
 
-def _directions(p: jax.Array, count: jax.Array) -> list[jax.Array]:
+def _directions(p: list[Vec], count: jax.Array) -> list[Vec]:
     """Where to look for up to three more points: around a segment, or off both sides of a triangle.
 
     Around the segment the three are 120 degrees apart.
     """
     side = p[1] - p[0]
-    size = jnp.abs(side)
-    axis = jnp.where(
-        size[1] < size[0],
-        jnp.where(size[2] < size[1], 2, 1),
-        jnp.where(size[2] < size[0], 2, 0),
-    )
-    unit = (np.arange(3, dtype=np.int32)[:, None] == axis[None]).astype(p.dtype)
+    x, y, z = (jnp.abs(v) for v in side)
+    axis = jnp.where(y < x, jnp.where(z < y, 2, 1), jnp.where(z < x, 2, 0))
+    unit = Vec(*((axis == k).astype(x.dtype) for k in range(3)))
     length = norm(side)
-    along = side / jnp.where(length > 0, length, 1)[None]
+    along = side / jnp.where(length > 0, length, 1)
     around = [cross(unit, side)]
     for _ in range(2):
         d = around[-1]
-        lengthwise = along * (1.5 * dot(along, d))[None]
-        around.append(-0.5 * d + lengthwise + SINE * cross(along, d))
+        lengthwise = along * (1.5 * dot(along, d))
+        around.append(d * -0.5 + lengthwise + cross(along, d) * SINE)
     normal = cross(side, p[2] - p[0])
     off = [-normal, normal, normal]
     pairs = zip(around, off, strict=True)
@@ -157,20 +150,24 @@ def _directions(p: jax.Array, count: jax.Array) -> list[jax.Array]:
 SINE = 0.86602540378  # of 120 degrees, with MuJoCo's digits
 
 
-def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
-    """The polytope of the simplex and the new points; or the triangle to begin anew with."""
+def _with_points(s: _Start, new: Corners) -> Corners:
+    """The simplex, and behind it up to three new points."""
 
     def joined(old: jax.Array, extra: jax.Array) -> jax.Array:
-        two = jnp.concatenate([old[:2], extra])
-        three = jnp.concatenate([old[:3], extra[:2]])
+        two = jnp.concatenate([old[..., :2, :], extra], axis=-2)
+        three = jnp.concatenate([old[..., :3, :], extra[..., :2, :]], axis=-2)
         return keep(s.count == 2, two, keep(s.count == 3, three, old))
 
-    corners = jax.tree.map(joined, s.corners, new)
-    p = corners.point
+    return jax.tree.map(joined, s.corners, new)
+
+
+def _build(s: _Start, corners: Corners, rounding: jax.Array) -> _Start:
+    """The polytope of the points; or the triangle to begin anew with."""
     four, three = s.count == 4, s.count == 3
     words = [jnp.asarray(w, jnp.int32)[:, None] for w in _WORDS]
     vertex = keep(four, words[2], keep(three, words[1], words[0]))
-    a, b, c = (rows_of(p, unpack(vertex, i)) for i in range(3))
+    table = corners.point
+    a, b, c = (look_up(table, unpack(vertex, i)) for i in range(3))
     foot, square = foot_of(a, b, c)
     live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
     near = jnp.maximum(rounding, MINVAL)
@@ -180,34 +177,49 @@ def _build(s: _Start, new: Corners, rounding: jax.Array) -> _Start:
 
     # the origin is on a face: begin anew with that
     again = s.todo & ~three & touched
+    p = [table[k] for k in range(5)]
     valid = jnp.where(four, _around(p), jnp.where(three, _off_triangle(p), _convex(p)))
-    faces = Faces(foot, square, vertex, keep(four, words[4], words[3]), live, live)
+    across = [jnp.asarray(t.reshape(3, SLOTS, 1), jnp.int32) for t in (ACROSS_FOUR, ACROSS_SIX)]
+    plane = jnp.stack([jnp.where(live, square, FAR), *(jnp.where(live, x, 0) for x in foot)])
+    faces = Faces(plane, keep(four, *across), vertex)
 
-    word = pick(vertex, face)
+    word = look_up(vertex, face)
     rows = jnp.stack([unpack(word, i) for i in range(3)] + [jnp.full_like(word, k) for k in (3, 4)])
-    restart = jax.tree.map(lambda t: rows_of(t, rows), corners)
-    kept = jax.tree.map(lambda x, y: keep(again, x, y), restart, corners)
+    kept = keep(again, look_up(corners, rows), corners)
     return _Start(
         again,
         jnp.where(again, 3, s.count),
-        jax.tree.map(lambda x, y: keep(s.todo, x, y), kept, s.corners),
-        jax.tree.map(lambda x, y: keep(s.todo, x, y), faces, s.faces),
+        keep(s.todo, kept, s.corners),
+        keep(s.todo, faces, s.faces),
         jnp.where(s.todo, valid & ~touched, s.valid),
     )
 
 
-ACROSS_SIX = ((1, 3, 2), (2, 4, 0), (0, 5, 1), (5, 0, 4), (3, 1, 5), (4, 2, 3))
-ACROSS_FOUR = ((1, 3, 2), (2, 3, 0), (0, 3, 1), (2, 0, 1))
+SLOTS = 6  # of the first polytope
+# The vertices of its faces, packed.
 _TABLES = (AROUND_SEGMENT, ON_TRIANGLE, TETRAHEDRON + TETRAHEDRON[:2])
-_WORDS = [
-    [a | b << BITS | c << 2 * BITS for a, b, c in table]
-    for table in (*_TABLES, ACROSS_SIX, ACROSS_FOUR + ACROSS_FOUR[:2])
-]
+_WORDS = [[a | b << BITS | c << 2 * BITS for a, b, c in table] for table in _TABLES]
 
 
-def _around(p: jax.Array) -> jax.Array:
+def _across(faces: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    """Rows of `Faces.across` of a closed surface in 6 slots."""
+    edges = {
+        (face[k], face[(k + 1) % 3]): k * SLOTS + i
+        for i, face in enumerate(faces)
+        for k in range(3)
+    }
+    table = np.zeros(3 * SLOTS, np.int32)
+    for (a, b), row in edges.items():
+        table[row] = edges[b, a]
+    return table
+
+
+ACROSS_FOUR, ACROSS_SIX = _across(TETRAHEDRON), _across(AROUND_SEGMENT)
+
+
+def _around(p: list[Vec]) -> jax.Array:
     """Whether the origin is inside of the tetrahedron of the first four points."""
-    inside = jnp.ones(p.shape[-1], bool)
+    inside = jnp.ones_like(p[0].x, bool)
     for i in range(4):
         a, b, c, d = (p[(i + k) % 4] for k in range(4))
         normal = cross(b - a, c - a)
@@ -215,20 +227,21 @@ def _around(p: jax.Array) -> jax.Array:
     return inside
 
 
-def _convex(p: jax.Array) -> jax.Array:
+def _convex(p: list[Vec]) -> jax.Array:
     """Whether the line of points 0 and 1 goes through the triangle of points 2, 3, 4."""
     line = p[1] - p[0]
     a, b, c = (p[k] - p[0] for k in (2, 3, 4))
-    volume = jnp.stack([det(a, b, line), det(b, c, line), det(c, a, line)])
-    return jnp.all(volume >= 0, axis=0) | jnp.all(volume <= 0, axis=0)
+    x, y, z = det(a, b, line), det(b, c, line), det(c, a, line)
+    return ((x >= 0) & (y >= 0) & (z >= 0)) | ((x <= 0) & (y <= 0) & (z <= 0))
 
 
-def _off_triangle(p: jax.Array) -> jax.Array:
+def _off_triangle(p: list[Vec]) -> jax.Array:
     """Whether the triangle is proper and points 3 and 4 do not lie in it."""
     proper = norm(cross(p[1] - p[0], p[2] - p[0])) >= MINVAL
-    corners, apex = [p[k, None] for k in range(3)], p[3:5]
-    area, parts = plane_weights([jnp.broadcast_to(c, apex.shape) for c in corners], apex)
-    weight = [x / area for x in parts]
-    foot = combine(weight, corners)
-    within = (weight[0] >= 0) & (weight[1] >= 0) & (weight[2] >= 0)
-    return proper & ~jnp.any(within & (norm(foot - apex) < MINVAL), axis=0)
+    for apex in p[3:5]:
+        area, parts = plane_weights(p[:3], apex)
+        weight = [x / area for x in parts]
+        foot = combine(weight, p[:3])
+        within = (weight[0] >= 0) & (weight[1] >= 0) & (weight[2] >= 0)
+        proper &= ~(within & (norm(foot - apex) < MINVAL))
+    return proper

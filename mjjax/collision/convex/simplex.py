@@ -2,8 +2,7 @@
 
 The signed-volumes method (Montanari, Petrinic, Barbieri 2017) with MuJoCo's choices: where its
 rounding decides, the same quantities are compared. All six edges and four faces of a tetrahedron
-are computed as two batches; a simplex of fewer vertices uses its own. Vectors are lists of their
-components here: joined ones would be taken apart again in every line.
+are computed; a simplex of fewer vertices uses its own.
 """
 
 from collections.abc import Sequence
@@ -11,50 +10,41 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from mjjax.collision.convex.lanes import Vec, combine, cross, dot, when_any
 from mjjax.core.constants import MINVAL
 
-EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-FACES = ((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2))  # face k lies opposite to vertex k
+# Face k lies opposite to vertex k; a simplex of three vertices is the last one, and the last side
+# of that is a simplex of two.
+FACES = ((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2))
 SIDES = ((1, 2), (0, 2), (0, 1))  # sides of a triangle, the k-th opposite to corner k
 FAR = 1e10
 
-Parts = Sequence[jax.Array]
+Weights = list[jax.Array]
 
 
-def nearest(simplex: jax.Array, count: jax.Array) -> jax.Array:
-    """Barycentric coordinates (4, N) of the point nearest to the origin.
+def nearest(corners: list[Vec], count: jax.Array, on: jax.Array) -> Weights:
+    """Barycentric coordinates, four arrays (N,), of the points nearest to the origin.
 
     Args:
-        simplex: vertices (4, 3, N); those from `count` on are ignored.
+        corners: three of (4, N), those of the `FACES` of a tetrahedron; what comes from vertices
+            beyond `count` is ignored.
         count: (N,) number of vertices.
+        on: (N,) items to do; the others get anything.
     """
-    vertices = [parts(simplex[k]) for k in range(4)]
+    faces, edge = when_any(on, _faces, corners)
+    return when_any(on, _nearest, corners, faces, edge, count)
 
-    def rows(ids: Sequence[int]) -> Parts:
-        return [jnp.stack([vertices[i][axis] for i in ids]) for axis in range(3)]
 
-    edge = _edges(*(rows([e[i] for e in EDGES]) for i in (0, 1)))
-    corners = [rows([f[i] for f in FACES]) for i in range(3)]
-    numbers = [[EDGES.index((f[i], f[j])) for f in FACES] for i, j in SIDES]
-    opposite = [[jnp.stack([w[k] for k in ids]) for w in edge] for ids in numbers]
-    face = _faces(corners, opposite)
-    none = jnp.zeros_like(edge[0][0])
+def _nearest(corners: list[Vec], faces: Weights, edge: Weights, count: jax.Array) -> Weights:
+    none = jnp.zeros_like(edge[0])
     point = [none + 1, none, none, none]
-    line = [edge[0][0], edge[1][0], none, none]
-    triangle = [*(w[3] for w in face), none]
-    solid = _solid(vertices, corners, face)
-    columns = zip(point, line, triangle, solid, strict=True)
-    return jnp.stack(
-        [
-            jnp.where(count == 1, a, jnp.where(count == 2, b, jnp.where(count == 3, c, d)))
-            for a, b, c, d in columns
-        ]
-    )
-
-
-def parts(vector: jax.Array) -> Parts:
-    """Components of vectors (..., 3, N)."""
-    return [vector[..., i, :] for i in range(3)]
+    line = [*edge, none, none]
+    triangle = [*(w[3] for w in faces), none]
+    solid = _solid(corners, faces)
+    return [
+        jnp.where(count == 1, a, jnp.where(count == 2, b, jnp.where(count == 3, c, d)))
+        for a, b, c, d in zip(point, line, triangle, solid, strict=True)
+    ]
 
 
 def same_sign(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -62,51 +52,26 @@ def same_sign(a: jax.Array, b: jax.Array) -> jax.Array:
     return ((a > 0) & (b > 0)) | ((a < 0) & (b < 0))
 
 
-def project_plane(a: jax.Array, b: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The origin's projection (..., 3, N) on the plane of a triangle; whether there is no plane."""
-    foot, flat = _project(parts(a), parts(b), parts(c))
-    return jnp.stack(foot, axis=-2), flat
+def project_plane(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
+    """The origin's projection on the plane of a triangle; whether there is no plane.
 
-
-def plane_weights(
-    corners: Sequence[jax.Array], point: jax.Array
-) -> tuple[jax.Array, list[jax.Array]]:
-    """Barycentric coordinates of points of the planes of triangles, times the returned area.
-
-    Args:
-        corners: three arrays (..., 3, N).
-        point: (..., 3, N).
+    By the sides at b, or for a tiny area or a plane through b those at c.
     """
-    return _weights([parts(c) for c in corners], parts(point))
-
-
-def _minus(a: Parts, b: Parts) -> Parts:
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
-def _dot(a: Parts, b: Parts) -> jax.Array:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Parts, b: Parts) -> Parts:
-    (x, y, z), (u, v, w) = a, b
-    return [y * w - z * v, z * u - x * w, x * v - y * u]
-
-
-def _project(a: Parts, b: Parts, c: Parts) -> tuple[Parts, jax.Array]:
-    """As `project_plane`: by the sides at b, or for a tiny area or a plane through b those at c."""
-    cb = _minus(c, b)
-    at_b, at_c = _cross(cb, _minus(b, a)), _cross(_minus(c, a), cb)
-    (hb, sb), (hc, sc) = ((_dot(n, v), _dot(n, n)) for n, v in ((at_b, b), (at_c, c)))
+    cb = c - b
+    at_b, at_c = cross(cb, b - a), cross(c - a, cb)
+    (hb, sb), (hc, sc) = ((dot(n, v), dot(n, n)) for n, v in ((at_b, b), (at_c, c)))
     proper = (hb != 0) & (sb > MINVAL)
     scale = jnp.where(proper, hb, hc) / jnp.where(proper, sb, jnp.where(sc == 0, 1, sc))
     foot = [jnp.where(proper, x, y) * scale for x, y in zip(at_b, at_c, strict=True)]
-    return foot, (sb == 0) | (~proper & (sc == 0))
+    return Vec(*foot), (sb == 0) | (~proper & (sc == 0))
 
 
-def _weights(corners: Sequence[Parts], point: Parts) -> tuple[jax.Array, list[jax.Array]]:
-    """As `plane_weights`: in the coordinate plane onto which the triangle's shadow is largest."""
-    a, b, c = corners
+def plane_weights(corners: Sequence[Vec], point: Vec) -> tuple[jax.Array, Weights]:
+    """Barycentric coordinates of points of the planes of triangles, times the returned area.
+
+    They are computed in the coordinate plane onto which the triangle's shadow is largest.
+    """
+    a, b, c = (tuple(v) for v in corners)
 
     def minor(i: int, j: int) -> jax.Array:
         return b[i] * c[j] - b[j] * c[i] - a[i] * c[j] + a[j] * c[i] + a[i] * b[j] - a[j] * b[i]
@@ -118,7 +83,7 @@ def _weights(corners: Sequence[Parts], point: Parts) -> tuple[jax.Array, list[ja
     area = jnp.where(first, minors[0], jnp.where(second, minors[1], minors[2]))
     flat = [
         (jnp.where(first, v[1], v[0]), jnp.where(first | second, v[2], v[1]))
-        for v in (a, b, c, point)
+        for v in (a, b, c, tuple(point))
     ]
     *triangle, (x, y) = flat
 
@@ -128,67 +93,68 @@ def _weights(corners: Sequence[Parts], point: Parts) -> tuple[jax.Array, list[ja
     return area, [signed(triangle[i], triangle[j]) for i, j in ((1, 2), (2, 0), (0, 1))]
 
 
-def _edges(a: Parts, b: Parts) -> Parts:
-    """Barycentric coordinates, two arrays (k, N), for segments with components (k, N)."""
-    side = _minus(b, a)
-    scale = -(_dot(b, side) / _dot(side, side))
-    point = [y + scale * s for y, s in zip(b, side, strict=True)]
-    longest, first, second = a[0] - b[0], point[0] - b[0], a[0] - point[0]
-    for i in (1, 2):
-        longer = jnp.abs(a[i] - b[i]) >= jnp.abs(longest)
-        longest = jnp.where(longer, a[i] - b[i], longest)
-        first = jnp.where(longer, point[i] - b[i], first)
-        second = jnp.where(longer, a[i] - point[i], second)
+def _edge(a: Vec, b: Vec) -> Weights:
+    """Barycentric coordinates, two arrays, for segments."""
+    side = b - a
+    scale = -(dot(b, side) / dot(side, side))
+    point = b + side * scale
+    longest, first, second = a.x - b.x, point.x - b.x, a.x - point.x
+    for u, v, p in ((a.y, b.y, point.y), (a.z, b.z, point.z)):
+        longer = jnp.abs(u - v) >= jnp.abs(longest)
+        longest = jnp.where(longer, u - v, longest)
+        first = jnp.where(longer, p - v, first)
+        second = jnp.where(longer, u - p, second)
     within = same_sign(longest, first) & same_sign(longest, second)
     return [jnp.where(within, first / longest, 0), jnp.where(within, second / longest, 1)]
 
 
-def _faces(corners: Sequence[Parts], opposite: Sequence[Parts]) -> Parts:
-    """Barycentric coordinates, three arrays (k, N), for triangles.
-
-    Args:
-        corners: their corners, with components (k, N).
-        opposite: coordinates, two arrays (k, N), of the nearest points of the sides.
-    """
-    point, flat = _project(*corners)
-    area, shares = _weights(corners, point)
+def _faces(corners: list[Vec]) -> tuple[Weights, Weights]:
+    """Barycentric coordinates: three arrays (4, N) for the faces; two (N,) for a last side."""
+    point, flat = project_plane(*corners)
+    area, shares = plane_weights(corners, point)
     towards = [same_sign(area, p) for p in shares]
     none = jnp.zeros_like(area)
     candidates = []
-    for (i, j), (u, v) in zip(SIDES, opposite, strict=True):
-        on_side = [u * x + v * y for x, y in zip(corners[i], corners[j], strict=True)]
+    for i, j in SIDES:
+        weight = _edge(corners[i], corners[j])
+        on_side = combine(weight, [corners[i], corners[j]])
         full = [none, none, none]
-        full[i], full[j] = u, v
-        candidates.append((full, _dot(on_side, on_side)))
+        full[i], full[j] = weight
+        candidates.append((full, dot(on_side, on_side)))
     best = _closest(candidates, towards)
     inside = towards[0] & towards[1] & towards[2]
     best = [jnp.where(inside, p / area, w) for p, w in zip(shares, best, strict=True)]
     # no plane: MuJoCo takes the first side
-    return [jnp.where(flat, x, w) for x, w in zip(candidates[2][0], best, strict=True)]
+    first = candidates[2][0]
+    best = [jnp.where(flat, x, w) for x, w in zip(first, best, strict=True)]
+    return best, [first[0][-1], first[1][-1]]
 
 
-def _solid(vertices: Sequence[Parts], corners: Sequence[Parts], face: Parts) -> Parts:
-    """Barycentric coordinates, four arrays (N,), for tetrahedra, given those of the faces."""
+def _solid(corners: list[Vec], faces: Weights) -> Weights:
+    """Barycentric coordinates, four arrays (N,), for tetrahedra, given those of their faces."""
+    vertices = [corners[0][1], *(corner[0] for corner in corners)]
     a, b, c, d = vertices
-    bc, cd = _cross(b, c), _cross(c, d)
-    cofactors = [-_dot(b, cd), _dot(a, cd), -_dot(a, _cross(b, d)), _dot(a, bc)]
+    bc, cd = cross(b, c), cross(c, d)
+    cofactors = [-dot(b, cd), dot(a, cd), -dot(a, cross(b, d)), dot(a, bc)]
     total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
     towards = [same_sign(total, x) for x in cofactors]
-    point = [_dot(face, [v[i] for v in corners]) for i in range(3)]
-    square = _dot(point, point)
     none = jnp.zeros_like(total)
     candidates = []
-    for k, f in enumerate(FACES):
+    for k, ids in enumerate(FACES):
+        weight = [w[k] for w in faces]
+        point = combine(weight, [vertices[i] for i in ids])
         full = [none] * 4
-        for i in range(3):
-            full[f[i]] = face[i][k]
-        candidates.append((full, square[k]))
+        for i, w in zip(ids, weight, strict=True):
+            full[i] = w
+        candidates.append((full, dot(point, point)))
     best = _closest(candidates, towards)
     inside = towards[0] & towards[1] & towards[2] & towards[3]
     return [jnp.where(inside, x / total, w) for x, w in zip(cofactors, best, strict=True)]
 
 
-def _closest(candidates: list[tuple[list[jax.Array], jax.Array]], towards: Parts) -> Parts:
+def _closest(
+    candidates: Sequence[tuple[Weights, jax.Array]], towards: Sequence[jax.Array]
+) -> Weights:
     """The weights with the least squared distance of those that the origin is not towards."""
     weights = [jnp.zeros_like(candidates[0][1])] * len(candidates[0][0])
     least = jnp.full_like(candidates[0][1], FAR)

@@ -11,7 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import dot, keep, norm, pick, turn, turn_back
+from mjjax.collision.convex.lanes import (
+    Rotation,
+    Vec,
+    dot,
+    keep,
+    norm,
+    pick,
+    repeat,
+    turn,
+    turn_back,
+)
 from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
@@ -21,28 +31,75 @@ class Sides(NamedTuple):
     """The shapes of both sides, L = 2 N of them: first those of geom 1, then those of geom 2.
 
     Attributes:
-        pos: (3, L) position [m].
-        mat: (3, 3, L) rotation.
-        size: (3, L) sizes [m].
-        kind: (L,) `GeomType`, meshes and SDFs as meshes.
-        inflate: (L,) by how much the surface is moved outward [m].
-        first: (L,) first vertex of the hull in the static tables.
-        poly: (L,) first face of the hull in the static tables.
-        offset: (L,) what to add to the address of a vertex.
-        whole: (L,) whether all vertices of the mesh are compared.
-        prism: (6, 3, L) corners of the prism of a height field [m]; no corners where there is none.
+        real: (16 or 34, L) position [m], rotation by rows, size [m], by how much the surface is
+            moved outward [m]; where there are height fields, the six corners of the prism [m].
+        whole: (5, L) `GeomType`, meshes and SDFs as meshes; first vertex and first face of the hull
+            in the static tables; what to add to the address of a vertex; whether all vertices of
+            the mesh are compared.
     """
 
-    pos: jax.Array
-    mat: jax.Array
-    size: jax.Array
-    kind: jax.Array
-    inflate: jax.Array
-    first: jax.Array
-    poly: jax.Array
-    offset: jax.Array
+    real: jax.Array
     whole: jax.Array
-    prism: jax.Array
+
+    @property
+    def pos(self) -> Vec:
+        """(L,) position [m]."""
+        return Vec.of(self.real[:3])
+
+    @property
+    def mat(self) -> Rotation:
+        """(L,) rotation, by rows."""
+        return Vec.of(self.real[3:6]), Vec.of(self.real[6:9]), Vec.of(self.real[9:12])
+
+    @property
+    def size(self) -> Vec:
+        """(L,) sizes [m]."""
+        return Vec.of(self.real[12:15])
+
+    @property
+    def inflate(self) -> jax.Array:
+        """(L,) by how much the surface is moved outward [m]."""
+        return self.real[15]
+
+    @property
+    def prism(self) -> Vec | None:
+        """(6, L) corners of the prism of a height field [m]; `None` where there are none at all."""
+        rest = self.real[16:]
+        return Vec.of(rest.reshape(3, 6, -1)) if len(rest) else None
+
+    @property
+    def kind(self) -> jax.Array:
+        """(L,) `GeomType`, meshes and SDFs as meshes."""
+        return self.whole[0]
+
+    @property
+    def first(self) -> jax.Array:
+        """(L,) first vertex of the hull in the static tables."""
+        return self.whole[1]
+
+    @property
+    def poly(self) -> jax.Array:
+        """(L,) first face of the hull in the static tables."""
+        return self.whole[2]
+
+    @property
+    def offset(self) -> jax.Array:
+        """(L,) what to add to the address of a vertex."""
+        return self.whole[3]
+
+    @property
+    def exhaustive(self) -> jax.Array:
+        """(L,) whether all vertices of the mesh are compared."""
+        return self.whole[4] > 0
+
+    def moved(self, pos: Vec, mat: Rotation) -> "Sides":
+        """The same shapes elsewhere."""
+        pose = jnp.stack([*pos, *mat[0], *mat[1], *mat[2]])
+        return self._replace(real=jnp.concatenate([pose, self.real[12:]]))
+
+    def bare(self) -> "Sides":
+        """The same shapes, not inflated."""
+        return self._replace(real=self.real.at[15].set(0))
 
     @property
     def round(self) -> jax.Array:
@@ -55,12 +112,12 @@ class Sides(NamedTuple):
 
         In float32 what is inflated is, too: its distance is exact, unlike a depth.
         """
-        single = self.pos.dtype == np.float32
+        single = self.real.dtype == np.float32
         return self.round | ((self.inflate > 0) & single)
 
     def radius(self) -> jax.Array:
         """(L,) distance of the surface from the core [m]."""
-        own = jnp.where(self.round, self.size[0], 0)
+        own = jnp.where(self.round, self.size.x, 0)
         return jnp.where(self.has_core, own + self.inflate, 0)
 
     @property
@@ -75,18 +132,22 @@ class Sides(NamedTuple):
         In float64 it is far below MuJoCo's own limits, which then decide. In float32 differences
         below it mean nothing: an iteration that waits for less would not end, or end at random.
         """
-        eps = jnp.finfo(self.pos.dtype).eps
+        eps = jnp.finfo(self.real.dtype).eps
         reach = norm(self.pos) + norm(self.size) + self.inflate
         n = self.kind.shape[0] // 2
         scale = jnp.maximum(reach[:n], reach[n:])
-        return scale * (0 if self.pos.dtype == np.float64 else 4 * float(eps))
+        return scale * (0 if self.real.dtype == np.float64 else 4 * float(eps))
 
-    def centre(self) -> jax.Array:
-        """(3, L) points from which the search starts."""
-        if not len(self.prism):
+    def centre(self) -> Vec:
+        """(L,) points from which the search starts."""
+        if (prism := self.prism) is None:
             return self.pos
-        mean = self.pos + turn(self.mat, jnp.mean(self.prism, axis=0))
+        mean = self.pos + turn(self.mat, jax.tree.map(lambda x: jnp.mean(x, axis=0), prism))
         return keep(self.kind == GeomType.HFIELD, mean, self.pos)
+
+    def repeat(self, times: int) -> "Sides":
+        """The pairs several times over, in the same arrangement."""
+        return jax.tree.map(lambda x: repeat(x, times), self)
 
     def take(self, index: jax.Array) -> "Sides":
         """The pairs of some items (E,), in the same arrangement."""
@@ -99,7 +160,7 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
 
     Positions are relative to geom 1: far from the origin differences would be rounded.
     """
-    pos = jnp.concatenate([jnp.zeros_like(one.pos), two.pos - one.pos]).T
+    pos = jnp.concatenate([jnp.zeros_like(one.pos), two.pos - one.pos])
     mat, size, kind, asset, offset = (
         jnp.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("mat", "size", "kind", "asset", "offset")
@@ -112,15 +173,15 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
         poly = _table(pools.polygons.adr)[mesh]
         whole = _table(hulls.whole)[mesh] & (kind >= GeomType.MESH)
     field = kind == GeomType.HFIELD
-    prism = jnp.zeros((0, 3, len(kind)), pos.dtype)
+    outward = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
+    real = [pos.T, mat.reshape(-1, 9).T, size.T, outward[None]]
     if one.cell is not None:
         cells = [no[: len(no) // 2] if side.cell is None else side.cell for side in (one, two)]
-        prism = prisms(pools, jnp.where(field, asset, 0), jnp.concatenate(cells), offset)
+        x, y, z = prisms(pools, jnp.where(field, asset, 0), jnp.concatenate(cells), offset)
         # by the whole margin, on top of what the other geom is inflated by: as MuJoCo does
-        prism = prism.at[3:, 2].add(2 * jnp.concatenate([inflate, inflate]))
-    inflate = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
-    mat = jnp.moveaxis(mat, 0, -1)
-    return Sides(pos, mat, size.T, kind, inflate, first, poly, offset, whole, prism)
+        real += [x, y, z.at[3:].add(2 * jnp.concatenate([inflate, inflate]))]
+    numbers = [kind, first, poly, offset, whole.astype(jnp.int32)]
+    return Sides(jnp.concatenate(real), jnp.stack(numbers).astype(jnp.int32))
 
 
 def hfield_size(pools: Pools, field: jax.Array, offset: jax.Array) -> jax.Array:
@@ -129,8 +190,8 @@ def hfield_size(pools: Pools, field: jax.Array, offset: jax.Array) -> jax.Array:
     return pools.heights[first[:, None] + np.arange(HEADER, dtype=np.int32)[None]]
 
 
-def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -> jax.Array:
-    """Corners (6, 3, L) of prisms of height fields: three at the base, those above in order.
+def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -> Vec:
+    """Corners (6, L) of prisms of height fields: three at the base, those above in order.
 
     Triangles of a row of cells share their corners: the k-th has the corners k to k + 2 of the
     zigzag between the row's two lines of points, which begins at the upper one.
@@ -138,104 +199,110 @@ def prisms(pools: Pools, field: jax.Array, cell: jax.Array, offset: jax.Array) -
     adr, ncol, nrow = (
         _table(t)[field] for t in (pools.hfield_adr, pools.hfield_ncol, pools.hfield_nrow)
     )
-    size = hfield_size(pools, field, offset).T
+    half_x, half_y, top, depth = hfield_size(pools, field, offset).T
     in_row = 2 * (ncol - 1)
     row, start = cell // in_row, cell % in_row
-    corners = []
-    for k in range(3):
-        col, line = (start + k) // 2, row + 1 - (start + k) % 2
-        x = 2 * size[0] / (ncol - 1).astype(size.dtype) * col.astype(size.dtype) - size[0]
-        y = 2 * size[1] / (nrow - 1).astype(size.dtype) * line.astype(size.dtype) - size[1]
-        height = pools.heights[adr + offset + line * ncol + col] * size[2]
-        corners.append([jnp.stack([x, y, -size[3]]), jnp.stack([x, y, height])])
-    return jnp.stack([c[0] for c in corners] + [c[1] for c in corners])
+    place = start[None] + np.arange(3, dtype=np.int32)[:, None]
+    col, line = place // 2, row[None] + 1 - place % 2
+
+    def spread(half: jax.Array, points: jax.Array, at: jax.Array) -> jax.Array:
+        step = 2 * half / (points - 1).astype(half.dtype)
+        return step[None] * at.astype(half.dtype) - half[None]
+
+    x, y = spread(half_x, ncol, col), spread(half_y, nrow, line)
+    height = pools.heights[(adr + offset)[None] + line * ncol[None] + col] * top[None]
+    base = jnp.broadcast_to(-depth[None], height.shape)
+    return Vec(*(jnp.concatenate(pair) for pair in ((x, x), (y, y), (base, height))))
 
 
 def support(
     pools: Pools,
     sides: Sides,
-    direction: jax.Array,
+    direction: Vec,
     hint: jax.Array,
     core: jax.Array,
     on: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[Vec, jax.Array]:
     """Furthest points in a direction.
 
     Args:
         pools: the pools.
         sides: L shapes.
-        direction: (3, L) unit vectors, world axes.
+        direction: (L,) unit vectors, world axes.
         hint: (L,) vertices from which the search over a mesh starts, -1 for none.
         core: (L,) whether to take the core of shapes that have one: the point or segment inside
             of a sphere or capsule.
         on: (L,) which points are needed.
 
     Returns:
-        The points (3, L); the corner of a box or vertex of a hull (L,), -1 where there is none.
+        The points (L,); the corner of a box or vertex of a hull (L,), -1 where there is none.
     """
     local = turn_back(sides.mat, direction)
-    radius = jnp.where(core & sides.round, 0, sides.size[0])
+    radius = jnp.where(core & sides.round, 0, sides.size.x)
     point, corner = _primitive(sides.kind, sides.size, local, radius)
     vertex = jnp.where(sides.kind == GeomType.BOX, corner, -1)
     mesh = sides.kind >= GeomType.MESH
     if len(pools.hulls.vert):
         climbed = _climb(pools, sides, local, hint, on & mesh)
         row = jnp.where(mesh, climbed + sides.first + sides.offset, 0)
-        point = keep(mesh, pools.vert[row].T, point)
+        point = keep(mesh, Vec.of(pools.vert[row].T), point)
         vertex = jnp.where(mesh, climbed, vertex)
-    if len(sides.prism):
+    if (prism := sides.prism) is not None:
         field = sides.kind == GeomType.HFIELD
-        place = _prism_corner(sides.prism, local)
-        point = keep(field, pick(sides.prism, place), point)
+        place = _prism_corner(prism, local)
+        point = keep(field, pick([prism[k] for k in range(6)], place), point)
         vertex = jnp.where(field, place, vertex)
     margin = jnp.where(core & sides.has_core, 0, sides.inflate)
-    return turn(sides.mat, point) + sides.pos + direction * margin[None], vertex
+    return turn(sides.mat, point) + sides.pos + direction * margin, vertex
 
 
-def _primitive(
-    kind: jax.Array, size: jax.Array, local: jax.Array, radius: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Support points (3, L) of everything without vertices in a pool; corner (L,) of the box."""
-    x, y, _ = size
-    up = local[2] >= 0
-    ball = local * radius[None]
-    capsule = ball.at[2].add(jnp.where(up, y, -y))
+def both_ways(direction: Vec) -> Vec:
+    """Directions (N,) for the first sides, then their opposites for the second: (2 N,)."""
+    sign = jnp.asarray([[1], [-1]], direction.x.dtype)
+    return jax.tree.map(lambda x: (sign * x[None]).ravel(), direction)
 
-    scaled = local * size
+
+def _primitive(kind: jax.Array, size: Vec, local: Vec, radius: jax.Array) -> tuple[Vec, jax.Array]:
+    """Support points (L,) of everything without vertices in a pool; corner (L,) of the box."""
+    x, y, z = size
+    ball = local * radius
+    end = jnp.where(local.z >= 0, y, -y)
+    capsule = Vec(ball.x, ball.y, ball.z + end)
+
+    scaled = Vec(local.x * x, local.y * y, local.z * z)
     length = norm(scaled)
     proper = length >= MINVAL
-    ellipsoid = scaled / jnp.where(proper, length, 1)[None] * size
-    ellipsoid = keep(proper, ellipsoid, jnp.stack([x, 0 * x, 0 * x]))
+    unit = scaled / jnp.where(proper, length, 1)
+    ellipsoid = Vec(jnp.where(proper, unit.x * x, x), unit.y * y, unit.z * z)
 
-    across = local[0] * local[0] + local[1] * local[1]
+    across = local.x * local.x + local.y * local.y
     upright = across <= MINVAL * MINVAL
     scale = jnp.where(upright, 0, x / jnp.sqrt(jnp.where(upright, 1, across)))
     # MuJoCo's sign of zero is zero: the middle of the side, not its end
-    cylinder = jnp.stack([local[0] * scale, local[1] * scale, jnp.sign(local[2]) * y])
+    cylinder = Vec(local.x * scale, local.y * scale, jnp.sign(local.z) * y)
 
-    positive = local >= 0
-    box = jnp.where(positive, size, -size)
-    outward = (box > 0).astype(jnp.int32)
-    corner = outward[0] + outward[1] * 2 + outward[2] * 4
+    positive = [v >= 0 for v in local]
+    box = Vec(*(jnp.where(p, s, -s) for p, s in zip(positive, size, strict=True)))
+    corner = sum((b > 0).astype(jnp.int32) << i for i, b in enumerate(box))
     kinds = (GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX)
     point = ball
     for name, found in zip(kinds, (capsule, ellipsoid, cylinder, box), strict=True):
         point = keep(kind == name, found, point)
-    return point, corner
+    return point, jnp.asarray(corner)
 
 
-def _prism_corner(prism: jax.Array, local: jax.Array) -> jax.Array:
+def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
     """Corner (L,) of the prism: of the base if the direction points down, else of the top."""
-    height = dot(prism, local[None])
+    height = dot(prism, local)
     best, place = [], []
     for k in (0, 3):
-        top, at = height[k], jnp.full_like(local[0], k, jnp.int32)
+        top, at = height[k], jnp.full_like(local.x, k, jnp.int32)
         for i in (k + 1, k + 2):
             higher = height[i] > top
             top, at = jnp.where(higher, height[i], top), jnp.where(higher, i, at)
         best.append(top)
         place.append(at)
-    return jnp.where(local[2] < 0, place[0], place[1])
+    return jnp.where(local.z < 0, place[0], place[1])
 
 
 class _Climb(NamedTuple):
@@ -248,7 +315,7 @@ class _Climb(NamedTuple):
     left: jax.Array
 
 
-def _climb(pools: Pools, sides: Sides, local: jax.Array, hint: jax.Array, on: jax.Array):
+def _climb(pools: Pools, sides: Sides, local: Vec, hint: jax.Array, on: jax.Array):
     """Vertices (L,) of the hulls that lie furthest, found from neighbour to neighbour.
 
     As in MuJoCo the neighbours are compared with each other first, not with the start: the first
@@ -277,7 +344,7 @@ def _climb(pools: Pools, sides: Sides, local: jax.Array, hint: jax.Array, on: ja
             higher = heights[k] > top
             best, top = jnp.where(higher, near[k], best), jnp.where(higher, heights[k], top)
         left = s.left - 1
-        move = (left == 0) & (best != s.vertex) & ~sides.whole
+        move = (left == 0) & (best != s.vertex) & ~sides.exhaustive
         vertex = jnp.where(left == 0, best, s.vertex)
         adr, num = start(vertex)
         block, left = jnp.where(move, adr, s.block + 1), jnp.where(move, num, left)
@@ -285,8 +352,8 @@ def _climb(pools: Pools, sides: Sides, local: jax.Array, hint: jax.Array, on: ja
         return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, s)
 
     vertex = jnp.where(on, jnp.maximum(hint, 0), 0)
-    lowest = jnp.full_like(local[0], -jnp.inf)
-    known = sides.whole & (hint >= 0) & on
+    lowest = jnp.full_like(local.x, -jnp.inf)
+    known = sides.exhaustive & (hint >= 0) & on
     top = jnp.where(known, height(vertex), lowest)
     block, left = start(vertex)
     first = _Climb(vertex, vertex, top, block, jnp.where(on, left, 0))
