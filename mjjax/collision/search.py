@@ -47,6 +47,7 @@ class Search:
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
         iterations: largest number of iterations for convex geoms.
+        sdf: `sdf_initpoints` and `sdf_iterations`.
     """
 
     structure: Structure
@@ -55,6 +56,7 @@ class Search:
     override: bool
     multiccd: bool
     iterations: int
+    sdf: tuple[int, int]
 
     @property
     def batched(self) -> bool:
@@ -63,9 +65,14 @@ class Search:
 
     @functools.cached_property
     def meshes(self) -> tuple[int, ...]:
-        """Meshes of geoms that may collide."""
-        s, geoms = self.structure, np.unique(self.plan.geom)
-        meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
+        """Meshes of geoms that may collide as hulls: those that are no SDFs, or meet a plane."""
+        s, geoms = self.structure, self.plan.geom
+        flat = geoms[s.geom_type[geoms[:, 0]] == GeomType.PLANE, 1]
+        kind = s.geom_type[geoms]
+        chosen = np.concatenate(
+            [geoms[kind == GeomType.MESH], flat[s.geom_type[flat] == GeomType.SDF]]
+        )
+        meshes = s.geom_dataid[chosen]
         return tuple(np.unique(meshes).tolist())
 
     @functools.cached_property
@@ -103,6 +110,7 @@ def search_of(model: Model, rules: CollisionRules) -> Search:
         opt.enabled(EnableBit.OVERRIDE),
         opt.enabled(EnableBit.MULTICCD),
         opt.ccd_iterations,
+        (opt.sdf_initpoints, opt.sdf_iterations),
     )
 
 
@@ -114,6 +122,7 @@ def _search(
     override: bool,
     multiccd: bool,
     iterations: int,
+    sdf: tuple[int, int],
 ) -> Search:
     table = colliders(rules)
     groups: dict[Callable, list[Kind]] = {}
@@ -124,7 +133,7 @@ def _search(
         pairs = np.sort(np.concatenate([kind.pairs for kind in kinds]))
         plane = kinds[0].types[0] == GeomType.PLANE
         classes.append(KernelClass(table[kinds[0].types], pairs, plane))
-    return Search(s, plan, tuple(classes), override, multiccd, iterations)
+    return Search(s, plan, tuple(classes), override, multiccd, iterations, sdf)
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
