@@ -9,6 +9,7 @@ contacts on one side only.
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -32,8 +33,8 @@ class _Walk(NamedTuple):
 
     node: Array
     count: Array
-    point: Array
-    value: Array
+    point: jax.Array
+    value: jax.Array
 
 
 def mesh_sdf(

@@ -79,10 +79,9 @@ def sdf_pair(
     """
     del margin
     back = one.mat.mT
-    wide = [s._replace(**{k: v[:, None] for k, v in _arrays(s).items()}) for s in (one, two)]
     turn = matmul3(back, two.mat)
     offset = matvec3(back, two.pos - one.pos)
-    pair = _Both(pools, *wide, turn[:, None], offset[:, None])
+    pair = _Both(pools, _wide(one), _wide(two), turn[:, None], offset[:, None])
     x, meet = _starts(pools, one, two, turn, offset, settings.sdf_initpoints)
     end = _descend(pair, x, settings.sdf_iterations)
     exists = (end.value <= 0) & meet[:, None]
@@ -90,9 +89,11 @@ def sdf_pair(
     return listed(two, end.x, end.value, end.outward, exists)
 
 
-def _arrays(shape: Shape) -> dict[str, Array]:
-    names = ("size", "kind", "asset", "field")
-    return {k: getattr(shape, k) for k in names if getattr(shape, k) is not None}
+def _wide(shape: Shape) -> Shape:
+    """Shapes whose arrays, but for the poses, have an axis for points."""
+    field = None if shape.field is None else shape.field[:, None]
+    size, kind, asset = (x[:, None] for x in (shape.size, shape.kind, shape.asset))
+    return shape._replace(size=size, kind=kind, asset=asset, field=field)
 
 
 def _bounds(pools: Pools, shape: Shape) -> tuple[Array, Array]:

@@ -65,15 +65,8 @@ class Search:
 
     @functools.cached_property
     def meshes(self) -> tuple[int, ...]:
-        """Meshes of geoms that may collide as hulls: those that are no SDFs, or meet a plane."""
-        s, geoms = self.structure, self.plan.geom
-        flat = geoms[s.geom_type[geoms[:, 0]] == GeomType.PLANE, 1]
-        kind = s.geom_type[geoms]
-        chosen = np.concatenate(
-            [geoms[kind == GeomType.MESH], flat[s.geom_type[flat] == GeomType.SDF]]
-        )
-        meshes = s.geom_dataid[chosen]
-        return tuple(np.unique(meshes).tolist())
+        """Meshes of geoms that may collide as hulls."""
+        return hulls_among(self.structure, self.plan.geom)
 
     @functools.cached_property
     def class_of(self) -> np.ndarray:
@@ -82,6 +75,14 @@ class Search:
         for k, kind in enumerate(self.classes):
             found[kind.pairs] = k
         return found
+
+
+def hulls_among(s: Structure, pairs: np.ndarray) -> tuple[int, ...]:
+    """Meshes that are hulls in some of the pairs (n, 2) of geoms: an SDF is one for planes only."""
+    kind = s.geom_type[pairs]
+    lying = (kind[:, :1] == GeomType.PLANE) & (kind == GeomType.SDF)
+    meshes = s.geom_dataid[pairs[(kind == GeomType.MESH) | lying]]
+    return tuple(np.unique(meshes).tolist())
 
 
 def contact_disabled(model: Model) -> bool:

@@ -127,12 +127,6 @@ def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider
     return table
 
 
-def never_collide(rules: CollisionRules) -> frozenset[tuple[GeomType, GeomType]]:
-    """Pairs of types that pass through each other."""
-    custom = dict(rules.colliders)
-    return frozenset(t for t in NEVER_COLLIDE | custom.keys() if not custom.get(t))
-
-
 def _joined(function: Callable[..., Any]) -> Callable[..., ContactSet]:
     return lambda *pair: ContactSet(*function(*pair))
 
