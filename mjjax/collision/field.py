@@ -72,7 +72,8 @@ def octree_slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
         asset=jnp.asarray(shape.asset)[..., None],
         field=None if shape.field is None else shape.field[..., None],
     )
-    ahead = octree(pools, each, p[..., None, :] + _STEP * np.eye(3))[0]
+    steps = _STEP * np.eye(3).reshape(*[1] * (p.ndim - 1), 3, 3)
+    ahead = octree(pools, each, p[..., None, :] + steps)[0]
     return value, jnp.where(scale == 1, (ahead - value[..., None]) / _STEP, gradient)
 
 

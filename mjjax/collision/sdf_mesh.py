@@ -86,7 +86,7 @@ def mesh_sdf(
     )
     walk = lax.while_loop(lambda w: jnp.any((w.node < end) & (w.count < MOST)), visit, walk)
     x, value = walk.point[:, :MOST], walk.value[:, :MOST]
-    exists = np.arange(MOST)[None] < walk.count[:, None]
+    exists = np.arange(MOST, dtype=np.int32)[None] < walk.count[:, None]
     exists &= ~known(x, exists, tolerance(jnp.max(two.size, axis=-1))[:, None])
     gradient = octree_slope(pools, wide, x)[1]
     outward, length = safe.normalize(gradient)

@@ -106,7 +106,7 @@ def _bounds(pools: Pools, shape: Shape) -> tuple[Array, Array]:
     half = shape.size
     for one, value in (
         (GeomType.SPHERE, jnp.broadcast_to(radius, half.shape)),
-        (GeomType.CAPSULE, tube + radius * np.array([0, 0, 1], radius.dtype)),
+        (GeomType.CAPSULE, tube + radius * np.array([[0, 0, 1]], radius.dtype)),
         (GeomType.CYLINDER, tube),
         (GeomType.SDF, box[:, 3:] / _LARGER),
     ):
@@ -129,7 +129,7 @@ def _starts(
     high = jnp.minimum(centre + half, middle + reach)
     index = np.arange(count)
     part = np.stack([halton(index, base) for base in _BASES], axis=1).astype(low.dtype)
-    x = low[:, None] + (high - low)[:, None] * part
+    x = low[:, None] + (high - low)[:, None] * part[None]
     back = turn.mT
     return matvec3(back[:, None], x - offset[:, None]), jnp.all(high >= low, axis=1)
 

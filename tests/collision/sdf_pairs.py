@@ -73,7 +73,7 @@ def poses(kinds: list[str], count: int, seed: int = 0) -> Poses:
             for k in range(count):
                 mats = [rotation(rng.normal(size=4)) for _ in range(2)]
                 if k % 4 == 3:
-                    mats[1] = mats[0] @ rotation([1, *(1e-4 * rng.normal(size=3))])
+                    mats[1] = mats[0] @ rotation(np.array([1, *(1e-4 * rng.normal(size=3))]))
                 line = rng.normal(size=3)
                 away = (0.03, 0.09, 0.13, 0.1)[k % 4] * rng.uniform(0.8, 1.2)
                 pos = rng.normal(size=3) * 0.1
@@ -97,12 +97,15 @@ def theirs(given: Poses) -> list[ContactSet]:
 
 
 def flipping(given: Poses, found: list[ContactSet], step: float = 1e-9) -> list[np.ndarray]:
-    """Contacts of MuJoCo that jump if a geom is moved by `step`; all if their number changes."""
+    """Contacts of MuJoCo that jump if geoms move and turn by `step`; all if their number changes."""
     rng = np.random.default_rng(1)
     flips = [np.zeros(len(f.dist), bool) for f in found]
-    for _ in range(3):
+    for _ in range(8):
         pos = given.pos + step * rng.normal(size=given.pos.shape)
-        for k, other in enumerate(theirs(given._replace(pos=pos))):
+        turn = [rotation(np.array([1, *(5 * step * rng.normal(size=3))])) for _ in found]
+        mat = given.mat.copy()
+        mat[:, 1] = np.stack(turn) @ mat[:, 1]
+        for k, other in enumerate(theirs(given._replace(pos=pos, mat=mat))):
             flips[k] |= np.max(errors(other, found[k]), axis=0, initial=0) > 1e3 * step
     return flips
 
@@ -122,16 +125,13 @@ def shapes(given: Poses, dtype: type = np.float64) -> tuple[Pools, Shape, Shape]
     """The pools and both geoms of all pairs."""
     s = models()[1].structure
     model = jax.tree.map(lambda x: jnp.asarray(x, dtype), models()[1])
-    sides = [
-        Shape(
-            jnp.asarray(given.pos[:, k], dtype),
-            jnp.asarray(given.mat[:, k], dtype),
-            jnp.asarray(model.geom_size)[given.geom[:, k]],
-            *(jnp.asarray(t[given.geom[:, k]], jnp.int32) for t in (s.geom_type, s.geom_dataid)),
-            jnp.zeros(len(given.pos), jnp.int32),
-        )
-        for k in range(2)
-    ]
+    sides = []
+    for k in range(2):
+        geom = given.geom[:, k]
+        pos, mat = (jnp.asarray(x[:, k], dtype) for x in (given.pos, given.mat))
+        kind, asset = (jnp.asarray(t[geom], jnp.int32) for t in (s.geom_type, s.geom_dataid))
+        size = jnp.asarray(model.geom_size)[geom]
+        sides.append(Shape(pos, mat, size, kind, asset, jnp.zeros_like(kind)))
     return pools_of(model, ()), sides[0], sides[1]
 
 
