@@ -97,7 +97,7 @@ def theirs(given: Poses) -> list[ContactSet]:
 
 
 def flipping(given: Poses, found: list[ContactSet], step: float = 1e-9) -> list[np.ndarray]:
-    """Contacts of MuJoCo that jump if geoms move and turn by `step`; all if their number changes."""
+    """Contacts of MuJoCo that jump if geoms move by `step`; all if their number changes."""
     rng = np.random.default_rng(1)
     flips = [np.zeros(len(f.dist), bool) for f in found]
     for _ in range(8):

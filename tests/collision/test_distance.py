@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick
 
@@ -89,7 +90,7 @@ def test_sdfs_are_at_the_limit_unless_they_penetrate(pair: tuple[int, int]) -> N
     met = set()
 
     @quick
-    def program(qpos: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def program(qpos: jax.Array) -> tuple[Array, Array]:
         data = mjjax.kinematics(both.ours, mjjax.make_data(both.ours).replace(qpos=qpos))
         return mjjax.geom_distance(both.ours, data, *pair, FAR)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours
 
@@ -51,7 +52,7 @@ def test_derivatives() -> None:
     model = load(SCENE).ours
     data = mjjax.kinematics(model, mjjax.make_data(model))
 
-    def dist(x: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def dist(x: dict[str, jax.Array]) -> dict[str, Array]:
         return {"dist": mjjax.ray(model, data, x["start"], x["along"]).dist}
 
     rng = np.random.default_rng(1)

@@ -12,6 +12,7 @@ from mjjax.collision.field import distance
 from mjjax.collision.sdf_mesh import mesh_sdf_motion
 from mjjax.collision.sdf_pair import sdf_motion
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import Array
 from mjjax.math.quat import rotate
 from tests.collision import sdf_pairs
 from tests.derivatives import difference, directions
@@ -42,13 +43,14 @@ def test_solids_have_mujocos_contacts() -> None:
     """Counts, order, distances and normals of all kinds, in one program.
 
     The first start is a corner of the boxes' common part. Where that is a corner of a box geom,
-    rounding decides in MuJoCo, too, which face it sees: about half of these poses are set aside.
-    Normals carry the rounding of MuJoCo's differences of 1e-8 m.
+    rounding decides in MuJoCo, too, which face it sees: about a third of these poses are set
+    aside. Normals carry the rounding of MuJoCo's differences of 1e-8 m.
     """
     found = agreement(sdf_pairs.SOLIDS, False, np.float64, 1e-9)
     dist, _, normal = found.pop("errors")
     assert found.pop("used").min() > 0.4
-    assert min(found.values()) >= 0.97, found
+    assert found.pop("box") >= 0.95
+    assert min(found.values()) >= 0.98, found
     assert np.mean(dist < 1e-9) > 0.995 and np.mean(normal < 1e-6) > 0.995
 
 
@@ -118,10 +120,11 @@ def test_derivatives(mesh: bool) -> None:
         return jax.tree.map(lambda t: t[x["row"].astype(int)], touch)
 
     def contact(x: dict) -> dict:
-        found = motion(pools, *sides(x)[1], jnp.zeros(()), jax.lax.stop_gradient(known(x)), none)
+        a, b = sides(x)[1]
+        found = motion(pools, a, b, jnp.zeros(()), jax.lax.stop_gradient(known(x)), none)
         return {"dist": found.dist, "pos": found.pos, "normal": found.normal}
 
-    def carried(x: dict) -> jax.Array:
+    def carried(x: dict) -> Array:
         """The distance at the contact's point, which goes with the geoms, or with the mesh."""
         now, then = sides(x)
         at = known(x).pos + 0.5 * known(x).dist * known(x).normal
@@ -153,7 +156,7 @@ SCENE = f"""
 </asset><worldbody>
   <geom type="plane" size="1 1 1"/>
   <body pos="0 0 .08" euler="10 20 30"><freejoint/><geom type="sdf" mesh="ball"/></body>
-  <body pos=".1 0 .15"><freejoint/><geom type="box" size=".06 .05 .04"/></body>
+  <body pos=".1 0 .15"><freejoint/><geom type="cylinder" size=".06 .05"/></body>
   <body pos="-.08 .02 .17"><freejoint/><geom type="mesh" mesh="cloud"/></body>
   <body pos=".02 .13 .12"><freejoint/><geom type="sdf" mesh="cloud"/></body>
 </worldbody></mujoco>
@@ -221,7 +224,7 @@ def test_fields_are_finite_everywhere() -> None:
     grid = np.array([0, 0.06, -0.08, 0.1, -0.11, 1e-9, 3.0])
     points = jnp.asarray(np.stack(np.meshgrid(grid, grid, grid), -1).reshape(-1, 3))
 
-    def total(p: jax.Array) -> jax.Array:
+    def total(p: jax.Array) -> Array:
         wide = jax.tree.map(lambda x: x[:, None], one)
         return distance(pools, wide, jnp.broadcast_to(p, (len(one.kind), *p.shape)))
 

@@ -251,12 +251,14 @@ def _hanging(cells: _Cells, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     low, high, between = low[kept], high[kept], between[kept]
     axes = np.argsort(~between, axis=1, kind="stable")  # those in between come first
     source = []
-    for pick in ((0, 0), (1, 0), (0, 1), (1, 1)):
+    rows = np.arange(len(kept))
+    for pick in range(4):
         slot = low.copy()
-        for axis, upper in zip(axes[:, :2].T, pick, strict=True):
-            rows = np.arange(len(slot))
-            slot[rows, axis] = np.where(upper, high, low)[rows, axis]
-        source.append(number[other[kept], slot @ [1, 2, 4]])
+        for k in range(2):
+            if pick >> k & 1:
+                axis = axes[:, k]
+                slot[rows, axis] = high[rows, axis]
+        source.append(number[other[kept], slot @ np.array([1, 2, 4])])
     return hanging[kept], np.stack(source, axis=1)
 
 

@@ -47,10 +47,10 @@ def _nearest(point: np.ndarray, corner: np.ndarray, tree: FaceTree) -> _Nearest:
 
     All points take a step at a time. A box is passed by if it is not nearer than the best so far.
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     middle = corner.mean(axis=1)
-    guess = cKDTree(middle).query(point)[1]
+    guess = np.asarray(KDTree(middle).query(point)[1])
     square, _ = _to_triangle(point, corner[guess])
     best = _Nearest(square * (1 + _ROUNDING), guess, np.zeros((len(point), 2)))
     low, high = tree.box[:, :3] - tree.box[:, 3:], tree.box[:, :3] + tree.box[:, 3:]
