@@ -96,10 +96,11 @@ def test_sdfs_are_at_the_limit_unless_they_penetrate(pair: tuple[int, int]) -> N
 
     for height in (0.0, 0.3, 0.6):
         d.qpos[:] = both.reference.qpos0
-        for body in (3, 6, 8):  # the sphere, the mesh and the SDF come together
-            address = both.reference.jnt_qposadr[both.reference.body_jntadr[body]]
-            d.qpos[address : address + 3] = 0.01 * body, 0.02, 0.1
-        d.qpos[address + 2] += height
+        for geom in pair:  # come together
+            joint = both.reference.body_jntadr[both.reference.geom_bodyid[geom]]
+            if joint >= 0:
+                address = both.reference.jnt_qposadr[joint]
+                d.qpos[address : address + 3] = 0.002 * geom, 0.02, 0.1 + height * (geom == 10)
         mujoco.mj_forward(both.reference, d)
         segment = np.zeros(6)
         expected = mujoco.mj_geomDistance(both.reference, d, *pair, FAR, segment)

@@ -63,14 +63,13 @@ def test_boxes_of_triangles_are_tried_in_mujocos_order(mesh: str) -> None:
 
 
 def test_only_meshes_of_sdf_geoms_have_octrees() -> None:
-    """Nothing is made for models without SDF geoms, nor for meshes that meet none."""
+    """Nothing is made for models without SDF geoms; trees of boxes are, for mesh geoms only."""
     f = compiled(model('<geom type="mesh" mesh="ball"/>')).fields
     assert not len(f["oct_depth"]) and not len(f["mesh_nodeface"])
     assert (f["mesh_octadr"] == -1).all()
-    away = '<geom type="mesh" mesh="ball" contype="0" conaffinity="0"/>'
-    f = compiled(model(f'<geom type="sdf" mesh="cube"/>{away}')).fields
+    f = compiled(model('<geom type="sdf" mesh="cube"/><geom type="mesh" mesh="ball"/>')).fields
     assert list(np.flatnonzero(f["mesh_octnum"])) == [0]
-    assert not len(f["mesh_nodeface"])
+    assert list(np.flatnonzero(f["mesh_nodenum"])) == [list(MESHES).index("ball")]
 
 
 def test_a_thousand_triangles_take_seconds() -> None:

@@ -102,10 +102,10 @@ def compile_meshes(ctx: Context) -> None:
 
 
 def _fields(ctx: Context, names: list[str], meshes: list[Mesh]) -> None:
-    """Adds the octrees of the meshes of SDF geoms, and the trees of meshes that may touch these."""
+    """Adds the octrees of the meshes of SDF geoms, and the trees of those of other geoms beside."""
     geoms = [g.values for g in ctx.members("geom").elements]
     fields = {g["mesh"] for g in geoms if g["type"] == GeomType.SDF}
-    touching = _colliding(ctx, (GeomType.MESH,)) if _colliding(ctx, (GeomType.SDF,)) else set()
+    touching = {g["mesh"] for g in geoms if fields and g["type"] == GeomType.MESH}
     trees = [
         face_tree.face_tree(m.vert, m.face) if name in fields | touching else None
         for name, m in zip(names, meshes, strict=True)
@@ -120,13 +120,13 @@ def _fields(ctx: Context, names: list[str], meshes: list[Mesh]) -> None:
     ctx.sizes["nmeshnode"] = len(ctx.fields["mesh_nodeface"])
 
 
-def _colliding(ctx: Context, types: tuple[GeomType, ...] = MESH_TYPES) -> set[str]:
-    """Names of the meshes of geoms of some types that may collide."""
+def _colliding(ctx: Context) -> set[str]:
+    """Names of the meshes that need their hull, because geoms with their shape may collide."""
     explicit = {e.values[f"geom{i}"] for e in ctx.spec.elements["pair"] for i in (1, 2)}
     return {
         geom.values["mesh"]
         for geom in ctx.members("geom").elements
-        if geom.values["type"] in types
+        if geom.values["type"] in MESH_TYPES
         and (geom.values["contype"] or geom.values["conaffinity"] or geom.name in explicit)
     }
 
