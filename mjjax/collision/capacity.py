@@ -6,7 +6,7 @@ import numpy as np
 
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.search import FEW, contact_disabled, plan_of
-from mjjax.core.enums import JointType
+from mjjax.core.enums import GeomType, JointType
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -15,6 +15,7 @@ LEAST = 48
 PER_BODY = 128  # contacts that a single body is expected to have at most
 ALONE = (3, 6)  # contacts that a geom of a body is expected to have, if the body moves on its own
 LINKED = (1, 4)  # and if it is part of a mechanism
+IN_FIELD = 40  # and if it may touch an SDF, in both cases
 
 
 class Capacity(NamedTuple):
@@ -35,8 +36,8 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     All candidate contacts have one if they are few. Otherwise the number is what is expected of
     the bodies that move: one contact for each geom of a mechanism (an arm, a legged robot), up to
     four where it may meet a height field; three to six for each geom of a body that moves on its
-    own (an object), the more the more contacts its pairs can have. No body counts for more than
-    128, and there are 48 slots at least.
+    own (an object), the more the more contacts its pairs can have; forty for each geom that may
+    touch an SDF. No body counts for more than 128, and there are 48 slots at least.
     """
     if contact_disabled(model):
         return Capacity(0, "contacts are disabled")
@@ -63,6 +64,9 @@ def _expected(s: Structure, plan: PairPlan) -> tuple[int, int]:
     links = np.bincount(1 + s.body_treeid[np.unique(s.body_weldid)], minlength=1 + s.ntree)
     alone = free & (links[1 + s.body_treeid] == 1)
     share = np.where(alone[body], np.clip(most, *ALONE), np.clip(most // 8, *LINKED))
+    kind = s.geom_type[plan.geom]
+    deep = (kind[:, 1] == GeomType.SDF) & (kind[:, 0] != GeomType.PLANE)
+    share = np.where(np.isin(np.arange(s.ngeom), plan.geom[deep]), IN_FIELD, share)
     share = np.where((most > 0) & (body > 0), share, 0)
     per_body = np.minimum(np.bincount(body, share, s.nbody), PER_BODY).astype(int)
     return int(per_body[alone].sum()), int(per_body[~alone].sum())

@@ -13,11 +13,11 @@ from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.scene import Scene, pools_in, shapes
+from mjjax.collision.search import hulls_among
 from mjjax.collision.shapes import Pools, Shape, float_pools
 from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import GeomType
-from mjjax.core.errors import Origin
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
@@ -57,8 +57,8 @@ def by_optimization(types: Types) -> bool:
 
 
 def slots_of(types: Types) -> int:
-    """Number of candidates of a pair of geoms."""
-    return _collider(types).ncon
+    """Number of candidates of a pair of geoms; 0 where MuJoCo knows no distance."""
+    return 0 if types in NEVER_COLLIDE else _collider(types).ncon
 
 
 def _collider(types: Types) -> Collider:
@@ -82,7 +82,9 @@ def candidates(
     if by_optimization(types):
         geoms, swap = np.where(swap[:, None], geoms[:, ::-1], geoms), np.zeros_like(swap)
     if collider.batched:
-        task = _Task(model.structure, geoms, collider, model.opt.ccd_iterations)
+        opt = model.opt
+        sdf = opt.sdf_initpoints, opt.sdf_iterations
+        task = _Task(model.structure, geoms, collider, opt.ccd_iterations, sdf)
         touch = _of_shapes(model, data, task, limit)
     else:
         mat = mat3(data.geom_xmat)
@@ -97,18 +99,20 @@ def candidates(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Task:
-    """Pairs of geoms (n, 2) of a structure whose distances one batched kernel computes."""
+    """Pairs of geoms (n, 2) of a structure whose distances one batched kernel computes.
+
+    `sdf` has `sdf_initpoints` and `sdf_iterations`.
+    """
 
     structure: Structure
     geoms: np.ndarray
     collider: Collider
     iterations: int
+    sdf: tuple[int, int]
 
     @property
     def meshes(self) -> tuple[int, ...]:
-        s, geoms = self.structure, np.unique(self.geoms)
-        meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
-        return tuple(np.unique(meshes).tolist())
+        return hulls_among(self.structure, self.geoms)
 
     def sides(self, scene: Scene, world: Array) -> tuple[Pools, Shape, Shape]:
         """The pools and the geoms of all pairs in worlds (W n,)."""
@@ -140,7 +144,7 @@ def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactS
     world = jnp.asarray(np.repeat(np.arange(worlds), n), jnp.int32)
     pair = jnp.asarray(np.tile(np.arange(n), worlds), jnp.int32)
     tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
-    settings = Settings(task.iterations, tolerance)
+    settings = Settings(task.iterations, tolerance, False, *task.sdf)
     found = task.collider.function(*task.sides(scene, world), limit.at(world, pair), settings)
     return jax.tree.map(lambda x: x.reshape(worlds, n, *x.shape[1:]), found)
 
@@ -181,8 +185,9 @@ def geom_distance(
 ) -> tuple[Array, Array]:
     """Signed distance of two geoms and the segment (6,) between them (`mj_geomDistance`).
 
-    The distance is `distmax` and the segment zero if they are further apart. The derivative is
-    exact for the features that are nearest.
+    The distance is `distmax` and the segment zero if they are further apart. An SDF is further
+    from all but planes unless they penetrate, as in MuJoCo. The derivative is exact for the
+    features that are nearest.
 
     Args:
         model: model.
@@ -190,22 +195,11 @@ def geom_distance(
         geom1: geom from which the segment starts; static.
         geom2: geom at which it ends; static.
         distmax: largest distance of interest [m].
-
-    Raises:
-        UnsupportedFeature: distances of these types are not computed.
     """
     types, swap = types_of(model.structure, (geom1, geom2))
     limit = jnp.broadcast_to(jnp.asarray(distmax, data.geom_xpos.dtype), (1,))
     if types in NEVER_COLLIDE:
         return limit[0], jnp.zeros(6, limit.dtype)
-    if types not in EVERY:
-        origin = model.structure.origins.get(("geom", geom1), Origin("geom"))
-        raise origin.unsupported(unsupported(types))
     geoms = np.array([[geom1, geom2][:: -1 if swap else 1]])
     found = closest(candidates(model, data, types, geoms, np.array([swap]), limit), limit)
     return found.dist[0], jnp.concatenate([found.start[0], found.end[0]])
-
-
-def unsupported(types: Types) -> str:
-    """What to say of a pair of types without a distance."""
-    return f"distances of {types[0].name.lower()} and {types[1].name.lower()} are not simulated yet"

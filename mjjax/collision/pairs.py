@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from mjjax.collision.table import colliders, never_collide
+from mjjax.collision.table import colliders
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
 from mjjax.model.structure import Structure
@@ -39,7 +39,6 @@ class PairPlan:
         start: (P,) index of the pair's first candidate contact.
         kinds: pairs by types.
         ncandidate: candidate contacts in all.
-        unsupported: type pairs that occur and have no collider, with an example pair of geoms.
     """
 
     geom: np.ndarray
@@ -48,7 +47,6 @@ class PairPlan:
     start: np.ndarray
     kinds: tuple[Kind, ...]
     ncandidate: int
-    unsupported: dict[tuple[GeomType, GeomType], tuple[int, int]]
 
     @property
     def maxdim(self) -> int:
@@ -80,16 +78,9 @@ def pair_plan(
     order = np.lexsort([geom[:, 1], geom[:, 0], place, _signatures(s, geom)])
     geom, explicit = geom[order], explicit[order]
 
-    table, never = colliders(rules), never_collide(rules)
-    code, first, which = np.unique(
-        s.geom_type[geom] @ [NTYPE, 1], return_index=True, return_inverse=True
-    )
+    table = colliders(rules)
+    code, which = np.unique(s.geom_type[geom] @ [NTYPE, 1], return_inverse=True)
     types = [(GeomType(c // NTYPE), GeomType(c % NTYPE)) for c in code]
-    unsupported = {
-        t: (int(geom[i, 0]), int(geom[i, 1]))
-        for t, i in zip(types, first, strict=True)
-        if t not in never and t not in table
-    }
     ncon = np.array([table[t].slots(multiccd) if t in table else -1 for t in types], int)
     keep = ncon[which] >= 0
     geom, explicit, which = geom[keep], explicit[keep], which[keep]
@@ -102,7 +93,6 @@ def pair_plan(
         start=np.cumsum(count) - count,
         kinds=kinds,
         ncandidate=int(count.sum()),
-        unsupported=unsupported,
     )
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.ray_hfield import hfield_hits
+from mjjax.collision.ray_field import field_hits
+from mjjax.collision.ray_hfield import FieldHit, hfield_hits
 from mjjax.collision.ray_mesh import mesh_hits
 from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
 from mjjax.core.enums import GeomType
@@ -66,12 +67,14 @@ class RayPlan:
         bases: height-field geoms, whose lower parts are boxes.
         geom: geom of every entry: solids, then bases.
         meshes: geoms with meshes.
+        fields: SDF geoms.
     """
 
     solids: tuple[tuple[GeomType, np.ndarray], ...]
     bases: np.ndarray
     geom: np.ndarray
     meshes: np.ndarray
+    fields: np.ndarray
 
 
 @functools.lru_cache(maxsize=64)
@@ -90,7 +93,8 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
     bases = np.flatnonzero(kept & (s.geom_type == GeomType.HFIELD))
     geom = np.concatenate([*(ids for _, ids in solids), bases]).astype(int)
     meshes = np.flatnonzero(kept & (s.geom_type == GeomType.MESH))
-    return RayPlan(tuple(solids), bases, geom, meshes)
+    fields = np.flatnonzero(kept & (s.geom_type == GeomType.SDF))
+    return RayPlan(tuple(solids), bases, geom, meshes, fields)
 
 
 def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
@@ -104,7 +108,7 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
         seen: (ngeom,) geoms that can be met.
     """
     point = lines.point
-    if not len(plan.geom) + len(plan.meshes):
+    if not len(plan.geom) + len(plan.meshes) + len(plan.fields):
         nothing = jnp.full(point.shape[0], -1, point.dtype)
         return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
     point, direction, _ = lines
@@ -116,11 +120,11 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
     if len(plan.bases):
         allowed = _allowed(s, plan.bases, lines, seen)
         met = hfield_hits(model, plan.bases, *_local(data, plan.bases, point, direction), allowed)
-        away = jnp.where(met.dist >= 0, met.dist, MISS)
-        which = jnp.argmin(away, axis=1)[:, None]
-        dist = jnp.take_along_axis(met.dist, which, axis=1)[:, 0]
-        normal = jnp.take_along_axis(met.normal, which[..., None], axis=1)[:, 0]
-        hit = _nearer(data, hit, dist, plan.bases, which[:, 0], normal)
+        hit = _nearest_field(data, hit, met, plan.bases, allowed)
+    if len(plan.fields):
+        allowed = _allowed(s, plan.fields, lines, seen)
+        met = field_hits(model, plan.fields, *_local(data, plan.fields, point, direction))
+        hit = _nearest_field(data, hit, met, plan.fields, allowed)
     if len(plan.meshes):
         allowed = _allowed(s, plan.meshes, lines, seen)
         local = _local(data, plan.meshes, point, direction)
@@ -134,6 +138,15 @@ def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Arra
     """Which of m geoms each ray can meet (n, m)."""
     body = s.geom_bodyid[geoms].astype(np.int32)
     return seen[geoms][None] & (body[None] != lines.exclude[:, None])
+
+
+def _nearest_field(data: Data, hit: Hit, met: FieldHit, geoms: np.ndarray, allowed: Array) -> Hit:
+    """The nearest of hits and those with m geoms that each ray can meet."""
+    away = jnp.where(allowed & (met.dist >= 0), met.dist, MISS)
+    which = jnp.argmin(away, axis=1)[:, None]
+    dist = jnp.take_along_axis(away, which, axis=1)[:, 0]
+    normal = jnp.take_along_axis(met.normal, which[..., None], axis=1)[:, 0]
+    return _nearer(data, hit, dist, geoms, which[:, 0], normal)
 
 
 def _nearer(
@@ -236,7 +249,8 @@ def ray(
 ) -> Hit:
     """The nearest visible surface on a half line (`mj_ray`).
 
-    The derivative of the distance is exact for the geom (and triangle) that is met.
+    The derivative of the distance is exact for the geom (and triangle) that is met. Distances of
+    SDF geoms are in metres, whatever the length of `vec`, as in MuJoCo.
 
     Args:
         model: model.

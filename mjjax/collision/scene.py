@@ -132,7 +132,7 @@ def _kernel(search: Search, function: Callable) -> Callable:
     @jax.jit
     def run(floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any) -> Any:
         tables = tables_of(search.structure, search.meshes, search.multiccd)
-        settings = Settings(search.iterations, tolerance, search.multiccd)
+        settings = Settings(search.iterations, tolerance, search.multiccd, *search.sdf)
         return function(Pools(*floats, *tables), one, two, margin, settings)
 
     return run
@@ -160,6 +160,7 @@ def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]
                 kind=kind,
                 asset=lookup(s.geom_dataid, g),
                 offset=_offset(scene, world, kind),
+                field=_field(scene, world, kind),
             )
         )
     return shapes
@@ -171,3 +172,11 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
         return jnp.zeros_like(world)
     vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
     return jnp.where(kind == GeomType.HFIELD, height, vert)
+
+
+def _field(scene: Scene, world: Array, kind: Array) -> Array | None:
+    """Where the world's octrees, or boxes of triangles, begin; `None` where there are none."""
+    if scene.pools is None or not scene.pools[3].value.shape[1]:
+        return None
+    cells, balls = (scene.pools[k].row(world) * scene.pools[k].value.shape[1] for k in (3, 5))
+    return jnp.where(kind == GeomType.SDF, cells, balls)

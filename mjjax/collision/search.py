@@ -47,6 +47,7 @@ class Search:
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
         iterations: largest number of iterations for convex geoms.
+        sdf: `sdf_initpoints` and `sdf_iterations`.
     """
 
     structure: Structure
@@ -55,6 +56,7 @@ class Search:
     override: bool
     multiccd: bool
     iterations: int
+    sdf: tuple[int, int]
 
     @property
     def batched(self) -> bool:
@@ -63,10 +65,8 @@ class Search:
 
     @functools.cached_property
     def meshes(self) -> tuple[int, ...]:
-        """Meshes of geoms that may collide."""
-        s, geoms = self.structure, np.unique(self.plan.geom)
-        meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
-        return tuple(np.unique(meshes).tolist())
+        """Meshes of geoms that may collide as hulls."""
+        return hulls_among(self.structure, self.plan.geom)
 
     @functools.cached_property
     def class_of(self) -> np.ndarray:
@@ -75,6 +75,14 @@ class Search:
         for k, kind in enumerate(self.classes):
             found[kind.pairs] = k
         return found
+
+
+def hulls_among(s: Structure, pairs: np.ndarray) -> tuple[int, ...]:
+    """Meshes that are hulls in some of the pairs (n, 2) of geoms: an SDF is one for planes only."""
+    kind = s.geom_type[pairs]
+    lying = (kind[:, :1] == GeomType.PLANE) & (kind == GeomType.SDF)
+    meshes = s.geom_dataid[pairs[(kind == GeomType.MESH) | lying]]
+    return tuple(np.unique(meshes).tolist())
 
 
 def contact_disabled(model: Model) -> bool:
@@ -103,6 +111,7 @@ def search_of(model: Model, rules: CollisionRules) -> Search:
         opt.enabled(EnableBit.OVERRIDE),
         opt.enabled(EnableBit.MULTICCD),
         opt.ccd_iterations,
+        (opt.sdf_initpoints, opt.sdf_iterations),
     )
 
 
@@ -114,6 +123,7 @@ def _search(
     override: bool,
     multiccd: bool,
     iterations: int,
+    sdf: tuple[int, int],
 ) -> Search:
     table = colliders(rules)
     groups: dict[Callable, list[Kind]] = {}
@@ -124,7 +134,7 @@ def _search(
         pairs = np.sort(np.concatenate([kind.pairs for kind in kinds]))
         plane = kinds[0].types[0] == GeomType.PLANE
         classes.append(KernelClass(table[kinds[0].types], pairs, plane))
-    return Search(s, plan, tuple(classes), override, multiccd, iterations)
+    return Search(s, plan, tuple(classes), override, multiccd, iterations, sdf)
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:

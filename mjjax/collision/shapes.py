@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mjjax.collision.field_tables import FieldTables, field_tables, walked
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
@@ -34,6 +35,8 @@ class Shape(NamedTuple):
             item's world in the pools of several worlds.
         cell: (N,) triangle of the height field, two for each cell, by row and column; may be
             `None` where no side is a height field.
+        field: (N,) the same as `offset`, for the octree of an SDF geom or the boxes of a mesh's
+            triangles; `None` is zero.
     """
 
     pos: Array
@@ -43,6 +46,7 @@ class Shape(NamedTuple):
     asset: Array
     offset: Array
     cell: Array | None = None
+    field: Array | None = None
 
 
 class Hulls(NamedTuple):
@@ -106,25 +110,34 @@ class Pools(NamedTuple):
     """Vertices and heights shared by all items. Arrays of several worlds are joined end to end.
 
     Attributes:
-        vert: (V, 3) vertices of the hulls [m], in the frames of their meshes.
+        vert: (V, 3) vertices of the hulls [m], in the frames of their meshes, then those of the
+            triangles that are tried against signed distance fields.
         heights: (E,) of each height field its half sizes, highest point and base [m], and then its
             elevations.
         polygon_normal: (Q, 3) normals of the faces of the hulls.
+        cell_box: (C, 6) centres and half sizes of the cells of octrees [m].
+        cell_value: (C, 8) signed distances at their corners [m], x fastest.
+        balls: (B, 4) centres and radii [m] of spheres around boxes of triangles.
         hulls: static tables of the hulls.
         polygons: static tables of their faces; empty if they were not asked for.
         hfield_adr: (nhfield,) first elevation in `heights`; static.
         hfield_nrow: (nhfield,) rows; static.
         hfield_ncol: (nhfield,) columns; static.
+        fields: static tables of signed distance fields.
     """
 
     vert: Array
     heights: Array
     polygon_normal: Array
+    cell_box: Array
+    cell_value: Array
+    balls: Array
     hulls: Hulls
     polygons: Polygons
     hfield_adr: np.ndarray
     hfield_nrow: np.ndarray
     hfield_ncol: np.ndarray
+    fields: FieldTables
 
 
 def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = False) -> Pools:
@@ -141,18 +154,19 @@ def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = 
 
 def float_pools(
     model: Model, meshes: tuple[int, ...] | None, faces: bool
-) -> tuple[Array, Array, Array]:
-    """`vert`, `heights` and `polygon_normal` of `Pools`."""
+) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """`vert`, `heights`, `polygon_normal` and so on of `Pools`, up to `balls`."""
     s, xp = model.structure, namespace(model.hfield_data)
     fields = [model.hfield_data[:0]]
     for k, first in enumerate(s.hfield_adr):
         count = s.hfield_nrow[k] * s.hfield_ncol[k]
         fields += [model.hfield_size[k], model.hfield_data[first : first + count]]
-    vert = gather(model.mesh_vert, hulls_of(s, meshes).vert)
+    vert = gather(model.mesh_vert, np.append(hulls_of(s, meshes).vert, walked(s)))
     normal = model.mesh_vert[:0]
     if faces:
         normal = gather(model.mesh_polynormal, polygons_of(s, meshes)[1])
-    return vert, xp.concatenate(fields), normal
+    cells = model.oct_aabb, model.oct_coeff
+    return vert, xp.concatenate(fields), normal, *cells, model.mesh_nodeball
 
 
 def tables_of(s: Structure, meshes: tuple[int, ...] | None, faces: bool) -> tuple[Any, ...]:
@@ -160,7 +174,9 @@ def tables_of(s: Structure, meshes: tuple[int, ...] | None, faces: bool) -> tupl
     count = s.hfield_nrow * s.hfield_ncol
     adr = (np.cumsum(count + HEADER) - count).astype(np.int32)
     polygons, _ = polygons_of(s, meshes if faces else ())
-    return hulls_of(s, meshes), polygons, adr, s.hfield_nrow, s.hfield_ncol
+    hulls = hulls_of(s, meshes)
+    fields = field_tables(s, len(hulls.vert))
+    return hulls, polygons, adr, s.hfield_nrow, s.hfield_ncol, fields
 
 
 @functools.lru_cache(maxsize=64)

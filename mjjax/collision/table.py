@@ -18,9 +18,13 @@ from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
+from mjjax.collision.field import SOLIDS
 from mjjax.collision.hfield import MOST, hfield, hfield_motion
 from mjjax.collision.plane import plane_box, plane_capsule, plane_ellipsoid, plane_sphere
 from mjjax.collision.plane_mesh import plane_mesh, plane_mesh_motion
+from mjjax.collision.sdf_mesh import mesh_sdf, mesh_sdf_motion
+from mjjax.collision.sdf_pair import MOST as MOST_SDF
+from mjjax.collision.sdf_pair import sdf_motion, sdf_pair
 from mjjax.collision.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
@@ -89,18 +93,24 @@ HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
     for kind in sorted(_FLAT | _SMOOTH)
 }
 PLANE_MESH = {
-    (GeomType.PLANE, GeomType.MESH): Collider(plane_mesh, 3, None, plane_mesh_motion),
+    (GeomType.PLANE, kind): Collider(plane_mesh, 3, None, plane_mesh_motion)
+    for kind in (GeomType.MESH, GeomType.SDF)
 }
+SDF: dict[tuple[GeomType, GeomType], Collider] = {
+    (kind, GeomType.SDF): Collider(sdf_pair, MOST_SDF, None, sdf_motion)
+    for kind in (*SOLIDS, GeomType.SDF)
+} | {(GeomType.MESH, GeomType.SDF): Collider(mesh_sdf, MOST_SDF, None, mesh_sdf_motion)}
 
 # All of them.
-EVERY = COLLIDERS | CONVEX | HFIELD | PLANE_MESH
+EVERY = COLLIDERS | CONVEX | HFIELD | PLANE_MESH | SDF
 
-# Pairs of static geoms: MuJoCo, too, lets them pass through each other.
+# Pairs that MuJoCo, too, lets pass through each other: of static geoms, and what it does not have.
 NEVER_COLLIDE = frozenset(
     {
         (GeomType.PLANE, GeomType.PLANE),
         (GeomType.PLANE, GeomType.HFIELD),
         (GeomType.HFIELD, GeomType.HFIELD),
+        (GeomType.HFIELD, GeomType.SDF),
     }
 )
 
@@ -115,12 +125,6 @@ def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider
         if function:
             table[types] = Collider(_joined(function), _slots(function))
     return table
-
-
-def never_collide(rules: CollisionRules) -> frozenset[tuple[GeomType, GeomType]]:
-    """Pairs of types that pass through each other."""
-    custom = dict(rules.colliders)
-    return frozenset(t for t in NEVER_COLLIDE | custom.keys() if not custom.get(t))
 
 
 def _joined(function: Callable[..., Any]) -> Callable[..., ContactSet]:

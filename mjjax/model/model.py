@@ -143,6 +143,13 @@ class Model(PyTree, Named, StaticFields):
     mesh_bvhbox: jax.Array = array(
         "nmeshbvh", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
     )
+    mesh_nodeball: jax.Array = array(
+        "nmeshnode", 4, unit="m", doc="spheres around boxes of triangles: centre and radius"
+    )
+    oct_aabb: jax.Array = array("noct", 6, unit="m", doc="cell of an octree: centre, half sizes")
+    oct_coeff: jax.Array = array(
+        "noct", 8, unit="m", doc="signed distances at the corners of a cell, x fastest"
+    )
     mesh_polynormal: jax.Array = array("nmeshpoly", 3, doc="unit normals of the hulls' polygons")
     mesh_scale: jax.Array = array("nmesh", 3, doc="scale that was applied to the vertices")
     mesh_pos: jax.Array = array(

@@ -8,22 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from jax.core import Tracer
 
-from mjjax.collision.distance import types_of, unsupported
 from mjjax.collision.pairs import PLAIN
 from mjjax.collision.search import plan_of
-from mjjax.collision.table import EVERY, NEVER_COLLIDE
-from mjjax.core.enums import (
-    DisableBit,
-    EnableBit,
-    JointType,
-    SensorType,
-    SolverType,
-)
+from mjjax.core.enums import EnableBit, JointType, SensorType, SolverType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
-from mjjax.sensor.separation import SEPARATIONS, separated_geoms
 from mjjax.sensor.table import KERNELS
 from mjjax.sensor.tactile import unfelt_types
 
@@ -53,7 +44,6 @@ def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]
     checks = (
         _options(model),
         _sensors(model, rules),
-        _collisions(model, rules),
         _free_joint_limits(model),
         _inertia(model),
     )
@@ -74,34 +64,14 @@ def _options(model: Model) -> Iterator[Finding]:
         yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
 
 
-def _collisions(model: Model, rules: CollisionRules) -> Iterator[Finding]:
-    opt = model.opt
-    if opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT):
-        return
-    plan = plan_of(model, rules)
-    for (a, b), geoms in plan.unsupported.items():
-        pair = f"{a.name.lower()}-{b.name.lower()}"
-        yield (
-            "geom",
-            max(geoms),
-            f"{pair} collisions are not simulated yet",
-            "exclude the pair by contype, conaffinity or <exclude>",
-        )
-
-
 def _sensors(model: Model, rules: CollisionRules) -> Iterator[Finding]:
     s = model.structure
     for i in np.flatnonzero(~np.isin(s.sensor_type, [*KERNELS, SensorType.USER])):
         yield "sensor", int(i), "this type of sensor is not simulated yet", "remove it"
-    for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
-        for pair in separated_geoms(s, int(i)):
-            types, _ = types_of(s, pair)
-            if types not in EVERY and types not in NEVER_COLLIDE:
-                yield "sensor", int(i), unsupported(types), "remove the sensor"
     pairs = plan_of(model, rules).geom
     for i in np.flatnonzero(s.sensor_type == SensorType.TACTILE):
         for kind in unfelt_types(s, pairs, int(i)):
-            what = f"tactile sensors do not feel a geom of type '{kind.name.lower()}' yet"
+            what = f"tactile sensors cannot feel a geom of type '{kind.name.lower()}'"
             yield "sensor", int(i), what, "remove the sensor, or exclude the pair"
 
 

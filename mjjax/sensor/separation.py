@@ -52,6 +52,8 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     for place, sensor in enumerate(ids):
         for order, pair in enumerate(separated_geoms(s, sensor)):
             types, swap = types_of(s, pair)
+            if not slots_of(types):
+                continue
             a, b = pair[::-1] if swap else pair
             groups.setdefault(types, []).append((a, b, swap, place, order))
     kinds, places, orders = [], [], []

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.field import octree
 from mjjax.collision.sdf import DISTANCE
+from mjjax.collision.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat
@@ -19,6 +21,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.sensor.position import transposed
 
+FELT = [*DISTANCE, GeomType.MESH]
 SOFTNESS = 0.05  # depth scale of the pressure [m]
 
 
@@ -58,10 +61,7 @@ class Skin(NamedTuple):
 
 
 def unfelt_types(s: Structure, pairs: np.ndarray, sensor: int) -> set[GeomType]:
-    """Types of geoms that a sensor may meet and that have no distance function here.
-
-    A mesh has one only if some geom of type sdf has the same mesh; others are not felt, as in
-    MuJoCo.
+    """Types of geoms that a sensor may meet and cannot feel: MuJoCo stops with an error there.
 
     Args:
         s: structure.
@@ -71,21 +71,22 @@ def unfelt_types(s: Structure, pairs: np.ndarray, sensor: int) -> set[GeomType]:
     weld = s.body_weldid[s.geom_bodyid]
     own = weld[pairs] == weld[s.sensor_refid[sensor]]
     geoms = pairs[own[:, ::-1]]
-    found = set(map(GeomType, s.geom_type[geoms])) - set(DISTANCE)
-    fields = s.geom_dataid[s.geom_type == GeomType.SDF]
-    meshes = geoms[s.geom_type[geoms] == GeomType.MESH]
-    if not np.isin(s.geom_dataid[meshes], fields).any():
-        found.discard(GeomType.MESH)
-    return found
+    return set(map(GeomType, s.geom_type[geoms])) - set(DISTANCE) - {GeomType.MESH}
 
 
 def _felt_geoms(s: Structure, sensor: int) -> np.ndarray:
-    """Geoms of other bodies that can have contacts, also those of the user's callbacks."""
+    """Geoms of other bodies that can have contacts, also those of the user's callbacks.
+
+    Of meshes those that have an octree, because some geom of type sdf has the same mesh.
+    """
     weld = s.body_weldid[s.geom_bodyid]
     collides = (s.geom_contype | s.geom_conaffinity) != 0
     body = np.bincount(s.geom_bodyid, collides, s.nbody) > 0
     listed = np.isin(np.arange(s.ngeom), [s.pair_geom1, s.pair_geom2])
-    return np.flatnonzero((weld != weld[s.sensor_refid[sensor]]) & (body[s.geom_bodyid] | listed))
+    mesh = s.geom_type == GeomType.MESH
+    known = np.append(s.mesh_octnum, 1)[np.where(mesh, s.geom_dataid, -1)] > 0
+    apart = weld != weld[s.sensor_refid[sensor]]
+    return np.flatnonzero(apart & known & (body[s.geom_bodyid] | listed))
 
 
 @functools.lru_cache(maxsize=64)
@@ -101,7 +102,7 @@ def _taxels(s: Structure, ids: tuple[int, ...]) -> Taxels:
         s.mesh_vertadr[mesh][:, None] + number,
         np.where(framed[:, None, None], tangent, 0),
         framed,
-        {kind: _padded([g[s.geom_type[g] == kind] for g in felt]) for kind in DISTANCE},
+        {kind: _padded([g[s.geom_type[g] == kind] for g in felt]) for kind in FELT},
         np.concatenate([t[:, :n].ravel() for t, n in zip(table, count, strict=True)]),
     )
 
@@ -175,10 +176,20 @@ def _felt(
     s = model.structure
     away = transposed(mat3(gather(data.geom_xmat, other)))[:, None]
     at = matvec3(away, skin.point[:, :, None] - gather(data.geom_xpos, other)[:, None])
-    depth = jnp.minimum(DISTANCE[kind](at, gather(model.geom_size, other)[:, None]), 0)
+    depth = jnp.minimum(_distance(model, kind, other, at), 0)
     motion = moved_to(data, s, data.cvel, s.geom_bodyid, data.geom_xpos)[:, 3:]
     relative = skin.velocity[:, :, None] - gather(motion, other)[:, None]
     speed = jnp.abs(dot(skin.tangent[:, :, None], relative[:, :, :, None]))
     reading = jnp.concatenate([(depth / (SOFTNESS - depth))[..., None], speed], axis=-1)
     rank = jnp.where(other >= 0, skin.contact[np.arange(len(other))[:, None], other], -1)
     return jnp.where(depth < 0, rank[:, None], -1), reading
+
+
+def _distance(model: Model, kind: GeomType, other: np.ndarray, at: Array) -> Array:
+    """Signed distances (n, V, K) of points (n, V, K, 3) from geoms `other` (n, K) of one type."""
+    if kind != GeomType.MESH:
+        return DISTANCE[kind](at, gather(model.geom_size, other)[:, None])
+    mesh = jnp.asarray(model.structure.geom_dataid[other], jnp.int32)[:, None]
+    nothing = jnp.zeros((), at.dtype)
+    shape = Shape(nothing, nothing, nothing, mesh, mesh, jnp.zeros_like(mesh))
+    return octree(pools_of(model, ()), shape, at)[0]

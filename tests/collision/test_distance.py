@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.math.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick
 
@@ -79,10 +80,32 @@ def test_derivatives() -> None:
     assert not bad, bad
 
 
-@pytest.mark.feature("A139")
-def test_types_without_distance_are_refused() -> None:
-    """An unknown distance is an error, not a number."""
-    model = mjjax.Model.from_xml_string(XML)
-    data = mjjax.make_data(model)
-    with pytest.raises(mjjax.UnsupportedFeature, match="sphere and sdf"):
-        mjjax.geom_distance(model, data, 5, 10, 1.0)
+@pytest.mark.slow
+@pytest.mark.feature("A139", "C73")
+@pytest.mark.parametrize("pair", [(0, 10), (10, 4), (10, 7), (9, 10)])
+def test_sdfs_are_at_the_limit_unless_they_penetrate(pair: tuple[int, int]) -> None:
+    """As in MuJoCo; planes are the exception, height fields never touch an SDF."""
+    both = load(XML)
+    d = mujoco.MjData(both.reference)
+    met = set()
+
+    @quick
+    def program(qpos: jax.Array) -> tuple[Array, Array]:
+        data = mjjax.kinematics(both.ours, mjjax.make_data(both.ours).replace(qpos=qpos))
+        return mjjax.geom_distance(both.ours, data, *pair, FAR)
+
+    for height in (0.0, 0.3, 0.6):
+        d.qpos[:] = both.reference.qpos0
+        for geom in pair:  # come together
+            joint = both.reference.body_jntadr[both.reference.geom_bodyid[geom]]
+            if joint >= 0:
+                address = both.reference.jnt_qposadr[joint]
+                d.qpos[address : address + 3] = 0.002 * geom, 0.02, 0.1 + height * (geom == 10)
+        mujoco.mj_forward(both.reference, d)
+        segment = np.zeros(6)
+        expected = mujoco.mj_geomDistance(both.reference, d, *pair, FAR, segment)
+        dist, found = program(jnp.asarray(d.qpos))
+        np.testing.assert_allclose(dist, expected, atol=1e-9)
+        np.testing.assert_allclose(found, segment, atol=1e-6)
+        met.add(float(expected) == FAR)
+    assert met == {(0, 10): {False}, (9, 10): {True}}.get(pair, {True, False})

@@ -20,7 +20,11 @@ SCENE = """
 @pytest.mark.parametrize(
     ("tag", "section"),
     [
-        ("distance", '<sensor><distance geom1="g" geom2="c"/></sensor>'),
+        (
+            "tactile",
+            '<contact><pair geom1="g" geom2="c"/></contact>'
+            '<sensor><tactile geom="g" mesh="m"/></sensor>',
+        ),
     ],
 )
 def test_what_is_only_compiled_is_said(tag: str, section: str) -> None:

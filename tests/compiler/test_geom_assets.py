@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.core.errors import UnsupportedFeature
 from tests.compiler.oracle import (
     assert_same,
     refused,
@@ -96,15 +95,6 @@ def test_plane_cannot_be_fitted() -> None:
     geom = '<worldbody><geom type="plane" mesh="m"/></worldbody>'
     xml = f"<mujoco><asset>{MESH}</asset>{geom}</mujoco>"
     refused(xml)
-
-
-def test_collision_of_sdfs_is_refused_by_name() -> None:
-    """A model with colliding SDFs loads, and is not simulated without their contacts."""
-    plane = '<worldbody><geom type="plane" size="1 1 1"/>'
-    xml = model('type="sdf" mesh="m"').replace("<worldbody>", plane)
-    loaded = mjjax.Model.from_xml_string(xml)
-    with pytest.raises(UnsupportedFeature, match="plane-sdf"):
-        mjjax.make_data(loaded)
 
 
 def test_visual_mesh_is_simulated() -> None:

@@ -140,5 +140,29 @@ def test_shapes_without_distance_are_refused() -> None:
     """A height field that the user's callback collides: MuJoCo ends there, too."""
     model = mjjax.Model.from_xml_string(FIELD)
     field = mjjax.Callbacks(collision={(GeomType.HFIELD, GeomType.SPHERE): near})
-    with pytest.raises(mjjax.UnsupportedFeature, match="do not feel a geom of type 'hfield'"):
+    with pytest.raises(mjjax.UnsupportedFeature, match="cannot feel a geom of type 'hfield'"):
         mjjax.make_data(model, callbacks=field)
+
+
+MESH = """
+<mujoco><asset><mesh name="ball" builtin="sphere" params="1" scale=".1 .1 .1"/>
+  <mesh name="m" builtin="plate" params="4 4" scale=".1 .1 .1"/></asset>
+<worldbody><geom type="mesh" mesh="ball"/>
+  <geom type="sdf" mesh="ball" contype="0" conaffinity="0"/>
+  <body pos=".01 0 .08"><freejoint/><geom name="pad" type="sphere" size=".05"/></body></worldbody>
+<sensor><tactile geom="pad" mesh="m"/></sensor></mujoco>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.feature("B91", "C73")
+def test_meshes_are_felt_by_the_octree_of_an_sdf() -> None:
+    """A mesh has a distance where some SDF geom is made of it."""
+    both = load(MESH)
+    d = mujoco.MjData(both.reference)
+    d.qvel[:] = 0.1, -0.2, 0.3, 1, 2, 3
+    mujoco.mj_forward(both.reference, d)
+    data = mjjax.make_data(both.ours).replace(qvel=jnp.asarray(d.qvel))
+    found = jax.jit(mjjax.forward)(both.ours, data).sensordata
+    assert np.count_nonzero(d.sensordata) > 10
+    np.testing.assert_allclose(found, d.sensordata, atol=1e-8)

@@ -39,17 +39,21 @@ TETRAHEDRON = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k oppos
 
 
 class Settings(NamedTuple):
-    """Options of the convex collisions.
+    """Options of the batched collisions.
 
     Attributes:
         iterations: `ccd_iterations`, static.
         tolerance: `ccd_tolerance`, one for all or (N,) [m].
         multiccd: whether pairs get several contacts, static.
+        sdf_initpoints: starts of the descents into signed distance fields, static.
+        sdf_iterations: their steps, static.
     """
 
     iterations: int
     tolerance: jax.Array
     multiccd: bool = False
+    sdf_initpoints: int = 40
+    sdf_iterations: int = 10
 
 
 class Corners(NamedTuple):

@@ -5,7 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.assets import builtin_meshes, mesh_inertia, mesh_surface, mesh_tree, polygons
+from mjjax.compiler.assets import (
+    builtin_meshes,
+    face_tree,
+    mesh_inertia,
+    mesh_surface,
+    mesh_tree,
+    octree,
+    polygons,
+)
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import GeomType
@@ -78,6 +86,7 @@ def compile_meshes(ctx: Context) -> None:
     f.update(sides)
     f.update(mesh_tree.tables([mesh_tree.tree(m.vert, m.face) for m in meshes]))
     ctx.sizes["nmeshbvh"] = len(f["mesh_bvhskip"])
+    _fields(ctx, [element.name for element in elements], meshes)
     for name in ("poly", "polyvert", "polymap"):
         rows = sides["mesh_polynormal" if name == "poly" else f"mesh_{name}"]
         ctx.sizes[f"nmesh{name}"] = len(rows)
@@ -90,6 +99,25 @@ def compile_meshes(ctx: Context) -> None:
     f["mesh_volume"] = np.array([m.solid.volume for m in meshes])
     f["mesh_inertia"] = np.array([m.solid.inertia for m in meshes]).reshape(-1, 3)
     f["mesh_aabb"] = np.array([_box(m.vert) for m in meshes]).reshape(-1, 6)
+
+
+def _fields(ctx: Context, names: list[str], meshes: list[Mesh]) -> None:
+    """Adds the octrees of the meshes of SDF geoms, and the trees of those of other geoms beside."""
+    geoms = [g.values for g in ctx.members("geom").elements]
+    fields = {g["mesh"] for g in geoms if g["type"] == GeomType.SDF}
+    touching = {g["mesh"] for g in geoms if fields and g["type"] == GeomType.MESH}
+    trees = [
+        face_tree.face_tree(m.vert, m.face) if name in fields | touching else None
+        for name, m in zip(names, meshes, strict=True)
+    ]
+    octrees = [
+        octree.octree(m.vert, m.face, tree) if tree is not None and name in fields else None
+        for name, m, tree in zip(names, meshes, trees, strict=True)
+    ]
+    shown = [t if name in touching else None for name, t in zip(names, trees, strict=True)]
+    ctx.fields.update(octree.tables(octrees) | face_tree.tables(shown))
+    ctx.sizes["noct"] = len(ctx.fields["oct_depth"])
+    ctx.sizes["nmeshnode"] = len(ctx.fields["mesh_nodeface"])
 
 
 def _colliding(ctx: Context) -> set[str]:
