@@ -60,6 +60,7 @@ def pair_plan(
     filterparent: bool = True,
     rules: CollisionRules = PLAIN,
     multiccd: bool = False,
+    midphase: bool = True,
 ) -> PairPlan:
     """Candidate pairs of a structure.
 
@@ -68,6 +69,9 @@ def pair_plan(
         filterparent: whether bodies do not collide with their parents (flag `filterparent`).
         rules: what callbacks change.
         multiccd: whether convex geoms may have several contacts (flag `multiccd`).
+        midphase: whether the pairs of two bodies are ordered as MuJoCo's trees of bounding boxes
+            leave them (flag `midphase`): by geom, the one of the lower type first. If not: the one
+            of the lower body first.
     """
     listed = _by_type(s, np.stack([s.pair_geom1, s.pair_geom2], axis=1))
     free = _dynamic_pairs(s, filterparent, rules)
@@ -75,7 +79,8 @@ def pair_plan(
     geom = np.concatenate([listed, free])
     explicit = np.append(np.arange(len(listed)), np.full(len(free), -1))
     place = np.where(explicit < 0, len(listed), explicit)
-    order = np.lexsort([geom[:, 1], geom[:, 0], place, _signatures(s, geom)])
+    first, second = (geom if midphase else _by_body(s, geom)).T
+    order = np.lexsort([second, first, place, _signatures(s, geom)])
     geom, explicit = geom[order], explicit[order]
 
     table = colliders(rules)
@@ -111,6 +116,12 @@ def _by_type(s: Structure, geom: np.ndarray) -> np.ndarray:
     """Pairs (n, 2) with the geom of the lower type first; of equal types the order stays."""
     kind = s.geom_type[geom]
     return np.where(kind[:, :1] <= kind[:, 1:], geom, geom[:, ::-1])
+
+
+def _by_body(s: Structure, geom: np.ndarray) -> np.ndarray:
+    """Pairs (n, 2) with the geom of the lower body first."""
+    body = s.geom_bodyid[geom]
+    return np.where(body[:, :1] <= body[:, 1:], geom, geom[:, ::-1])
 
 
 def _dynamic_pairs(s: Structure, filterparent: bool, rules: CollisionRules) -> np.ndarray:

@@ -98,6 +98,7 @@ def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
         not opt.disabled(DisableBit.FILTERPARENT),
         rules,
         opt.enabled(EnableBit.MULTICCD),
+        not opt.disabled(DisableBit.MIDPHASE),
     )
 
 

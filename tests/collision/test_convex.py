@@ -12,7 +12,7 @@ from mjjax.collision.convex.support import sides_of, support
 from mjjax.core.enums import GeomType
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS, MESHES
-from tests.collision.protocol import CONVERGED, Poses, judge
+from tests.collision.protocol import CONVERGED, REGIMES, Poses, judge
 
 COUNT = 40
 
@@ -39,6 +39,19 @@ def test_agrees_with_mujoco(kinds: tuple[str, str], judged: dict) -> None:
     assert np.mean(agreement.count[~agreement.aside]) >= 0.98, agreement
     assert np.sum(agreement.touching) > COUNT / 2
     assert agreement.share(1e-9, 1e-5) >= 0.9, agreement
+
+
+@pytest.mark.slow
+@pytest.mark.feature("C70", "C75")
+def test_search_ends_within_the_tolerance() -> None:
+    """Near-parallel cylinders: a triangle that all but holds the origin is where EPA begins."""
+    kinds = ("cylinder", "cylinder")
+    pair, poses = convex_pairs.pair_of(kinds), convex_pairs.pair_of(kinds).poses(12 * COUNT)[0]
+    found, _ = convex_pairs.contacts(convex_pairs.batch([pair], [poses]))
+    agreement = judge(pair, lambda _: found, 12 * COUNT)
+    parallel = (agreement.regime == REGIMES.index("parallel")) & ~agreement.aside
+    assert parallel.sum() > 2 * COUNT
+    assert agreement.normal[parallel].max() < 1e-9, agreement
 
 
 @pytest.mark.slow

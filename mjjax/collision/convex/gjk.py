@@ -229,10 +229,10 @@ def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
 
 
 def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
-    """Directs items that search towards the origin; those that are there are done."""
+    """Directs items that search towards the origin; those within the tolerance of it are done."""
     x = Vec.of(s.x)
     square = dot(x, x)
-    near = jnp.maximum(rules.rounding, MINVAL)
+    near = jnp.where(s.count > 0, rules.overlap, jnp.maximum(rules.rounding, MINVAL))
     at_origin = on & (square < near * near)
     length = jnp.sqrt(square)
     direction = -(s.x / jnp.where(square > 0, length, 1)[None])
