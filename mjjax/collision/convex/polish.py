@@ -194,12 +194,14 @@ def _largest(values: list[jax.Array]) -> jax.Array:
 
 
 def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
-    """Where the corners of boxes and vertices of hulls with labels (N,) are (N,)."""
+    """Where the corners of boxes and prisms and vertices of hulls with labels (N,) are (N,)."""
     point = box_corner(side.size, label)
     if len(pools.hulls.vert):
         mesh = (side.kind >= GeomType.MESH) & (label >= 0)
         row = jnp.where(mesh, label + side.first + side.offset, 0)
         point = keep(mesh, Vec.of(pools.vert[row].T), point)
+    if (prism := side.prism) is not None:
+        point = keep(side.kind == GeomType.HFIELD, look_up(prism, label), point)
     return turn(side.mat, point) + side.pos
 
 
