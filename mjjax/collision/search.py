@@ -7,17 +7,22 @@ Otherwise only pairs that are near are, by a queue over the pairs of all worlds
 
 import dataclasses
 import functools
-from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.collision.pairs import Kind, PairPlan, pair_plan
+from mjjax.collision.broad import BITS
+from mjjax.collision.numbers import explicit_of, geoms_of
+from mjjax.collision.pairs import NTYPE, PairPlan, pair_plan
+from mjjax.collision.params import lookup
 from mjjax.collision.table import Collider, colliders
 from mjjax.core.enums import DisableBit, EnableBit, GeomType
+from mjjax.math.namespace import Array
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
+SWEEP_FROM = 100_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
+_UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
 FEW = 64  # candidate contacts up to which all are computed, and have slots by default
 
 
@@ -29,11 +34,26 @@ class KernelClass:
         collider: the kernel.
         pairs: indices into the plan's list of pairs.
         plane: whether the first geoms are planes.
+        swept: whether they are found by sweep and prune, else by a test of every pair.
     """
 
     collider: Collider
     pairs: np.ndarray
     plane: bool
+    swept: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Swept:
+    """Geoms whose pairs are found by sweep and prune.
+
+    Attributes:
+        geoms: (n,) their ids, by body.
+        legal: (n, ceil(n / 32)) of each a bit for every other one: whether they may collide.
+    """
+
+    geoms: np.ndarray
+    legal: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,6 +67,7 @@ class Search:
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
         iterations: largest number of iterations for convex geoms.
+        swept: geoms whose pairs are found by sweep and prune; `None` if there are none.
     """
 
     structure: Structure
@@ -55,6 +76,7 @@ class Search:
     override: bool
     multiccd: bool
     iterations: int
+    swept: Swept | None
 
     @property
     def batched(self) -> bool:
@@ -68,13 +90,22 @@ class Search:
         meshes = s.geom_dataid[geoms[s.geom_type[geoms] == GeomType.MESH]]
         return tuple(np.unique(meshes).tolist())
 
+    def class_of(self, number: Array) -> Array:
+        """Class (n,) of pairs by their numbers."""
+        types = lookup(self.structure.geom_type, geoms_of(self.structure, number))
+        explicit = (explicit_of(self.structure, number) >= 0).astype(np.int32)
+        place = (explicit * NTYPE + types[..., 0]) * NTYPE + types[..., 1]
+        return lookup(self._class_by_types, place)
+
     @functools.cached_property
-    def class_of(self) -> np.ndarray:
-        """Class (P,) of every pair."""
-        found = np.zeros(len(self.plan.geom), np.int32)
+    def _class_by_types(self) -> np.ndarray:
+        """Class of pairs that are explicit or not, by their types; flat."""
+        found = np.zeros((2, NTYPE, NTYPE), np.int32)
         for k, kind in enumerate(self.classes):
-            found[kind.pairs] = k
-        return found
+            types = self.structure.geom_type[self.plan.geom[kind.pairs]]
+            explicit = (self.plan.explicit[kind.pairs] >= 0).astype(int)
+            found[explicit, types[:, 0], types[:, 1]] = k
+        return found.ravel()
 
 
 def contact_disabled(model: Model) -> bool:
@@ -93,8 +124,14 @@ def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
     )
 
 
-def search_of(model: Model, rules: CollisionRules) -> Search:
-    """How the queue searches a model."""
+def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM) -> Search:
+    """How the queue searches a model.
+
+    Args:
+        model: model.
+        rules: what callbacks change.
+        sweep_from: pairs from which sweep and prune replaces the test of every pair.
+    """
     opt = model.opt
     return _search(
         model.structure,
@@ -103,6 +140,7 @@ def search_of(model: Model, rules: CollisionRules) -> Search:
         opt.enabled(EnableBit.OVERRIDE),
         opt.enabled(EnableBit.MULTICCD),
         opt.ccd_iterations,
+        sweep_from,
     )
 
 
@@ -114,17 +152,41 @@ def _search(
     override: bool,
     multiccd: bool,
     iterations: int,
+    sweep_from: int,
 ) -> Search:
-    table = colliders(rules)
-    groups: dict[Callable, list[Kind]] = {}
+    table, free = colliders(rules), plan.explicit < 0
+    # planes have no bounds, height fields large ones; a filter is asked about every pair
+    many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
+    sweep = not rules.filtered and sum(x.sum() for x in many.values()) >= sweep_from
+    groups: dict[tuple, list[np.ndarray]] = {}
     for kind in plan.kinds:
-        groups.setdefault(table[kind.types].function, []).append(kind)
-    classes = []
-    for kinds in groups.values():
-        pairs = np.sort(np.concatenate([kind.pairs for kind in kinds]))
-        plane = kinds[0].types[0] == GeomType.PLANE
-        classes.append(KernelClass(table[kinds[0].types], pairs, plane))
-    return Search(s, plan, tuple(classes), override, multiccd, iterations)
+        swept = (
+            many[kind.types] if sweep and kind.types in many else np.zeros(len(kind.pairs), bool)
+        )
+        for part in (False, True):
+            if (swept == part).any():
+                key = table[kind.types], kind.types[0] == GeomType.PLANE, part
+                groups.setdefault(key, []).append(kind.pairs[swept == part])
+    classes = tuple(
+        KernelClass(collider, np.sort(np.concatenate(pairs)), plane, swept)
+        for (collider, plane, swept), pairs in groups.items()
+    )
+    pairs = [kind.pairs for kind in classes if kind.swept]
+    swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
+    return Search(s, plan, classes, override, multiccd, iterations, swept)
+
+
+def _swept(s: Structure, geom: np.ndarray) -> Swept:
+    """Geoms of pairs (n, 2), and which may collide."""
+    geoms = np.unique(geom)
+    geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")].astype(np.int32)
+    place = np.zeros(s.ngeom, int)
+    place[geoms] = np.arange(len(geoms))
+    legal = np.zeros((len(geoms), -(-len(geoms) // BITS) * BITS), bool)
+    for one, two in (place[geom].T, place[geom].T[::-1]):
+        legal[one, two] = True
+    words = np.packbits(legal, axis=1, bitorder="little").view("<u4")
+    return Swept(geoms, words.astype(np.uint32))
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
