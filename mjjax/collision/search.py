@@ -2,7 +2,8 @@
 
 Few candidates of cheap kinds are all computed, in slots of their own (`collision/dense.py`).
 Otherwise only pairs that are near are, by a queue over the pairs of all worlds
-(`collision/detect.py`).
+(`collision/detect.py`): the bounding spheres of all pairs are compared, or, where pairs are very
+many, those that a sweep over the sorted geoms finds (`collision/sweep.py`).
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
-SWEEP_FROM = 100_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
+SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
 FEW = 64  # candidate contacts up to which all are computed, and have slots by default
 

@@ -25,6 +25,8 @@ from mjjax.math.namespace import Array
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
 TAKEN_CPU, TAKEN = 1024, 65536  # pairs that are counted out at a time
 FAR = 1e18  # [m], with a square in float32
+# Of each geom of a block the bits of those that come later.
+_LATER = np.array([2**BITS - 2 ** (k + 1) for k in range(BITS)], np.uint32)
 ROOM = 16  # pairs in the buffer for each geom
 
 
@@ -130,11 +132,11 @@ class Sweep:
         x, y, z = offset[:, 0], offset[:, 1], offset[:, 2]
         reach = row[:, 3] + column[:, 3]
         near = x * x + y * y + z * z <= (1 + rounding(reach)) * reach * reach
-        later = np.arange(BITS)[:, None] > np.arange(BITS)[None]
-        near &= (reach >= 0) & ((one < two)[:, None, None] | later[None])
-        near &= (tile < self.sorted.upto[-1])[:, None, None]
+        near &= reach >= 0
         value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
         words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
+        words &= jnp.where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
+        words = jnp.where((tile < self.sorted.upto[-1])[:, None], words, np.uint32(0))
         near = words_queue(words.reshape(-1), words.size)
         blocks = jnp.stack([one, two])
         return b._replace(tile=b.tile + self.tiles, blocks=blocks, near=near, taken=jnp.int32(0))
