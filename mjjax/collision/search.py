@@ -159,18 +159,19 @@ def _search(
     # planes have no bounds, height fields large ones; a filter is asked about every pair
     many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
     sweep = not rules.filtered and sum(x.sum() for x in many.values()) >= sweep_from
-    groups: dict[tuple, list[np.ndarray]] = {}
+    groups: dict[tuple, tuple[Collider, list[np.ndarray]]] = {}
     for kind in plan.kinds:
         swept = (
             many[kind.types] if sweep and kind.types in many else np.zeros(len(kind.pairs), bool)
         )
         for part in (False, True):
             if (swept == part).any():
-                key = table[kind.types], kind.types[0] == GeomType.PLANE, part
-                groups.setdefault(key, []).append(kind.pairs[swept == part])
+                collider, plane = table[kind.types], kind.types[0] == GeomType.PLANE
+                _, pairs = groups.setdefault((collider.function, plane, part), (collider, []))
+                pairs.append(kind.pairs[swept == part])
     classes = tuple(
         KernelClass(collider, np.sort(np.concatenate(pairs)), plane, swept)
-        for (collider, plane, swept), pairs in groups.items()
+        for (_, plane, swept), (collider, pairs) in groups.items()
     )
     pairs = [kind.pairs for kind in classes if kind.swept]
     swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None

@@ -10,9 +10,11 @@ import pytest
 import mjjax
 from mjjax.collision import sweep
 from mjjax.collision.contact_list import Slots
+from mjjax.collision.convex.contacts import convex
 from mjjax.collision.detect import detect
 from mjjax.collision.driver import inputs
 from mjjax.collision.search import SWEEP_FROM, search_of
+from tests.collision.test_queue import mix
 from tests.oracle_tools import quick
 
 ALWAYS, NEVER = 0, 10**9
@@ -154,3 +156,12 @@ def test_many_geoms_need_no_list_on_the_device() -> None:
     assert memory is not None and memory.temp_size_in_bytes < 8 * pairs
     contact = compiled(model, data).contact
     assert int((contact.geom[:, 0] >= 0).sum()) == 499
+
+
+@pytest.mark.parametrize("sweep_from", [ALWAYS, NEVER])
+def test_one_kernel_serves_all_convex_pairs(sweep_from: int) -> None:
+    """The program does not grow with the number of kinds, however the pairs are found."""
+    model = mix().ours
+    search = search_of(model, mjjax.make_data(model).rules, sweep_from)
+    functions = [kind.collider.function for kind in search.classes]
+    assert functions.count(convex) == 1 and len(functions) == len(set(functions))
