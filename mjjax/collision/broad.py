@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.linalg import gather, matmul3, matvec3
+from mjjax.math.linalg import dot, gather, matmul3, matvec3
 from mjjax.math.namespace import Array
 
 BITS = 32  # of a word
@@ -64,9 +64,22 @@ def queue(near: Array) -> Near:
     near = jnp.pad(near, ((0, width * BITS - count), (0, 0))).reshape(width, BITS, worlds)
     value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
     words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
-    words = words.T.reshape(-1)
+    return words_queue(words.T.reshape(-1), width)
+
+
+def words_queue(words: Array, width: int) -> Near:
+    """Queue of the bits that are set in words (W * width,)."""
     upto = jnp.cumsum(lax.population_count(words).astype(jnp.int32), dtype=jnp.int32)
     return Near(words, upto, width)
+
+
+def chosen(mask: Array) -> tuple[Array, Array]:
+    """Indices (n,) of what `mask` (n,) holds true, first of all, and how many there are."""
+    upto = jnp.cumsum(mask, dtype=jnp.int32)
+    target = jnp.where(mask, upto - 1, len(mask))
+    index = jnp.zeros(len(mask), jnp.int32)
+    place = np.arange(len(mask), dtype=np.int32)
+    return index.at[target].set(place, mode="drop", unique_indices=True), upto[-1]
 
 
 def spheres_near(
@@ -87,11 +100,16 @@ def spheres_near(
     one, two = gather(rbound, g1), gather(rbound, g2)
     reach = one + two + margin
     if plane:
-        height = jnp.sum(offset * gather(mat[:, 2::3], g1), axis=1)
-        slack = _rounding(pos) * (jnp.sum(jnp.abs(offset), axis=1) + jnp.abs(reach))
+        height = _dot(offset, gather(mat[:, 2::3], g1))
+        slack = rounding(pos) * (_dot(jnp.abs(offset), jnp.ones_like(offset)) + jnp.abs(reach))
         return (height - reach <= slack) | (two <= 0)
-    near = jnp.sum(offset * offset, axis=1) <= (1 + _rounding(pos)) * reach * reach
+    near = _dot(offset, offset) <= (1 + rounding(pos)) * reach * reach
     return (near & (reach >= 0)) | (one <= 0) | (two <= 0)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """Inner products (n, W) of vectors (n, 3, W)."""
+    return dot(jnp.swapaxes(a, 1, 2), jnp.swapaxes(b, 1, 2))
 
 
 class Boxes(NamedTuple):
@@ -124,11 +142,11 @@ def boxes_near(one: Boxes, two: Boxes, margin: Array) -> Array:
     ):
         away = jnp.abs(matvec3(jnp.swapaxes(mine.mat, 1, 2), offset))
         reach = mine.half + matvec3(between, other.half) + margin[:, None]
-        slack = _rounding(offset) * (jnp.sum(jnp.abs(offset), axis=1)[:, None] + jnp.abs(reach))
+        slack = rounding(offset) * (jnp.sum(jnp.abs(offset), axis=1)[:, None] + jnp.abs(reach))
         near &= jnp.all(away - reach <= slack, axis=1)
     return near
 
 
-def _rounding(x: Array) -> float:
+def rounding(x: Array) -> float:
     """Relative differences that rounding may have made."""
     return 16 * float(jnp.finfo(x.dtype).eps)

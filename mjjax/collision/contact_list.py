@@ -3,6 +3,10 @@
 Contacts are appended class by class, in each by world and by pair. Should the list fill up, or a
 world find more contacts than it has slots, `trim` keeps each world's deepest ones. Nothing here
 depends on how the contacts came in chunks.
+
+MuJoCo's order of a world's contacts is that of some columns of whole numbers, `keys`: either
+`BY_CANDIDATE`, the place among all candidates, or `BY_PAIR`, the pair of bodies and the pair, where
+there is no list of all candidates. Those of one pair are never out of order in the list.
 """
 
 from typing import NamedTuple
@@ -12,10 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.collision.broad import chosen
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.math.namespace import Array
 
 BIG = np.int32(np.iinfo(np.int32).max)
+BY_CANDIDATE, BY_PAIR = (1,), (1, 2)  # columns of `ContactList.whole`
 COMPARED = 128  # slots up to which comparing all pairs of them sorts faster than a sort (CPU)
 
 
@@ -24,7 +30,7 @@ class ContactList(NamedTuple):
 
     Attributes:
         real: (R, 10) distance, point, normal, tangent.
-        whole: (R, 4 + c) world, order among the world's candidates, pair, number within the pair,
+        whole: (R, 4 + c) world, order (see below), number of the pair, number within the pair,
             certificate.
         fill: () number of contacts.
         count: (1 + classes, W) contacts of each world in each part of the list; the first part is
@@ -44,14 +50,14 @@ class Slots(NamedTuple):
 
     Attributes:
         touch: distances (K,), points, normals, tangents (K, 3); distance `NO_CONTACT` if empty.
-        pair: (K,) index into the plan's list of pairs, 0 if empty.
+        number: (K,) number of the pair (`collision/numbers.py`), 0 if empty.
         sub: (K,) number of the contact within the pair.
         certificate: (K, c) which features touch, for the derivative.
         lost: whether contacts found no slot.
     """
 
     touch: ContactSet
-    pair: Array
+    number: Array
     sub: Array
     certificate: Array
     lost: Array
@@ -81,21 +87,19 @@ def append(
         exists: (n, m) which exist.
     """
     n, m = exists.shape
-    upto = jnp.cumsum(exists.ravel(), dtype=jnp.int32)
-    source = jnp.searchsorted(upto, np.arange(1, n * m + 1, dtype=np.int32))
-    source = jnp.minimum(source, n * m - 1)
+    source, total = chosen(exists.ravel())
     real = jnp.concatenate([touch.dist[..., None], touch.pos, touch.normal, touch.tangent], axis=-1)
     start = (found.fill, jnp.int32(0))
     world = whole[:, 0, 0]
     return found._replace(
         real=lax.dynamic_update_slice(found.real, real.reshape(n * m, -1)[source], start),
         whole=lax.dynamic_update_slice(found.whole, whole.reshape(n * m, -1)[source], start),
-        fill=found.fill + upto[-1],
+        fill=found.fill + total,
         count=found.count.at[part, world].add(jnp.sum(exists, axis=1, dtype=jnp.int32)),
     )
 
 
-def trim(found: ContactList, slots: int) -> ContactList:
+def trim(found: ContactList, slots: int, keys: tuple[int, ...]) -> ContactList:
     """The list with the deepest contacts of each world only, as many as it has slots.
 
     Of equally deep ones those stay that come first in MuJoCo's order.
@@ -103,13 +107,14 @@ def trim(found: ContactList, slots: int) -> ContactList:
     worlds = found.count.shape[1]
     place = jnp.arange(found.real.shape[0], dtype=jnp.int32)
     world = jnp.where(place < found.fill, found.whole[:, 0], worlds)
-    order = found.whole[:, 1]
-    world, _, order, source = lax.sort((world, found.real[:, 0], order, place), num_keys=3)
+    order = [found.whole[:, k] for k in keys]
+    operands = (world, found.real[:, 0], *order, place)
+    world, _, *order, source = lax.sort(operands, num_keys=len(operands))
     total = jnp.sum(found.count, axis=0, dtype=jnp.int32)
     first = jnp.append(_before(total), 0)[world]
     kept = (place - first < slots) & (world < worlds)
     key = jnp.where(kept, world, worlds)
-    _, _, source = lax.sort((key, order, source), num_keys=2)
+    *_, source = lax.sort((key, *order, source), num_keys=2 + len(keys))
     left = jnp.minimum(total, slots)
     return ContactList(
         found.real[source],
@@ -120,7 +125,7 @@ def trim(found: ContactList, slots: int) -> ContactList:
     )
 
 
-def in_slots(found: ContactList, slots: int) -> Slots:
+def in_slots(found: ContactList, slots: int, keys: tuple[int, ...]) -> Slots:
     """The contacts of a list in which no world has more than its slots."""
     upto = jnp.cumsum(found.count, axis=0, dtype=jnp.int32)[..., None]
     before = upto - found.count[..., None]
@@ -129,8 +134,9 @@ def in_slots(found: ContactList, slots: int) -> Slots:
     within = (slot >= before) & (slot < upto)
     source = jnp.sum(jnp.where(within, first + slot - before, 0), axis=0, dtype=jnp.int32)
     exists = slot[0] < upto[-1]
-    if len(found.count) > 2:
-        order = jnp.where(exists, found.whole[source, 1], BIG - slots + slot[0])
+    if len(found.count) > 2 or keys != BY_CANDIDATE:
+        order = [found.whole[source, k] for k in keys]
+        order[0] = jnp.where(exists, order[0], BIG - slots + slot[0])
         source = _sorted_by(order, source)
     on = exists[..., None]
     real = jnp.where(on, found.real[source], 0)
@@ -145,11 +151,15 @@ def _before(count: Array) -> jax.Array:
     return jnp.cumsum(count, dtype=jnp.int32) - count
 
 
-def _sorted_by(key: jax.Array, value: jax.Array) -> jax.Array:
-    """Values (W, K) in the order of their keys, which all differ within a row."""
-    slots = key.shape[1]
+def _sorted_by(keys: list[jax.Array], value: jax.Array) -> jax.Array:
+    """Values (W, K), which all differ in a row, by keys, the first one first, then by value."""
+    slots = value.shape[1]
     if slots > COMPARED:
-        return lax.sort((key, value), num_keys=1)[1]
-    rank = jnp.sum(key[:, None] < key[:, :, None], axis=2, dtype=jnp.int32)
+        return lax.sort((*keys, value), num_keys=1 + len(keys))[-1]
+    less = value[:, None] < value[:, :, None]
+    for key in keys[::-1]:
+        one, two = key[:, None], key[:, :, None]
+        less = (one < two) | ((one == two) & less)
+    rank = jnp.sum(less, axis=2, dtype=jnp.int32)
     mine = rank[:, None] == np.arange(slots, dtype=np.int32)[None, :, None]
     return jnp.sum(jnp.where(mine, value[:, None], 0), axis=2, dtype=jnp.int32)

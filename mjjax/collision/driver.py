@@ -13,10 +13,17 @@ import jax.numpy as jnp
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame
 from mjjax.collision.dense import deepest, detect_all
 from mjjax.collision.detect import detect
+from mjjax.collision.numbers import dimension_of, explicit_of, geoms_of
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.params import PairParams, lookup, pair_params
 from mjjax.collision.scene import Bounds, Scene
-from mjjax.collision.search import contact_disabled, every_candidate, plan_of, search_of
+from mjjax.collision.search import (
+    Search,
+    contact_disabled,
+    every_candidate,
+    plan_of,
+    search_of,
+)
 from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
@@ -51,7 +58,10 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
         return data.replace(ncon=jnp.int32(0))
     discard = _discarded(model, data, plan, contact_filter) if contact_filter else None
     every = every_candidate(model, data.rules, slots)
-    contact, lost = (_every if every else _nearby)(model, data, plan, slots, discard)
+    if every:
+        contact, lost = _every(model, data, plan, slots, discard)
+    else:
+        contact, lost = _nearby(model, data, search_of(model, data.rules), slots, discard)
     ncon = jnp.sum(contact.dist < NO_CONTACT, dtype=jnp.int32)
     data = data.replace(contact=_padded(contact, slots), ncon=ncon)
     return data.with_warnings({WarningType.CONTACTFULL: lost})
@@ -74,14 +84,25 @@ def _every(
         lost = jnp.sum(found.touch.dist < NO_CONTACT, dtype=jnp.int32) > slots
         found = deepest(found, slots)
     params = PairParams(*(x[found.pair] for x in params))
-    return _contact(plan, params, found.touch, found.pair), lost
+    geom, dim = lookup(plan.geom, found.pair), lookup(plan.dim, found.pair)
+    return _contact(params, found.touch, geom, dim), lost
 
 
 def _nearby(
-    model: Model, data: Data, plan: PairPlan, slots: int, discard: Array | None
+    model: Model, data: Data, search: Search, slots: int, discard: Array | None
 ) -> tuple[Contact, Array]:
     """Contacts of the pairs that the queue finds near, and whether some were lost."""
-    search = search_of(model, data.rules)
+    s = model.structure
+    found = detect(search, *inputs(model, data, search, discard), slots)
+    geom = geoms_of(s, found.number)
+    params = pair_params(model, geom, explicit_of(s, found.number))
+    return _contact(params, found.touch, geom, dimension_of(s, found.number)), found.lost
+
+
+def inputs(
+    model: Model, data: Data, search: Search, discard: Array | None = None
+) -> tuple[Scene, Bounds]:
+    """What the queue reads; pairs (P,) of the plan that are to `discard` make no contact."""
     scene = Scene(
         pos=data.geom_xpos,
         mat=data.geom_xmat,
@@ -92,15 +113,11 @@ def _nearby(
         pools=float_pools(model, search.meshes, search.multiccd) if search.batched else None,
         tolerance=model.opt.ccd_tolerance,
     )
-    bounds = Bounds(model.geom_rbound, model.geom_aabb, discard)
-    found = detect(search, scene, bounds, slots)
-    params = pair_params(model, lookup(plan.geom, found.pair), lookup(plan.explicit, found.pair))
-    return _contact(plan, params, found.touch, found.pair), found.lost
+    return scene, Bounds(model.geom_rbound, model.geom_aabb, discard)
 
 
-def _contact(plan: PairPlan, params: PairParams, touch: ContactSet, pair: Array) -> Contact:
-    """Contact slots; `params` (n, ...) are those of the pairs (n,) in the slots."""
-    geom, dim = lookup(plan.geom, pair), lookup(plan.dim, pair)
+def _contact(params: PairParams, touch: ContactSet, geom: Array, dim: Array) -> Contact:
+    """Contact slots; `params`, `geom` and `dim` (n, ...) are those of the pairs in the slots."""
     margin, gap, friction, solref, solreffriction, solimp = map(jnp.asarray, params)
     touching = touch.dist < NO_CONTACT
     on = touching[:, None]

@@ -12,7 +12,7 @@ import numpy as np
 
 from mjjax.collision.contact_list import Slots
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.params import lookup
+from mjjax.collision.numbers import geoms_of
 from mjjax.collision.scene import Scene, margins_of, pools_in, shapes, touch
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.worlds import Leaf
@@ -38,7 +38,7 @@ def _moving_jvp(search, primals, tangents):
 def _motion(search: Search, scene: Scene, now: Slots) -> ContactSet:
     """What has the derivative of the contacts in slots (K,); its value does not count."""
     alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
-    of_slot = lookup(search.class_of, now.pair)
+    of_slot = search.class_of(now.number)
     exists = now.touch.dist < NO_CONTACT
     total = now.touch
     for part, kind in enumerate(search.classes):
@@ -52,17 +52,17 @@ def _of_class(
 ) -> ContactSet:
     """`_motion` for the slots that are of a class, `mine`; something finite in the others."""
     # some pair of the class, so that no derivative is taken of what makes no sense
-    pair = jnp.where(mine, now.pair, np.int32(kind.pairs[0]))
+    number = jnp.where(mine, now.number, search.plan.number[kind.pairs[0]])
     sub = jnp.where(mine, now.sub, 0)
-    world = jnp.zeros_like(pair)
+    world = jnp.zeros_like(number)
     if kind.collider.motion is None:
-        found, _ = touch(search, kind, scene, world, pair, mine)
+        found, _ = touch(search, kind, scene, world, number, mine)
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
     known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure
     motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, False, scene))
-    one, two = shapes(s, scene, world, lookup(search.plan.geom, pair))
-    margin = margins_of(search, scene, world, pair)
+    one, two = shapes(s, scene, world, geoms_of(s, number))
+    margin = margins_of(search, scene, world, number)
     return jax.vmap(motion)(one, two, margin, known, now.certificate)
 
 

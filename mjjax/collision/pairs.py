@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from mjjax.collision.numbers import by_type, dimension_of, explicit_geoms, number_of
 from mjjax.collision.table import colliders
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
@@ -35,6 +36,7 @@ class PairPlan:
     Attributes:
         geom: (P, 2) geom ids, the lower type first.
         explicit: (P,) row of the explicit `pair_*` fields, or -1.
+        number: (P,) number of the pair, see `collision/numbers.py`.
         dim: (P,) contact dimension.
         start: (P,) index of the pair's first candidate contact.
         kinds: pairs by types.
@@ -43,6 +45,7 @@ class PairPlan:
 
     geom: np.ndarray
     explicit: np.ndarray
+    number: np.ndarray
     dim: np.ndarray
     start: np.ndarray
     kinds: tuple[Kind, ...]
@@ -73,28 +76,31 @@ def pair_plan(
             leave them (flag `midphase`): by geom, the one of the lower type first. If not: the one
             of the lower body first.
     """
-    listed = _by_type(s, np.stack([s.pair_geom1, s.pair_geom2], axis=1))
+    listed = explicit_geoms(s)
     free = _dynamic_pairs(s, filterparent, rules)
-    free = _by_type(s, free[~np.isin(_code(s, free), _code(s, listed))])
-    geom = np.concatenate([listed, free])
-    explicit = np.append(np.arange(len(listed)), np.full(len(free), -1))
+    free = by_type(s, free[~np.isin(_code(s, free), _code(s, listed))])
+    geom = np.concatenate([listed, free]).astype(np.int32)
+    explicit = np.full(len(geom), -1, np.int32)
+    explicit[: len(listed)] = np.arange(len(listed))
     place = np.where(explicit < 0, len(listed), explicit)
     first, second = (geom if midphase else _by_body(s, geom)).T
     order = np.lexsort([second, first, place, _signatures(s, geom)])
     geom, explicit = geom[order], explicit[order]
+    number = number_of(s, geom, explicit)
 
     table = colliders(rules)
     code, which = np.unique(s.geom_type[geom] @ [NTYPE, 1], return_inverse=True)
     types = [(GeomType(c // NTYPE), GeomType(c % NTYPE)) for c in code]
     ncon = np.array([table[t].slots(multiccd) if t in table else -1 for t in types], int)
     keep = ncon[which] >= 0
-    geom, explicit, which = geom[keep], explicit[keep], which[keep]
+    geom, explicit, number, which = (x[keep] for x in (geom, explicit, number, which))
     count = ncon[which]
     kinds = tuple(Kind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0)
     return PairPlan(
         geom=geom,
         explicit=explicit,
-        dim=_dimension(s, geom, explicit),
+        number=number,
+        dim=dimension_of(s, number),
         start=np.cumsum(count) - count,
         kinds=kinds,
         ncandidate=int(count.sum()),
@@ -110,12 +116,6 @@ def _code(s: Structure, geom: np.ndarray) -> np.ndarray:
     """One number for a pair of geoms in either order."""
     low_high = np.sort(geom, axis=1).astype(np.int64)
     return low_high[:, 0] * s.ngeom + low_high[:, 1]
-
-
-def _by_type(s: Structure, geom: np.ndarray) -> np.ndarray:
-    """Pairs (n, 2) with the geom of the lower type first; of equal types the order stays."""
-    kind = s.geom_type[geom]
-    return np.where(kind[:, :1] <= kind[:, 1:], geom, geom[:, ::-1])
 
 
 def _by_body(s: Structure, geom: np.ndarray) -> np.ndarray:
@@ -160,14 +160,3 @@ def _masks(s: Structure, rules: CollisionRules) -> tuple[np.ndarray, np.ndarray]
         np.bitwise_or.at(body, s.geom_bodyid, geom)
         masks.append(body[s.geom_bodyid])
     return masks[0], masks[1]
-
-
-def _dimension(s: Structure, geom: np.ndarray, explicit: np.ndarray) -> np.ndarray:
-    """Contact dimension: the explicit pair's, the higher priority's, or the larger."""
-    g1, g2 = geom[:, 0], geom[:, 1]
-    p1, p2 = s.geom_priority[g1], s.geom_priority[g2]
-    d1, d2 = s.geom_condim[g1], s.geom_condim[g2]
-    dim = np.where(p1 == p2, np.maximum(d1, d2), np.where(p1 > p2, d1, d2))
-    if not s.npair:
-        return dim
-    return np.where(explicit >= 0, s.pair_dim[np.maximum(explicit, 0)], dim)

@@ -15,6 +15,7 @@ import numpy as np
 from mjjax.collision.broad import Boxes, boxes_near, boxes_of
 from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.numbers import explicit_of, geoms_of
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.shapes import Pools, Shape, tables_of
@@ -83,39 +84,41 @@ def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray
     return jnp.where(explicit[:, None] >= 0, own, margin)
 
 
-def near_by_boxes(search: Search, scene: Scene, bounds: Bounds, world: Array, pair: Array) -> Array:
-    """Whether the bounding boxes of pairs (n,) are near."""
+def near_by_boxes(
+    search: Search, scene: Scene, bounds: Bounds, world: Array, number: Array
+) -> Array:
+    """Whether the bounding boxes of pairs with numbers (n,) are near."""
 
     def boxes(geom: Array) -> Boxes:
         mat = mat3(scene.mat.at(world, geom))
         return boxes_of(scene.pos.at(world, geom), mat, bounds.aabb.at(world, geom))
 
-    one, two = map(boxes, lookup(search.plan.geom, pair).T)
-    return boxes_near(one, two, margins_of(search, scene, world, pair))
+    one, two = map(boxes, geoms_of(search.structure, number).T)
+    return boxes_near(one, two, margins_of(search, scene, world, number))
 
 
-def margins_of(search: Search, scene: Scene, world: Array, pair: Array) -> Array:
-    """Margins (n,) of pairs."""
+def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Array:
+    """Margins (n,) of pairs with numbers (n,)."""
     if search.override:
-        return jnp.broadcast_to(scene.o_margin.of(world), pair.shape)
-    g1, g2 = lookup(search.plan.geom, pair).T
+        return jnp.broadcast_to(scene.o_margin.of(world), number.shape)
+    g1, g2 = geoms_of(search.structure, number).T
     margin = scene.margin.at(world, g1) + scene.margin.at(world, g2)
     if not search.structure.npair:
         return margin
-    explicit = lookup(search.plan.explicit, pair)
+    explicit = explicit_of(search.structure, number)
     own = scene.pair_margin.at(world, jnp.maximum(explicit, 0))
     return jnp.where(explicit >= 0, own, margin)
 
 
 def touch(
-    search: Search, kind: KernelClass, scene: Scene, world: Array, pair: Array, used: Array
+    search: Search, kind: KernelClass, scene: Scene, world: Array, number: Array, used: Array
 ) -> tuple[ContactSet, Array]:
-    """Contacts (n, m, ...) of pairs (n,) of a class, with their certificates (n, m, c).
+    """Contacts (n, m, ...) of pairs of a class, with their certificates (n, m, c).
 
     Those that are not `used` (n,) make no contact, nor much work.
     """
-    margin = margins_of(search, scene, world, pair)
-    one, two = shapes(search.structure, scene, world, lookup(search.plan.geom, pair))
+    margin = margins_of(search, scene, world, number)
+    one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
     if kind.collider.batched:
         two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)

@@ -2,22 +2,29 @@
 
 Few candidates of cheap kinds are all computed, in slots of their own (`collision/dense.py`).
 Otherwise only pairs that are near are, by a queue over the pairs of all worlds
-(`collision/detect.py`).
+(`collision/detect.py`): the bounding spheres of all pairs are compared, or, where pairs are very
+many, those that a sweep over the sorted geoms finds (`collision/sweep.py`).
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable
+import sys
 
 import numpy as np
 
-from mjjax.collision.pairs import Kind, PairPlan, pair_plan
+from mjjax.collision.broad import BITS
+from mjjax.collision.numbers import explicit_of, geoms_of
+from mjjax.collision.pairs import NTYPE, PairPlan, pair_plan
+from mjjax.collision.params import lookup
 from mjjax.collision.table import Collider, colliders
 from mjjax.core.enums import DisableBit, EnableBit, GeomType
+from mjjax.math.namespace import Array
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
+SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
+_UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
 FEW = 64  # candidate contacts up to which all are computed, and have slots by default
 
 
@@ -29,11 +36,26 @@ class KernelClass:
         collider: the kernel.
         pairs: indices into the plan's list of pairs.
         plane: whether the first geoms are planes.
+        swept: whether they are found by sweep and prune, else by a test of every pair.
     """
 
     collider: Collider
     pairs: np.ndarray
     plane: bool
+    swept: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Swept:
+    """Geoms whose pairs are found by sweep and prune.
+
+    Attributes:
+        geoms: (n,) their ids, by body.
+        legal: (n, ceil(n / 32)) of each a bit for every other one: whether they may collide.
+    """
+
+    geoms: np.ndarray
+    legal: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,6 +70,7 @@ class Search:
         multiccd: whether convex geoms may have several contacts.
         iterations: largest number of iterations for convex geoms.
         sdf: `sdf_initpoints` and `sdf_iterations`.
+        swept: geoms whose pairs are found by sweep and prune; `None` if there are none.
     """
 
     structure: Structure
@@ -57,6 +80,7 @@ class Search:
     multiccd: bool
     iterations: int
     sdf: tuple[int, int]
+    swept: Swept | None
 
     @property
     def batched(self) -> bool:
@@ -68,13 +92,22 @@ class Search:
         """Meshes of geoms that may collide as hulls."""
         return hulls_among(self.structure, self.plan.geom)
 
+    def class_of(self, number: Array) -> Array:
+        """Class (n,) of pairs by their numbers."""
+        types = lookup(self.structure.geom_type, geoms_of(self.structure, number))
+        explicit = (explicit_of(self.structure, number) >= 0).astype(np.int32)
+        place = (explicit * NTYPE + types[..., 0]) * NTYPE + types[..., 1]
+        return lookup(self._class_by_types, place)
+
     @functools.cached_property
-    def class_of(self) -> np.ndarray:
-        """Class (P,) of every pair."""
-        found = np.zeros(len(self.plan.geom), np.int32)
+    def _class_by_types(self) -> np.ndarray:
+        """Class of pairs that are explicit or not, by their types; flat."""
+        found = np.zeros((2, NTYPE, NTYPE), np.int32)
         for k, kind in enumerate(self.classes):
-            found[kind.pairs] = k
-        return found
+            types = self.structure.geom_type[self.plan.geom[kind.pairs]]
+            explicit = (self.plan.explicit[kind.pairs] >= 0).astype(int)
+            found[explicit, types[:, 0], types[:, 1]] = k
+        return found.ravel()
 
 
 def hulls_among(s: Structure, pairs: np.ndarray) -> tuple[int, ...]:
@@ -102,8 +135,15 @@ def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
     )
 
 
-def search_of(model: Model, rules: CollisionRules) -> Search:
-    """How the queue searches a model."""
+def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM) -> Search:
+    """How the queue searches a model.
+
+    Args:
+        model: model.
+        rules: what callbacks change.
+        sweep_from: pairs from which sweep and prune replaces the test of every pair, unless flag
+            `midphase` is off.
+    """
     opt = model.opt
     return _search(
         model.structure,
@@ -113,6 +153,7 @@ def search_of(model: Model, rules: CollisionRules) -> Search:
         opt.enabled(EnableBit.MULTICCD),
         opt.ccd_iterations,
         (opt.sdf_initpoints, opt.sdf_iterations),
+        sys.maxsize if opt.disabled(DisableBit.MIDPHASE) else sweep_from,
     )
 
 
@@ -125,17 +166,42 @@ def _search(
     multiccd: bool,
     iterations: int,
     sdf: tuple[int, int],
+    sweep_from: int,
 ) -> Search:
-    table = colliders(rules)
-    groups: dict[Callable, list[Kind]] = {}
+    table, free = colliders(rules), plan.explicit < 0
+    # planes have no bounds, height fields large ones; a filter is asked about every pair
+    many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
+    sweep = not rules.filtered and sum(x.sum() for x in many.values()) >= sweep_from
+    groups: dict[tuple, tuple[Collider, list[np.ndarray]]] = {}
     for kind in plan.kinds:
-        groups.setdefault(table[kind.types].function, []).append(kind)
-    classes = []
-    for kinds in groups.values():
-        pairs = np.sort(np.concatenate([kind.pairs for kind in kinds]))
-        plane = kinds[0].types[0] == GeomType.PLANE
-        classes.append(KernelClass(table[kinds[0].types], pairs, plane))
-    return Search(s, plan, tuple(classes), override, multiccd, iterations, sdf)
+        swept = (
+            many[kind.types] if sweep and kind.types in many else np.zeros(len(kind.pairs), bool)
+        )
+        for part in (False, True):
+            if (swept == part).any():
+                collider, plane = table[kind.types], kind.types[0] == GeomType.PLANE
+                _, pairs = groups.setdefault((collider.function, plane, part), (collider, []))
+                pairs.append(kind.pairs[swept == part])
+    classes = tuple(
+        KernelClass(collider, np.sort(np.concatenate(pairs)), plane, swept)
+        for (_, plane, swept), (collider, pairs) in groups.items()
+    )
+    pairs = [kind.pairs for kind in classes if kind.swept]
+    swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
+    return Search(s, plan, classes, override, multiccd, iterations, sdf, swept)
+
+
+def _swept(s: Structure, geom: np.ndarray) -> Swept:
+    """Geoms of pairs (n, 2), and which may collide."""
+    geoms = np.unique(geom)
+    geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")].astype(np.int32)
+    place = np.zeros(s.ngeom, int)
+    place[geoms] = np.arange(len(geoms))
+    legal = np.zeros((len(geoms), -(-len(geoms) // BITS) * BITS), bool)
+    for one, two in (place[geom].T, place[geom].T[::-1]):
+        legal[one, two] = True
+    words = np.packbits(legal, axis=1, bitorder="little").view("<u4")
+    return Swept(geoms, words.astype(np.uint32))
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:

@@ -11,6 +11,7 @@ ATTRIBUTES = 1_000  # of one element
 MODEL = 20  # elements that a model to be attached counts for, besides its own
 DEPTH = 200  # of elements in one another, across files
 BODIES = 10_000
+GEOMS = 46_300  # the pairs of two are numbered in 32 bits
 NV = 5_000  # degrees of freedom: the inertia matrix is dense
 NUMBERS = 2**24  # in one field of a model
 PIXELS = 2**26  # of a texture

@@ -1,6 +1,10 @@
 """Scenes of many contacts, as MJCF: each shows one kind of them at work."""
 
+from pathlib import Path
+
 import numpy as np
+
+import mjjax
 
 SETTINGS = '<option timestep="0.004" cone="elliptic" impratio="10"><flag energy="enable"/></option>'
 FLOOR = '<geom name="floor" type="plane" size="3 3 .1"/>'
@@ -101,7 +105,16 @@ def car(rows: int = 30, columns: int = 30) -> str:
     return scene(body, hills)
 
 
-def heap(count: int = 9, seed: int = 0) -> str:
+def lying() -> str:
+    """The humanoid falls on its back from a hand's breadth, and does not move by itself."""
+    text = (Path(mjjax.__file__).parent / "assets" / "humanoid.xml").read_text(encoding="utf-8")
+    upright = '<body name="pelvis" pos="0 0 0.96">'
+    assert upright in text and '<option timestep="0.005"/>' in text
+    text = text.replace(upright, '<body name="pelvis" pos="0 0 0.2" euler="0 -85 0">')
+    return text.replace('<option timestep="0.005"/>', SETTINGS)
+
+
+def heap(count: int = 30, seed: int = 0) -> str:
     """Random convex meshes fall into a box."""
     rng = np.random.default_rng(seed)
     assets = "".join(

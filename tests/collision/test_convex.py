@@ -158,7 +158,9 @@ def test_support_of_meshes_is_the_furthest_vertex() -> None:
     no, yes = np.zeros(2 * count, bool), np.ones(2 * count, bool)
     start = np.full(2 * count, -1, np.int32)
     run = jax.jit(lambda *a: support(pools, *a))
-    point, vertex = jax.tree.map(np.asarray, run(sides, Vec.of(direction), start, no, yes))
+    point, vertex = jax.tree.map(
+        np.asarray, run(sides, Vec.of(jnp.asarray(direction)), start, no, yes)
+    )
     point = point.joined()
     adr, num = pools.hulls.vert_adr, pools.hulls.vert_num
     for k in range(count):

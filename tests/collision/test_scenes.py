@@ -13,7 +13,7 @@ import mjjax
 from tests.collision import scenes
 
 SECONDS = 5.0
-LONGEST = {"stack": 0.2, "dominoes": 0.4, "gripper": 0.18, "car": 0.4}  # [m]
+LONGEST = {"stack": 0.2, "dominoes": 0.4, "gripper": 0.18, "car": 0.4, "lying": 0.4}  # [m]
 SCENES = list(LONGEST)
 SUNK = -0.02  # deepest contact that a scene may have [m]: a tenth of its geoms or less
 
@@ -34,10 +34,10 @@ class Run(NamedTuple):
     deepest: float
 
 
-def controls(m: mujoco.MjModel, steps: int) -> np.ndarray:
-    """Of the gripper: close, and lift after a second."""
+def controls(name: str, m: mujoco.MjModel, steps: int) -> np.ndarray:
+    """Of the gripper: close, and lift after a second. Nothing else moves by itself."""
     ctrl = np.zeros((steps, m.nu))
-    if m.nu:
+    if name == "gripper":
         ctrl[:, 1:], ctrl[steps // 5 :, 0] = 8, 0.1
     return ctrl
 
@@ -73,7 +73,7 @@ def theirs(m: mujoco.MjModel, ctrl: np.ndarray) -> Run:
 def both(name: str) -> tuple[Run, Run]:
     xml = getattr(scenes, name)()
     m = mujoco.MjModel.from_xml_string(xml)
-    ctrl = controls(m, round(SECONDS / m.opt.timestep))
+    ctrl = controls(name, m, round(SECONDS / m.opt.timestep))
     return ours(xml, ctrl), theirs(m, ctrl)
 
 

@@ -10,7 +10,7 @@ from mjjax.core.enums import JointType
 from mjjax.math import quat as q
 from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.budget import BODIES, NV, bound
+from mjjax.mjcf.budget import BODIES, GEOMS, NV, bound
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -30,6 +30,7 @@ def compile_topology(ctx: Context) -> None:
     for short, kind in _COUNTED:
         count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
         f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
+    bound(bodies.elements[-1].origin, "geoms", int(f["body_geomnum"].sum()), GEOMS)
     bound(bodies.elements[-1].origin, "degrees of freedom", int(dofs.sum()), NV)
     dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
     f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
