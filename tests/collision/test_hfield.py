@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.hfield import hfield
 from mjjax.collision.shapes import Shape, pools_of
+from tests.collision.convex_pairs import shapes
 from tests.collision.placements import rotation
+from tests.collision.protocol import CONVERGED, Pair, Poses, judge
 
 ROWS, COLUMNS, COUNT = 9, 11, 24
 GEOMS = {
@@ -121,3 +123,28 @@ def test_agrees_with_mujoco(kind: str, margin: float, found: dict) -> None:
     error = error[~flips]
     share = np.mean(error < 1e-7)
     assert share >= 0.97, (share, np.sort(error)[-9:])
+
+
+@pytest.mark.slow
+@pytest.mark.feature("C65")
+def test_single_precision_is_exact() -> None:
+    """In float32 curved geoms on a height field touch it where MuJoCo, converged, finds them to."""
+    heights = " ".join(map(str, np.random.default_rng(2).random(90).astype(np.float32)))
+    asset = f'<hfield name="h" nrow="9" ncol="10" size=".4 .35 .06 .05" elevation="{heights}"/>'
+    geom = 'type="hfield" hfield="h"'
+    scene = f"<mujoco><asset>{asset}</asset><worldbody><geom {geom}/></worldbody></mujoco>"
+    pools = pools_of(mjjax.Model.from_xml_string(scene))
+    pools = pools._replace(heights=jnp.asarray(pools.heights, np.float32))
+    settings = Settings(35, jnp.asarray(1e-6, np.float32))
+    run = jax.jit(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
+    for kind in ("ellipsoid", "cylinder"):
+        pair = Pair("hfield", kind, geoms1=[geom], assets=asset, options=CONVERGED)
+
+        def kernel(poses: Poses, pair: Pair = pair) -> ContactSet:
+            sides = shapes(pair, poses, np.float32)
+            found = run(*sides, np.asarray(poses.margin, np.float32))
+            return jax.tree.map(np.asarray, found)
+
+        agreement = judge(pair, kernel, 200, 1e-6, dtype=np.float32)
+        close = agreement.count & (agreement.dist <= 1e-6) & (agreement.normal <= 1e-3)
+        assert np.mean(close[~agreement.aside]) >= 0.96, agreement
