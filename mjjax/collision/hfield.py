@@ -18,6 +18,7 @@ from mjjax.collision.convex.lanes import Vec, dot
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
 from mjjax.collision.shapes import Pools, Shape
+from mjjax.core.enums import GeomType
 from mjjax.math.linalg import matmul3, matvec3
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
@@ -136,7 +137,7 @@ def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]
     # `sides_of` subtracts the first position: the first of each pair is not asked for
     sides = sides_of(pools, six._replace(pos=0 * six.pos), six, none)
     axes = jnp.asarray(np.repeat(np.concatenate([np.eye(3), -np.eye(3)]), n, axis=0), none.dtype)
-    asked = jnp.asarray(np.arange(12 * n) >= 6 * n)
+    asked = jnp.asarray(np.arange(12 * n) >= 6 * n) & (sides.kind > GeomType.PLANE)
     hint = jnp.full(12 * n, -1, jnp.int32)
     direction = Vec.of(jnp.concatenate([axes, axes]).T)
     point, _ = support(pools, sides, direction, hint, asked & False, asked)

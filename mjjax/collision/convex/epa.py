@@ -6,6 +6,7 @@ The horizon is walked edge by edge as MuJoCo does, so that faces of equal distan
 order. Slots of faces that are gone are used again.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -152,7 +153,7 @@ def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _
     least = jnp.min(square, axis=0)
     slots = np.arange(len(square), dtype=np.int32)[:, None]
     face = jnp.min(jnp.where(square == least[None], slots, len(square) - 1), axis=0)
-    proper = s.going & (least < FAR) & (least <= s.upper * s.upper)
+    proper = when_any(s.going, _may_improve, s.going, least, s.upper)
     foot = look_up(s.faces.plane, face)[1:]
     s = s._replace(
         best=jnp.where(proper, look_up(s.faces.vertex, face), s.best),
@@ -169,12 +170,34 @@ def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _
         return Corners.of(point, label), jnp.where(twice, label, s.hint)
 
     new, hint = when_any(going, ask, foot, lower, going)
-    w = new.point
-    upper = jnp.where(going, jnp.minimum(s.upper, dot(Vec.of(foot), w) / lower), s.upper)
-    going &= ~(upper - lower < rules.tolerance) & ~(rules.discrete & _seen(sides, s, new, place))
+    rest = sides, s, new, place, least, foot
+    going, upper = when_any(going, functools.partial(_bounded, rules), going, *rest)
     corners = jax.tree.map(lambda table, x: table.at[..., place, :].set(x), s.corners, new)
     s = s._replace(corners=corners, upper=upper, hint=hint)
-    return _grow(s, face, w, place, going, least, rules)
+    return _grow(s, face, new.point, place, going, least, rules)
+
+
+def _may_improve(going: jax.Array, least: jax.Array, upper: jax.Array) -> jax.Array:
+    """Whether the nearest face (N,) may bound the depth."""
+    return going & (least < FAR) & (least <= upper * upper)
+
+
+def _bounded(
+    rules: _Rules,
+    going: jax.Array,
+    sides: Sides,
+    s: Expansion,
+    new: Corners,
+    place: jax.Array,
+    least: jax.Array,
+    foot: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Whether items (N,) go on after their new points, and the upper bounds of their depths."""
+    lower = jnp.sqrt(least)
+    bound = dot(Vec.of(foot), new.point) / lower
+    upper = jnp.where(going, jnp.minimum(s.upper, bound), s.upper)
+    seen = rules.discrete & _seen(sides, s, new, place)
+    return going & ~(upper - lower < rules.tolerance) & ~seen, upper
 
 
 def _seen(sides: Sides, s: Expansion, new: Corners, place: jax.Array) -> jax.Array:
@@ -208,11 +231,7 @@ def _grow(
         least: (N,) squared distance of the nearest faces.
         rules: when items stop.
     """
-    foot = s.faces.foot
-    square = dot(foot, foot)
-    slots = np.arange(square.shape[0], dtype=np.int32)[:, None]
-    above = MINVAL + rules.rounding[None] * jnp.sqrt(square)
-    visible = going[None] & ((dot(foot, w) - square > above) | (slots == face[None]))
+    visible = when_any(going, functools.partial(_visible, rules), s.faces.foot, face, w, going)
     walk = _walk(s.faces, face, visible, going)
     some = _Some(walk, place, least, s.upper * s.upper)
 
@@ -224,7 +243,7 @@ def _grow(
     def left(state: tuple[jax.Array, jax.Array, Faces]) -> jax.Array:
         return jnp.any(going & (state[0] < walk.count))
 
-    gone = jnp.asarray([FAR, 0, 0, 0], square.dtype)[:, None, None]
+    gone = jnp.asarray([FAR, 0, 0, 0], least.dtype)[:, None, None]
     faces = s.faces._replace(plane=jnp.where(visible[None], gone, s.faces.plane))
     start = jnp.int32(0), jnp.ones_like(going), faces
     _, sound, faces = lax.while_loop(left, body, start)
@@ -238,6 +257,14 @@ def _grow(
         going=going & complete & enough & survives,
         valid=s.valid & (~going | complete),
     )
+
+
+def _visible(rules: _Rules, foot: Vec, face: jax.Array, w: Vec, going: jax.Array) -> jax.Array:
+    """Which faces (S, N) see the new point: the nearest one, and those whose plane is below it."""
+    square = dot(foot, foot)
+    slots = np.arange(square.shape[0], dtype=np.int32)[:, None]
+    above = MINVAL + rules.rounding[None] * jnp.sqrt(square)
+    return going[None] & ((dot(foot, w) - square > above) | (slots == face[None]))
 
 
 class _Walk(NamedTuple):

@@ -8,7 +8,6 @@ item, and finished items are frozen.
 """
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -35,6 +34,9 @@ from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 
 SEARCH, DECIDE, DONE = 0, 1, 2
+# What a new support point means: nothing yet, the search has converged, the shapes are apart, a
+# tetrahedron is found; in the decision, the origin is outside of it, or there is a new one.
+GO_ON, CONVERGED, APART, ENTER, OUTSIDE, KEPT = range(6)
 TETRAHEDRON = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to vertex k
 
 
@@ -245,43 +247,49 @@ def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
 
 def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     """One iteration, given the support points."""
-    searching, deciding = s.mode == SEARCH, s.mode == DECIDE
-    corners = put(s.corners, jnp.where(s.mode != DONE, s.place, -1), new)
-    s = s._replace(corners=corners, hint=hint)
-    x, point = Vec.of(s.x), new.point
-
-    # the search: converged, or apart
-    along = dot(x, point)
-    gap = jnp.maximum(rules.gap, rules.rounding * s.length)
-    converged = searching & (dot(x, x - point) < gap)
-    count = jnp.where(converged & (s.trip == 0), 1, s.count)
-    limit = rules.limit(s)
-    far = jnp.where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
-    apart = searching & ~converged & (along > 0) & far
-    enter = searching & ~converged & ~apart & (s.count == 3) & s.fallback
-
-    # the decision: the origin is beyond the new point, or the vertices change places
-    outside = deciding & (dot(Vec.of(s.direction), point) < 0)
-    kept = deciding & ~outside
+    on = s.mode != DONE
+    verdict = when_any(on, functools.partial(_judged, rules), s, new)
+    corners = put(s.corners, jnp.where(on, s.place, -1), new)
+    kept, enter = verdict == KEPT, verdict == ENTER
+    # in the decision, vertices change places
     a, b = (s.place + 1) % 4, (s.place + 2) % 4
     slots = np.arange(4, dtype=np.int32)[:, None]
     order = jnp.where(slots == a[None], b[None], jnp.where(slots == b[None], a[None], slots))
     order = jnp.where(kept[None], order, slots)
+    finished = (verdict == CONVERGED) | (verdict == APART) | (verdict == OUTSIDE)
+    far = (verdict == APART) | (verdict == OUTSIDE)
+    further = (s.mode == SEARCH) & (verdict == GO_ON)
     s = s._replace(
-        saved=keep(enter, s.corners, s.saved),
-        corners=look_up(s.corners, order),
+        hint=hint,
+        saved=keep(enter, corners, s.saved),
+        corners=look_up(corners, order),
         trip=s.trip + kept.astype(jnp.int32),
-        count=count,
-    )
-    finished = converged | apart | outside
-    s = s._replace(
+        count=jnp.where((verdict == CONVERGED) & (s.trip == 0), 1, s.count),
         mode=jnp.where(finished, DONE, jnp.where(enter, DECIDE, s.mode)),
-        length=jnp.where(apart | outside, FAR, s.length),
+        length=jnp.where(far, FAR, s.length),
     )
-    further = searching & ~finished & ~enter
     s, undecided = _where_any(enter | kept, functools.partial(_decide, rules), s)
     s, _ = _where_any(further | undecided, functools.partial(_descend, rules), s)
     return _finish_core(rules, s)
+
+
+def _judged(rules: _Rules, s: Search, new: Corners) -> jax.Array:
+    """What the new corners mean (N,)."""
+    searching, deciding = s.mode == SEARCH, s.mode == DECIDE
+    x, point = Vec.of(s.x), new.point
+    along = dot(x, point)
+    gap = jnp.maximum(rules.gap, rules.rounding * s.length)
+    converged = searching & (dot(x, x - point) < gap)
+    limit = rules.limit(s)
+    far = jnp.where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
+    apart = searching & (along > 0) & far
+    enter = searching & (s.count == 3) & s.fallback
+    beyond = dot(Vec.of(s.direction), point) < 0
+    search = jnp.where(
+        converged, CONVERGED, jnp.where(apart, APART, jnp.where(enter, ENTER, GO_ON))
+    )
+    decision = jnp.where(beyond, OUTSIDE, KEPT)
+    return jnp.where(deciding, decision, search).astype(jnp.int32)
 
 
 def _where_any(
@@ -294,7 +302,8 @@ def _where_any(
 def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
     """Whether the origin is inside of the tetrahedra, or where to look next; which ones fail."""
     corners = _corners_of(s.corners, TETRAHEDRON)
-    least, face, direction, degenerate = when_any(on, _nearest_face, corners)
+    normal, dist = when_any(on, _planes, corners)
+    least, face, direction, degenerate = when_any(on, _nearest_face, normal, dist)
     spent = s.trip >= rules.settings.iterations
     undecided = on & (degenerate | spent)
     inside = on & ~undecided & (least > 0)
@@ -317,19 +326,29 @@ def _corners_of(simplex: Corners, faces: Sequence[Sequence[int]]) -> list[Vec]:
     return [jax.tree.map(lambda *x: jnp.stack(x), *(p[f[i]] for f in faces)) for i in range(3)]
 
 
-def _nearest_face(corners: list[Vec]) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Of tetrahedra the face with the least distance, by its corners (4, N).
-
-    Returns:
-        The distance (N,), negative if the origin is outside; the face (N,) and its normal (3, N);
-        whether the origin lies in the plane of a face (N,).
-    """
+def _planes(corners: list[Vec]) -> tuple[Vec, jax.Array]:
+    """Normals (4, N) of the faces of tetrahedra and their distances, negative if outside."""
     a, b, c = corners
     normal = cross(c - a, b - a)
     square = dot(normal, normal)
     proper = (square > MINVAL * MINVAL) & (square < FAR * FAR)
     normal = normal / jnp.sqrt(jnp.where(proper, square, 1))
-    dist = jnp.where(proper, dot(normal, a), FAR)
+    return normal, jnp.where(proper, dot(normal, a), FAR)
+
+
+def _nearest_face(
+    normal: Vec, dist: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Of tetrahedra the face with the least distance.
+
+    Args:
+        normal: (4, N) of the faces.
+        dist: (4, N) of the faces.
+
+    Returns:
+        The distance (N,); the face (N,) and its normal (3, N); whether the origin lies in the plane
+        of a face (N,).
+    """
     i = jnp.where(dist[0] < dist[1], 0, 1)
     j = jnp.where(dist[2] < dist[3], 2, 3)
     low, high = jnp.where(i == 0, dist[0], dist[1]), jnp.where(j == 2, dist[2], dist[3])
@@ -343,12 +362,11 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array
     """The nearest point of the simplex, which loses the vertices that do not bear it."""
     weight = nearest(_corners_of(s.corners, FACES), s.count + 1, on)
     rows, count = _packed([w != 0 for w in weight])
-    x = combine(weight, s.corners.points(4))
+    x, length = when_any(on, _combined, weight, s.corners)
     bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]
     weight = jnp.where(bearing, look_up(jnp.stack(weight), rows), 0)
-    moved = x - Vec.of(s.x)
-    stalled = functools.reduce(operator.and_, [jnp.abs(d) < MINVAL for d in moved])
-    stuck = (rules.rounding > 0) & (norm(x) > s.length) & (count > 0) & (s.trip > 0)
+    stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
+    stuck = (rules.rounding > 0) & (length > s.length) & (count > 0) & (s.trip > 0)
     on, ended_here = on & ~stuck, on & stuck
     ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.settings.iterations)
     s = s._replace(
@@ -356,12 +374,18 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array
         weight=keep(on, weight, s.weight),
         count=jnp.where(on, count, s.count),
         place=jnp.where(on, count, s.place),
-        x=keep(on & ~stalled, x.joined(), s.x),
-        length=jnp.where(on & ended, jnp.where(count == 0, FAR, norm(x)), s.length),
+        x=keep(on & ~stalled, x, s.x),
+        length=jnp.where(on & ended, jnp.where(count == 0, FAR, length), s.length),
         trip=s.trip + on.astype(jnp.int32),
         mode=jnp.where((on & ended) | ended_here, DONE, s.mode),
     )
     return _aim(rules, s, on & ~ended), on
+
+
+def _combined(weight: list[jax.Array], corners: Corners) -> tuple[jax.Array, jax.Array]:
+    """Points (3, N) of simplices by their barycentric coordinates, and their distances (N,)."""
+    x = combine(weight, corners.points(4))
+    return x.joined(), norm(x)
 
 
 def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:

@@ -78,8 +78,11 @@ class Vec:
 def when_any(on: jax.Array, function: Callable, *operands):
     """What `function` makes of the operands, or zeros where no item (N,) is on.
 
-    What goes in and what comes out is computed once: XLA computes other values anew in every
-    formula that they are used in, unless they are costly (a quotient, a root).
+    What goes in and what comes out is computed once. XLA computes other values anew in every
+    formula that they are used in, unless they are costly (a quotient, a root), and rounds them
+    differently there. So a decision, or what one depends on, passes here before it is used twice:
+    otherwise one component of a vector might be that of another corner. All of that holds as long
+    as XLA does not know whether any item is on.
     """
     shapes = jax.eval_shape(function, *operands)
 

@@ -101,7 +101,8 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
 
     def ask(normals: Vec) -> Vec:
         bare = sides.bare().repeat(many)
-        return support(pools, bare, both_ways(normals), hint, hint > 0, hint < 0)[0]
+        on = jnp.tile(t.dist < FAR, 2 * many)
+        return support(pools, bare, both_ways(normals), hint, hint >= 0, on)[0]
 
     point = when_any(t.dist < FAR, ask, normals)
     depth = dot(normals, point[: many * n] - point[many * n :])

@@ -5,6 +5,8 @@ rounding decides, the same quantities are compared. All six edges and four faces
 are computed; a simplex of fewer vertices uses its own.
 """
 
+import functools
+import operator
 from collections.abc import Sequence
 
 import jax
@@ -18,6 +20,7 @@ from mjjax.core.constants import MINVAL
 FACES = ((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2))
 SIDES = ((1, 2), (0, 2), (0, 1))  # sides of a triangle, the k-th opposite to corner k
 FAR = 1e10
+INSIDE, NOTHING = 9, 10  # instead of the number of a side or face
 
 Weights = list[jax.Array]
 
@@ -31,20 +34,53 @@ def nearest(corners: list[Vec], count: jax.Array, on: jax.Array) -> Weights:
         count: (N,) number of vertices.
         on: (N,) items to do; the others get anything.
     """
-    faces, edge = when_any(on, _faces, corners)
-    return when_any(on, _nearest, corners, faces, edge, count)
+    sides, foot, minors = when_any(on, _features, corners)
+    choice, area, shares = when_any(on, _nearest_sides, corners, sides, foot, minors)
+    # no plane: MuJoCo takes the first side, as for a simplex of two vertices
+    inside = [x / jnp.where(choice == INSIDE, area, 1) for x in shares]
+    faces = _chosen(
+        choice, [_spread(side, w) for side, w in zip(SIDES, sides, strict=True)], inside
+    )
+    return _of_simplex(corners, faces, sides, count, on)
 
 
-def _nearest(corners: list[Vec], faces: Weights, edge: Weights, count: jax.Array) -> Weights:
-    none = jnp.zeros_like(edge[0])
+def _of_simplex(
+    corners: list[Vec],
+    faces: Weights,
+    sides: list[Weights],
+    count: jax.Array,
+    on: jax.Array,
+) -> Weights:
+    """`nearest`, given the coordinates of the nearest points of the faces and of their sides."""
+    choice, cofactors = when_any(on, _nearest_faces, corners, faces)
+    total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
+    none = jnp.zeros_like(total)
+    full = [_spread(ids, [w[k] for w in faces], 4) for k, ids in enumerate(FACES)]
+    inside = [x / jnp.where(choice == INSIDE, total, 1) for x in cofactors]
+    solid = _chosen(choice, full, inside)
     point = [none + 1, none, none, none]
-    line = [*edge, none, none]
+    line = [*(w[3] for w in sides[2]), none, none]
     triangle = [*(w[3] for w in faces), none]
-    solid = _solid(corners, faces)
     return [
         jnp.where(count == 1, a, jnp.where(count == 2, b, jnp.where(count == 3, c, d)))
         for a, b, c, d in zip(point, line, triangle, solid, strict=True)
     ]
+
+
+def _spread(places: Sequence[int], weight: Weights, size: int = 3) -> Weights:
+    """Coordinates of some vertices as coordinates of all of them."""
+    full = [jnp.zeros_like(weight[0])] * size
+    for place, w in zip(places, weight, strict=True):
+        full[place] = w
+    return full
+
+
+def _chosen(choice: jax.Array, candidates: Sequence[Weights], inside: Weights) -> Weights:
+    """The candidate with the number `choice`, or what holds inside; zero if there is none."""
+    found = [jnp.where(choice == INSIDE, w, 0) for w in inside]
+    for k, candidate in enumerate(candidates):
+        found = [jnp.where(choice == k, w, f) for w, f in zip(candidate, found, strict=True)]
+    return found
 
 
 def same_sign(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -66,31 +102,36 @@ def project_plane(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
     return Vec(*foot), (sb == 0) | (~proper & (sc == 0))
 
 
-def plane_weights(corners: Sequence[Vec], point: Vec) -> tuple[jax.Array, Weights]:
+def plane_weights(
+    corners: Sequence[Vec], point: Vec, minors: Sequence[jax.Array] | None = None
+) -> tuple[jax.Array, Weights]:
     """Barycentric coordinates of points of the planes of triangles, times the returned area.
 
     They are computed in the coordinate plane onto which the triangle's shadow is largest.
     """
-    a, b, c = (tuple(v) for v in corners)
-
-    def minor(i: int, j: int) -> jax.Array:
-        return b[i] * c[j] - b[j] * c[i] - a[i] * c[j] + a[j] * c[i] + a[i] * b[j] - a[j] * b[i]
-
-    minors = [minor(1, 2), minor(0, 2), minor(0, 1)]
-    size = [jnp.abs(m) for m in minors]
+    x, y, z = plane_minors(corners) if minors is None else minors
+    size = [jnp.abs(m) for m in (x, y, z)]
     first = (size[0] >= size[1]) & (size[0] >= size[2])
     second = ~first & (size[1] >= size[2])
-    area = jnp.where(first, minors[0], jnp.where(second, minors[1], minors[2]))
-    flat = [
-        (jnp.where(first, v[1], v[0]), jnp.where(first | second, v[2], v[1]))
-        for v in (a, b, c, tuple(point))
+    area = jnp.where(first, x, jnp.where(second, y, z))
+    *triangle, (x, y) = [
+        (jnp.where(first, v.y, v.x), jnp.where(first | second, v.z, v.y)) for v in (*corners, point)
     ]
-    *triangle, (x, y) = flat
 
     def signed(u: tuple[jax.Array, jax.Array], v: tuple[jax.Array, jax.Array]) -> jax.Array:
         return x * u[1] + y * v[0] + u[0] * v[1] - x * v[1] - y * u[0] - v[0] * u[1]
 
     return area, [signed(triangle[i], triangle[j]) for i, j in ((1, 2), (2, 0), (0, 1))]
+
+
+def plane_minors(corners: Sequence[Vec]) -> list[jax.Array]:
+    """Areas of the shadows of triangles on the planes yz, xz and xy, twice, with signs."""
+    a, b, c = (tuple(v) for v in corners)
+
+    def minor(i: int, j: int) -> jax.Array:
+        return b[i] * c[j] - b[j] * c[i] - a[i] * c[j] + a[j] * c[i] + a[i] * b[j] - a[j] * b[i]
+
+    return [minor(1, 2), minor(0, 2), minor(0, 1)]
 
 
 def _edge(a: Vec, b: Vec) -> Weights:
@@ -108,58 +149,54 @@ def _edge(a: Vec, b: Vec) -> Weights:
     return [jnp.where(within, first / longest, 0), jnp.where(within, second / longest, 1)]
 
 
-def _faces(corners: list[Vec]) -> tuple[Weights, Weights]:
-    """Barycentric coordinates: three arrays (4, N) for the faces; two (N,) for a last side."""
-    point, flat = project_plane(*corners)
-    area, shares = plane_weights(corners, point)
-    towards = [same_sign(area, p) for p in shares]
-    none = jnp.zeros_like(area)
-    candidates = []
-    for i, j in SIDES:
-        weight = _edge(corners[i], corners[j])
+def _features(
+    corners: list[Vec],
+) -> tuple[list[Weights], tuple[Vec, jax.Array], list[jax.Array]]:
+    """Of triangles (k, N): the nearest points of their sides, feet and minors."""
+    sides = [_edge(corners[i], corners[j]) for i, j in SIDES]
+    return sides, project_plane(*corners), plane_minors(corners)
+
+
+def _nearest_sides(
+    corners: list[Vec],
+    sides: list[Weights],
+    foot: tuple[Vec, jax.Array],
+    minors: list[jax.Array],
+) -> tuple[jax.Array, jax.Array, Weights]:
+    """Which side of triangles (k, N) is nearest, or `INSIDE`; the coordinates of the foot."""
+    point, flat = foot
+    area, shares = plane_weights(corners, point, minors)
+    squares = []
+    for (i, j), weight in zip(SIDES, sides, strict=True):
         on_side = combine(weight, [corners[i], corners[j]])
-        full = [none, none, none]
-        full[i], full[j] = weight
-        candidates.append((full, dot(on_side, on_side)))
-    best = _closest(candidates, towards)
-    inside = towards[0] & towards[1] & towards[2]
-    best = [jnp.where(inside, p / area, w) for p, w in zip(shares, best, strict=True)]
-    # no plane: MuJoCo takes the first side
-    first = candidates[2][0]
-    best = [jnp.where(flat, x, w) for x, w in zip(first, best, strict=True)]
-    return best, [first[0][-1], first[1][-1]]
+        squares.append(dot(on_side, on_side))
+    choice = _closest(squares, [same_sign(area, p) for p in shares])
+    return jnp.where(flat, 2, choice), area, shares
 
 
-def _solid(corners: list[Vec], faces: Weights) -> Weights:
-    """Barycentric coordinates, four arrays (N,), for tetrahedra, given those of their faces."""
-    vertices = [corners[0][1], *(corner[0] for corner in corners)]
-    a, b, c, d = vertices
+def _nearest_faces(corners: list[Vec], faces: Weights) -> tuple[jax.Array, Weights]:
+    """Which face of tetrahedra is nearest, or `INSIDE` (N,); the cofactors of the vertices."""
+    a, b, c, d = vertices = [corners[0][1], *(corner[0] for corner in corners)]
     bc, cd = cross(b, c), cross(c, d)
     cofactors = [-dot(b, cd), dot(a, cd), -dot(a, cross(b, d)), dot(a, bc)]
     total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
-    towards = [same_sign(total, x) for x in cofactors]
-    none = jnp.zeros_like(total)
-    candidates = []
+    squares = []
     for k, ids in enumerate(FACES):
-        weight = [w[k] for w in faces]
-        point = combine(weight, [vertices[i] for i in ids])
-        full = [none] * 4
-        for i, w in zip(ids, weight, strict=True):
-            full[i] = w
-        candidates.append((full, dot(point, point)))
-    best = _closest(candidates, towards)
-    inside = towards[0] & towards[1] & towards[2] & towards[3]
-    return [jnp.where(inside, x / total, w) for x, w in zip(cofactors, best, strict=True)]
+        point = combine([w[k] for w in faces], [vertices[i] for i in ids])
+        squares.append(dot(point, point))
+    return _closest(squares, [same_sign(total, x) for x in cofactors]), cofactors
 
 
-def _closest(
-    candidates: Sequence[tuple[Weights, jax.Array]], towards: Sequence[jax.Array]
-) -> Weights:
-    """The weights with the least squared distance of those that the origin is not towards."""
-    weights = [jnp.zeros_like(candidates[0][1])] * len(candidates[0][0])
-    least = jnp.full_like(candidates[0][1], FAR)
-    for k, ((new, square), inward) in enumerate(zip(candidates, towards, strict=True)):
+def _closest(squares: Sequence[jax.Array], towards: Sequence[jax.Array]) -> jax.Array:
+    """Which has the least squared distance of those that the origin is not towards.
+
+    `INSIDE` if it is towards all of them.
+    """
+    choice = jnp.full_like(squares[0], INSIDE, jnp.int32)
+    least = jnp.full_like(squares[0], FAR)
+    for k, (square, inward) in enumerate(zip(squares, towards, strict=True)):
         nearer = ~inward if k == 0 else ~inward & (square < least)
-        weights = [jnp.where(nearer, x, w) for x, w in zip(new, weights, strict=True)]
+        choice = jnp.where(nearer, k, choice)
         least = jnp.where(nearer, square, least)
-    return weights
+    none = (choice == INSIDE) & ~functools.reduce(operator.and_, towards)
+    return jnp.where(none, NOTHING, choice)

@@ -21,6 +21,7 @@ from mjjax.collision.convex.lanes import (
     repeat,
     turn,
     turn_back,
+    when_any,
 )
 from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
@@ -237,7 +238,7 @@ def support(
     Returns:
         The points (L,); the corner of a box or vertex of a hull (L,), -1 where there is none.
     """
-    local = turn_back(sides.mat, direction)
+    local = when_any(on, turn_back, sides.mat, direction)
     radius = jnp.where(core & sides.round, 0, sides.size.x)
     point, corner = _primitive(sides.kind, sides.size, local, radius)
     vertex = jnp.where(sides.kind == GeomType.BOX, corner, -1)
@@ -249,7 +250,7 @@ def support(
         vertex = jnp.where(mesh, climbed, vertex)
     if (prism := sides.prism) is not None:
         field = sides.kind == GeomType.HFIELD
-        place = _prism_corner(prism, local)
+        place = when_any(on, _prism_corner, prism, local)
         point = keep(field, pick([prism[k] for k in range(6)], place), point)
         vertex = jnp.where(field, place, vertex)
     margin = jnp.where(core & sides.has_core, 0, sides.inflate)
@@ -302,7 +303,7 @@ def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
             top, at = jnp.where(higher, height[i], top), jnp.where(higher, i, at)
         best.append(top)
         place.append(at)
-    return jnp.where(local.z < 0, place[0], place[1])
+    return jnp.where(local.z < 0, place[0], place[1]).astype(jnp.int32)
 
 
 class _Climb(NamedTuple):
