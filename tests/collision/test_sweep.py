@@ -165,3 +165,13 @@ def test_one_kernel_serves_all_convex_pairs(sweep_from: int) -> None:
     search = search_of(model, mjjax.make_data(model).rules, sweep_from)
     functions = [kind.collider.function for kind in search.classes]
     assert functions.count(convex) == 1 and len(functions) == len(set(functions))
+
+
+@pytest.mark.feature("C82")
+def test_flag_midphase_tests_every_pair() -> None:
+    """Without the midphase MuJoCo's order is that of a list of all pairs, which no sweep has."""
+    for flag, expected in (("enable", True), ("disable", False)):
+        xml = balls(4).replace("<mujoco>", f'<mujoco><option><flag midphase="{flag}"/></option>')
+        model = mjjax.Model.from_xml_string(xml)
+        search = search_of(model, mjjax.make_data(model).rules, ALWAYS)
+        assert (search.swept is not None) == expected

@@ -9,8 +9,9 @@ from jax import lax
 
 from mjjax.collision.contact_set import ContactSet, filled
 from mjjax.collision.convex.clipping import POINTS, Clipped, clip
+from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.epa import Depth, epa
-from mjjax.collision.convex.gjk import Corners, Search, Settings, gjk, witnesses
+from mjjax.collision.convex.gjk import Search, Settings, gjk, witnesses
 from mjjax.collision.convex.lanes import Vec, keep, normalize, put
 from mjjax.collision.convex.perturbation import (
     TURNS,

@@ -15,7 +15,8 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.bits import ALL, WORD, bits_of, nth, without
-from mjjax.collision.convex.gjk import Corners, Settings
+from mjjax.collision.convex.corners import Corners
+from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.lanes import Vec, combine, dot, keep, look_up, when_any
 from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights

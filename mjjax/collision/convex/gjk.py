@@ -8,7 +8,7 @@ item, and finished items are frozen.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.collision.convex.corners import Corners, faces_of
 from mjjax.collision.convex.lanes import (
     Vec,
     combine,
@@ -56,42 +57,6 @@ class Settings(NamedTuple):
     multiccd: bool = False
     sdf_initpoints: int = 40
     sdf_iterations: int = 10
-
-
-class Corners(NamedTuple):
-    """Points of the Minkowski difference with where they come from.
-
-    Attributes:
-        ends: (3, 2, k, N) points of geom 1 and of geom 2.
-        label: (2, k, N) their vertices, see `support`.
-    """
-
-    ends: jax.Array
-    label: jax.Array
-
-    @classmethod
-    def of(cls, point: Vec, label: jax.Array) -> "Corners":
-        """One corner, without a row, from the support points (2 N,) of both sides."""
-        return cls(point.joined().reshape(3, 2, -1), label.reshape(2, -1))
-
-    @property
-    def one(self) -> Vec:
-        """(k, N) points of geom 1."""
-        return Vec.of(self.ends[:, 0])
-
-    @property
-    def two(self) -> Vec:
-        """(k, N) points of geom 2."""
-        return Vec.of(self.ends[:, 1])
-
-    @property
-    def point(self) -> Vec:
-        """(k, N) points of the difference, `one - two`."""
-        return self.one - self.two
-
-    def points(self, count: int) -> list[Vec]:
-        """The first points of the difference, each (N,)."""
-        return [self.one[k] - self.two[k] for k in range(count)]
 
 
 class Search(NamedTuple):
@@ -301,7 +266,7 @@ def _where_any(
 
 def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
     """Whether the origin is inside of the tetrahedra, or where to look next; which ones fail."""
-    corners = _corners_of(s.corners, TETRAHEDRON)
+    corners = faces_of(s.corners, TETRAHEDRON)
     normal, dist = when_any(on, _planes, corners)
     least, face, direction, degenerate = when_any(on, _nearest_face, normal, dist)
     spent = s.trip >= rules.settings.iterations
@@ -318,12 +283,6 @@ def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]
         fallback=s.fallback & ~undecided,
     )
     return s, undecided
-
-
-def _corners_of(simplex: Corners, faces: Sequence[Sequence[int]]) -> list[Vec]:
-    """The three corners (4, N) of faces with given vertices."""
-    p = simplex.points(4)
-    return [jax.tree.map(lambda *x: jnp.stack(x), *(p[f[i]] for f in faces)) for i in range(3)]
 
 
 def _planes(corners: list[Vec]) -> tuple[Vec, jax.Array]:
@@ -360,7 +319,7 @@ def _nearest_face(
 
 def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
     """The nearest point of the simplex, which loses the vertices that do not bear it."""
-    weight = nearest(_corners_of(s.corners, FACES), s.count + 1, on)
+    weight = nearest(faces_of(s.corners, FACES), s.count + 1, on)
     rows, count = _packed([w != 0 for w in weight])
     x, length = when_any(on, _combined, weight, s.corners)
     bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]

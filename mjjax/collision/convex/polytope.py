@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.gjk import Corners
+from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.lanes import (
     Vec,
     combine,
