@@ -19,7 +19,7 @@ import numpy as np
 
 import mjjax
 from mjjax.collision.search import plan_of
-from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH
+from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
 from mjjax.core.enums import GeomType
 
 GROUPS = {
@@ -27,7 +27,9 @@ GROUPS = {
     "convex": tuple(CONVEX),
     "multiccd": tuple(CONVEX),
     "field": (*HFIELD, *PLANE_MESH),
+    "sdf": tuple(SDF),
 }
+MESHES = (GeomType.MESH, GeomType.SDF)
 ROWS, COLUMNS = 5, 6
 FIELD = np.array([0.4, 0.3, 0.08])
 SIZE = 0.1  # of the geoms, about [m]
@@ -69,8 +71,8 @@ def model_of(group: str) -> mjjax.Model:
     for k, types in enumerate(GROUPS[group]):
         for side, kind in enumerate(types):
             shape = f'type="{kind.name.lower()}" size=".1 .1 .1"'
-            if kind == GeomType.MESH:
-                shape = f'type="mesh" mesh="{(k + side) % 2}"'
+            if kind in MESHES:
+                shape = f'type="{kind.name.lower()}" mesh="{(k + side) % 2}"'
             if kind == GeomType.HFIELD:
                 shape = 'type="hfield" hfield="h"'
             bodies += f'<body mocap="true"><geom name="{k}.{side}" {shape} contype="0"/></body>'
@@ -132,7 +134,7 @@ def _extent(kind: GeomType, size: np.ndarray) -> np.ndarray:
     if kind in (GeomType.PLANE, GeomType.HFIELD):
         field = kind == GeomType.HFIELD
         return np.broadcast_to(FIELD * field, size.shape)
-    if kind == GeomType.MESH:
+    if kind in MESHES:
         return np.full(size.shape, 0.6 * SIZE)
     if kind == GeomType.SPHERE:
         return np.repeat(size[..., :1], 3, -1)
@@ -186,7 +188,7 @@ def program(group: str, dtype: Any) -> Callable[[Poses], tuple[jax.Array, dict]]
         contact = mjjax.collision(model.replace(**leaves), placed).contact
         values = jnp.concatenate([contact.dist[:, None], contact.pos, contact.frame], axis=1)
         values = jnp.where(contact.geom[:, :1] >= 0, values, 0)
-        weighted = jnp.sum(values * jnp.asarray(PROBE, dtype))
+        weighted = jnp.sum(values * jnp.asarray(PROBE, dtype)[None])
         return weighted, (values, contact.geom)
 
     @jax.jit

@@ -110,11 +110,16 @@ def test_comes_to_the_same_state(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_heap_comes_to_rest() -> None:
-    """Falling meshes are chaotic; both engines bring them to rest in the box."""
+    """Falling meshes are chaotic; both engines bring them to rest in the box.
+
+    A mesh or two roll on: from 12 starts 1e-9 apart MuJoCo's root mean square of velocities is 0.02
+    to 0.12 in the sixth second, but the median of speeds is below 7e-4.
+    """
     mine, other = both("heap")
     for run in (mine, other):
         place = run.qpos.reshape(-1, 7)[:, :3]
         assert (np.abs(place[:, :2]) < 0.32).all() and (place[:, 2] > 0).all()
-        assert np.sqrt(np.mean(run.qvel**2)) < 0.05
+        assert np.sqrt(np.mean(run.qvel**2)) < 0.15
+        assert np.median(np.linalg.norm(run.qvel.reshape(-1, 6)[:, :3], axis=1)) < 1e-3
     levels = [np.sort(run.qpos.reshape(-1, 7)[:, 2]) for run in (mine, other)]
     assert abs(levels[0].mean() - levels[1].mean()) < 0.01

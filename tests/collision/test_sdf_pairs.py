@@ -8,7 +8,7 @@ import pytest
 
 import mjjax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.field import distance
+from mjjax.collision.field import SOLIDS, distance
 from mjjax.collision.sdf_mesh import mesh_sdf_motion
 from mjjax.collision.sdf_pair import sdf_motion
 from mjjax.core.enums import GeomType
@@ -180,8 +180,17 @@ def test_scene() -> None:
     many = quick(jax.vmap(contacts, (None, 0)))(both.ours, jnp.asarray(qpos))
     models = jax.tree.map(lambda x: jnp.stack([x, x]), both.ours)
     apart = quick(jax.vmap(contacts))(models, jnp.asarray(qpos))
+    np.testing.assert_array_equal(many.contact.geom, apart.contact.geom)
+    # descents that have not converged carry the rounding of two programs a thousandfold and more
+    geom = np.asarray(many.contact.geom)
+    kinds = both.reference.geom_type[geom]
+    descends = np.all(np.isin(kinds, [*SOLIDS, GeomType.SDF]), axis=-1) & (geom[..., 0] >= 0)
+    assert 20 < descends[0].sum() < int(many.ncon[0])
     for a, b in zip(jax.tree.leaves(many.contact), jax.tree.leaves(apart.contact), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12, rtol=0)
+        np.testing.assert_allclose(a[~descends], b[~descends], atol=1e-12, rtol=0)
+        np.testing.assert_allclose(a[descends], b[descends], atol=1e-6, rtol=0)
+    gap = np.abs(np.asarray(many.contact.dist) - apart.contact.dist)[descends]
+    assert gap.max() < 1e-8 and np.mean(gap < 1e-12) > 0.8
     for world, q in enumerate(qpos):
         d.qpos[:] = q
         mujoco.mj_forward(both.reference, d)

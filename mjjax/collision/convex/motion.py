@@ -223,7 +223,7 @@ def _vertices(pools: Pools, shape: Shape, ids: Array) -> Array:
         field = shape.kind == GeomType.HFIELD
         asset = jnp.where(field, shape.asset, 0)[None]
         cell, offset = jnp.asarray(shape.cell)[None], jnp.asarray(shape.offset)[None]
-        prism = prisms(pools, asset, cell, offset).joined()[..., 0]
+        prism = prisms(pools, asset, cell, offset).joined()[..., 0].T
         local = jnp.where(field, prism[jnp.where(field, ids, 0)], local)
     return shape.pos[None] + jnp.sum(local[:, None] * shape.mat[None], axis=2)
 
