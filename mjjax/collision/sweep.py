@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.broad import BITS, Near, queue, rounding, words_queue
+from mjjax.collision.convex.lanes import when_any
 from mjjax.collision.numbers import number_of
 from mjjax.collision.params import lookup
 from mjjax.collision.scene import Bounds, Scene
@@ -125,8 +126,9 @@ class Sweep:
         """Tests the spheres of the next tiles."""
         tile = b.tile + np.arange(self.tiles, dtype=np.int32)
         one, two = self._blocks_of(tile)
-        # without the barrier every comparison would look up its numbers in the table again
-        row, column = lax.optimization_barrier([self.sorted.table[x] for x in (one, two)])
+        table, real = self.sorted.table, tile < self.sorted.upto[-1]
+        # looked up once, not again in every comparison
+        row, column = when_any(real, lambda x, y: (table[x], table[y]), one, two)
         row, column = row[:, :, None], column[..., None]
         offset = row[:, :3] - column[:, :3]
         x, y, z = offset[:, 0], offset[:, 1], offset[:, 2]
@@ -136,7 +138,7 @@ class Sweep:
         value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
         words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
         words &= jnp.where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
-        words = jnp.where((tile < self.sorted.upto[-1])[:, None], words, np.uint32(0))
+        words = jnp.where(real[:, None], words, np.uint32(0))
         near = words_queue(words.reshape(-1), words.size)
         blocks = jnp.stack([one, two])
         return b._replace(tile=b.tile + self.tiles, blocks=blocks, near=near, taken=jnp.int32(0))

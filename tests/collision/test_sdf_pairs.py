@@ -164,7 +164,7 @@ SCENE = f"""
 
 
 @pytest.mark.slow
-@pytest.mark.feature("C73", "C4")
+@pytest.mark.feature("C73")
 def test_scene() -> None:
     """Options count; pairs of all classes in MuJoCo's order, in one world and in several."""
     both = load(SCENE)
