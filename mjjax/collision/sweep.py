@@ -126,7 +126,7 @@ class Sweep:
         """Tests the spheres of the next tiles."""
         tile = b.tile + np.arange(self.tiles, dtype=np.int32)
         one, two = self._blocks_of(tile)
-        table, real = self.sorted.table, tile < self.sorted.upto[-1]
+        table, real = self.sorted.table, jnp.asarray(tile) < self.sorted.upto[-1]
         # looked up once, not again in every comparison
         row, column = when_any(real, lambda x, y: (table[x], table[y]), one, two)
         row, column = row[:, :, None], column[..., None]
