@@ -14,9 +14,9 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.convex.lanes import Vec, dot
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
+from mjjax.collision.lanes import Vec, dot
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math.linalg import matmul3, matvec3

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.broad import BITS, Near, queue, rounding, words_queue
-from mjjax.collision.convex.lanes import when_any
+from mjjax.collision.lanes import when_any
 from mjjax.collision.numbers import number_of
 from mjjax.collision.params import lookup
 from mjjax.collision.scene import Bounds, Scene

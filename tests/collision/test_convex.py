@@ -7,8 +7,8 @@ import pytest
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex_distance
-from mjjax.collision.convex.lanes import Vec
 from mjjax.collision.convex.support import sides_of, support
+from mjjax.collision.lanes import Vec
 from mjjax.core.enums import GeomType
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS, MESHES

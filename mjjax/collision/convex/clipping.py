@@ -18,8 +18,8 @@ from mjjax.collision.convex.faces import (
     polygon_of,
     quad_area,
 )
-from mjjax.collision.convex.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.convex.support import Sides
+from mjjax.collision.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 

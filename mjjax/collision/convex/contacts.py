@@ -12,7 +12,6 @@ from mjjax.collision.convex.clipping import POINTS, Clipped, clip
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.epa import Depth, epa
 from mjjax.collision.convex.gjk import Search, Settings, gjk, witnesses
-from mjjax.collision.convex.lanes import Vec, keep, normalize, put
 from mjjax.collision.convex.perturbation import (
     TURNS,
     allowed,
@@ -23,6 +22,7 @@ from mjjax.collision.convex.perturbation import (
 from mjjax.collision.convex.polish import Touch, polish
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
+from mjjax.collision.lanes import Vec, keep, normalize, put
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 

@@ -17,10 +17,10 @@ from jax import lax
 from mjjax.collision.convex.bits import ALL, WORD, bits_of, nth, without
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.convex.lanes import Vec, combine, dot, keep, look_up, when_any
 from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, both_ways, support
+from mjjax.collision.lanes import Vec, combine, dot, keep, look_up, when_any
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.convex.lanes import (
+from mjjax.collision.convex.support import Sides
+from mjjax.collision.lanes import (
     Vec,
     cross,
     dot,
@@ -22,7 +23,6 @@ from mjjax.collision.convex.lanes import (
     turn,
     turn_back,
 )
-from mjjax.collision.convex.support import Sides
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
 from mjjax.math.namespace import Array

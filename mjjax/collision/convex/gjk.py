@@ -17,7 +17,9 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.corners import Corners, faces_of
-from mjjax.collision.convex.lanes import (
+from mjjax.collision.convex.simplex import FACES, FAR, nearest
+from mjjax.collision.convex.support import Sides, both_ways, support
+from mjjax.collision.lanes import (
     Vec,
     combine,
     cross,
@@ -29,8 +31,6 @@ from mjjax.collision.convex.lanes import (
     put,
     when_any,
 )
-from mjjax.collision.convex.simplex import FACES, FAR, nearest
-from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.contact_set import make_frame
-from mjjax.collision.convex.lanes import Vec, cross, dot, norm
 from mjjax.collision.convex.support import Sides
+from mjjax.collision.lanes import Vec, cross, dot, norm
 from mjjax.core.enums import GeomType
 
 ANGLE = 1e-3  # [rad]

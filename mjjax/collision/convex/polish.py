@@ -15,7 +15,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.collision.convex.faces import box_corner
-from mjjax.collision.convex.lanes import (
+from mjjax.collision.convex.simplex import FAR
+from mjjax.collision.convex.support import Sides, both_ways, support
+from mjjax.collision.lanes import (
     Vec,
     cross,
     dot,
@@ -29,8 +31,6 @@ from mjjax.collision.convex.lanes import (
     turn_back,
     when_any,
 )
-from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
 

@@ -14,7 +14,9 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.convex.corners import Corners
-from mjjax.collision.convex.lanes import (
+from mjjax.collision.convex.simplex import FAR, plane_weights, project_plane, same_sign
+from mjjax.collision.convex.support import Sides, both_ways, support
+from mjjax.collision.lanes import (
     Vec,
     combine,
     cross,
@@ -26,8 +28,6 @@ from mjjax.collision.convex.lanes import (
     normalize,
     when_any,
 )
-from mjjax.collision.convex.simplex import FAR, plane_weights, project_plane, same_sign
-from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.convex.lanes import Vec, combine, cross, dot, when_any
+from mjjax.collision.lanes import Vec, combine, cross, dot, when_any
 from mjjax.core.constants import MINVAL
 
 # Face k lies opposite to vertex k; a simplex of three vertices is the last one, and the last side

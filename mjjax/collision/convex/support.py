@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.lanes import (
+from mjjax.collision.lanes import (
     Rotation,
     Vec,
     dot,
