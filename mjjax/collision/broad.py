@@ -19,30 +19,28 @@ BITS = 32  # of a word
 
 
 class Near(NamedTuple):
-    """Queue of the pairs that are near, ordered by world, then by pair.
+    """Queue of the pairs that are near, by their bits in words.
 
     Attributes:
-        words: (W * width,) a bit for every pair.
-        upto: (W * width,) number of pairs near up to each word, inclusive.
-        width: words of a world.
+        words: (n,) a bit for every pair.
+        upto: (n,) number of pairs near up to each word, inclusive.
     """
 
     words: Array
     upto: Array
-    width: int
 
     @property
     def total(self) -> Array:
-        """Number of pairs near, in all worlds."""
+        """Number of pairs near."""
         return self.upto[-1]
 
     def take(self, k: Array) -> tuple[Array, Array]:
-        """World and pair of the k-th entries, for `k` (n,) less than `total`."""
+        """Words and bits of the k-th entries, for `k` (n,) less than `total`."""
         place = jnp.searchsorted(self.upto, k, side="right").astype(jnp.int32)
         place = jnp.minimum(place, self.upto.shape[0] - 1)
         word = self.words[place]
         rank = k - (self.upto[place] - lax.population_count(word).astype(jnp.int32))
-        return place // self.width, place % self.width * BITS + _bit(word, rank)
+        return place, _bit(word, rank)
 
 
 def _bit(word: Array, rank: Array) -> Array:
@@ -57,20 +55,20 @@ def _bit(word: Array, rank: Array) -> Array:
     return place
 
 
-def queue(near: Array) -> Near:
-    """Queue of the pairs for which `near` (n, W) is true."""
+def packed(near: Array) -> Array:
+    """Words (W width,) of the pairs for which `near` (n, W) is true, by world, then by pair."""
     count, worlds = near.shape
     width = -(-count // BITS)
     near = jnp.pad(near, ((0, width * BITS - count), (0, 0))).reshape(width, BITS, worlds)
     value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
     words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
-    return words_queue(words.T.reshape(-1), width)
+    return words.T.reshape(-1)
 
 
-def words_queue(words: Array, width: int) -> Near:
-    """Queue of the bits that are set in words (W * width,)."""
+def queue(words: Array) -> Near:
+    """Queue of the bits that are set in words (n,)."""
     upto = jnp.cumsum(lax.population_count(words).astype(jnp.int32), dtype=jnp.int32)
-    return Near(words, upto, width)
+    return Near(words, upto)
 
 
 def chosen(mask: Array) -> tuple[Array, Array]:

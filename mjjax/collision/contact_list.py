@@ -75,7 +75,7 @@ def empty_list(places: int, width: int, parts: int, worlds: int, dtype: jnp.dtyp
 
 
 def append(
-    found: ContactList, part: int, touch: ContactSet, whole: Array, exists: Array
+    found: ContactList, part: Array | int, touch: ContactSet, whole: Array, exists: Array
 ) -> ContactList:
     """The list with the contacts of a chunk of n pairs, m for each, that exist.
 

@@ -56,7 +56,7 @@ def _of_class(
     sub = jnp.where(mine, now.sub, 0)
     world = jnp.zeros_like(number)
     if kind.collider.motion is None:
-        found, _ = touch(search, kind, scene, world, number, mine)
+        found, _ = touch(search, [kind], 0, scene, world, number, mine)
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
     known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure

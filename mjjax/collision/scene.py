@@ -5,20 +5,22 @@ its world and its index in the plan.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.collision.broad import Boxes, boxes_near, boxes_of
-from mjjax.collision.contact_set import ContactSet
+from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.numbers import explicit_of, geoms_of
 from mjjax.collision.params import lookup
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.shapes import Pools, Shape, tables_of
+from mjjax.collision.table import Collider
 from mjjax.collision.worlds import Leaf
 from mjjax.core.enums import GeomType
 from mjjax.math.linalg import gather
@@ -111,21 +113,42 @@ def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Arr
 
 
 def touch(
-    search: Search, kind: KernelClass, scene: Scene, world: Array, number: Array, used: Array
+    search: Search,
+    kinds: Sequence[KernelClass],
+    which: Array | int,
+    scene: Scene,
+    world: Array,
+    number: Array,
+    used: Array,
 ) -> tuple[ContactSet, Array]:
-    """Contacts (n, m, ...) of pairs of a class, with their certificates (n, m, c).
+    """Contacts (n, m, ...) of pairs of one of several classes, with their certificates (n, m, c).
 
     Those that are not `used` (n,) make no contact, nor much work.
     """
     margin = margins_of(search, scene, world, number)
     one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
-    if kind.collider.batched:
+    if kinds[0].collider.batched:
         two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
-        run = _kernel(search, kind.collider.function)
+        run = _kernel(search, kinds[0].collider.function)
         return run(_joined(scene), one, two, margin, tolerance)
-    touch = jax.vmap(kind.collider.function)(*one[:3], *two[:3], margin)
+    most = max(kind.collider.ncon for kind in kinds)
+    kernels = [_cheap(kind.collider, most) for kind in kinds]
+    arguments = *one[:3], *two[:3], margin
+    touch = kernels[0](*arguments) if len(kinds) == 1 else lax.switch(which, kernels, *arguments)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
+
+
+def _cheap(collider: Collider, slots: int) -> Callable[..., ContactSet]:
+    """A cheap kernel on n pairs, with empty slots up to a number."""
+
+    def run(*arguments: Array) -> ContactSet:
+        touch = jax.vmap(collider.function)(*arguments)
+        more = ((0, 0), (0, slots - touch.dist.shape[1]))
+        dist = jnp.pad(touch.dist, more, constant_values=NO_CONTACT)
+        return ContactSet(dist, *(jnp.pad(x, (*more, (0, 0))) for x in touch[1:]))
+
+    return run
 
 
 @functools.lru_cache(maxsize=256)

@@ -25,6 +25,7 @@ from mjjax.model.structure import Structure
 
 SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
+_SEVERAL = 3  # contacts of a cheap kernel from which more make no difference
 FEW = 64  # candidate contacts up to which all are computed, and have slots by default
 
 
@@ -43,6 +44,16 @@ class KernelClass:
     pairs: np.ndarray
     plane: bool
     swept: bool
+
+    @property
+    def tested(self) -> bool:
+        """Whether the boxes of its pairs are compared before the kernel is run."""
+        return self.collider.batched and not self.plane
+
+    @property
+    def sort(self) -> tuple[bool, bool, int]:
+        """Neighbours of one sort go through one loop if their kernels are cheap."""
+        return self.collider.batched, self.swept, min(self.collider.ncon, _SEVERAL)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,7 +76,7 @@ class Search:
     Attributes:
         structure: structure of the model.
         plan: candidate pairs.
-        classes: the pairs by kernel.
+        classes: the pairs by kernel, those with cheap kernels first.
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
         iterations: largest number of iterations for convex geoms.
@@ -91,6 +102,18 @@ class Search:
     def meshes(self) -> tuple[int, ...]:
         """Meshes of geoms that may collide as hulls."""
         return hulls_among(self.structure, self.plan.geom)
+
+    @functools.cached_property
+    def lines(self) -> tuple[tuple[int, ...], ...]:
+        """The classes that go through one loop, by their places: a costly one alone."""
+        lines: list[list[int]] = []
+        for k, kind in enumerate(self.classes):
+            last = self.classes[k - 1]
+            if k and kind.sort == last.sort and not kind.collider.batched:
+                lines[-1].append(k)
+            else:
+                lines.append([k])
+        return tuple(tuple(line) for line in lines)
 
     def class_of(self, number: Array) -> Array:
         """Class (n,) of pairs by their numbers."""
@@ -182,10 +205,11 @@ def _search(
                 collider, plane = table[kind.types], kind.types[0] == GeomType.PLANE
                 _, pairs = groups.setdefault((collider.function, plane, part), (collider, []))
                 pairs.append(kind.pairs[swept == part])
-    classes = tuple(
+    each = (
         KernelClass(collider, np.sort(np.concatenate(pairs)), plane, swept)
         for (_, plane, swept), (collider, pairs) in groups.items()
     )
+    classes = tuple(sorted(each, key=lambda kind: kind.sort))
     pairs = [kind.pairs for kind in classes if kind.swept]
     swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
     return Search(s, plan, classes, override, multiccd, iterations, sdf, swept)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.broad import BITS, Near, queue, rounding, words_queue
+from mjjax.collision.broad import BITS, Near, packed, queue, rounding
 from mjjax.collision.lanes import when_any
 from mjjax.collision.numbers import number_of
 from mjjax.collision.params import lookup
@@ -89,7 +89,7 @@ class Sweep:
         none, zero = jnp.zeros(self.room, jnp.int32), jnp.int32(0)
         blocks = jnp.zeros((2, self.tiles), jnp.int32)
         words = jnp.zeros(self.tiles * BITS, jnp.uint32)
-        return Buffer(none, none, none, zero, zero, blocks, words_queue(words, len(words)), zero)
+        return Buffer(none, none, none, zero, zero, blocks, queue(words), zero)
 
     def left(self, buffer: Buffer) -> Array:
         """Whether there may be pairs that have not been in the buffer."""
@@ -109,10 +109,10 @@ class Sweep:
 
         return lax.while_loop(more, step, buffer._replace(fill=jnp.int32(0)))
 
-    def of_class(self, buffer: Buffer, part: int) -> Near:
-        """Queue of the places in the buffer that hold pairs of a class."""
+    def of_class(self, buffer: Buffer, part: int) -> Array:
+        """Words with a bit for every place in the buffer: whether a pair of the class is there."""
         mine = (buffer.part == part) & (np.arange(self.room, dtype=np.int32) < buffer.fill)
-        return queue(mine[:, None])
+        return packed(mine[:, None])
 
     def _blocks_of(self, tile: Array) -> tuple[Array, Array]:
         """Both blocks of tiles (n,), counted through all worlds."""
@@ -139,15 +139,15 @@ class Sweep:
         words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
         words &= jnp.where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
         words = jnp.where(real[:, None], words, np.uint32(0))
-        near = words_queue(words.reshape(-1), words.size)
+        near = queue(words.reshape(-1))
         blocks = jnp.stack([one, two])
         return b._replace(tile=b.tile + self.tiles, blocks=blocks, near=near, taken=jnp.int32(0))
 
     def _take(self, b: Buffer) -> Buffer:
         """Counts out the next pairs that are near, and keeps those that may collide."""
         slot = np.arange(self.chunk, dtype=np.int32)
-        _, bit = b.near.take(b.taken + slot)
-        tile, row, column = bit // BITS**2, bit // BITS % BITS, bit % BITS
+        word, column = b.near.take(b.taken + slot)
+        tile, row = word // BITS, word % BITS
         one, two = b.blocks[:, tile]
         world = one // self.blocks
         i, j = self.sorted.place[one * BITS + row], self.sorted.place[two * BITS + column]
