@@ -232,7 +232,8 @@ def test_info_says_what_is_not_simulated(
 ) -> None:
     """A model that cannot be simulated yet is described, with the element and its line."""
     path = tmp_path / "m.xml"
-    path.write_text(SENSING.replace("<sensor>", '<option solver="CG"/><sensor>'), encoding="utf-8")
+    asleep = '<option><flag sleep="enable"/></option><sensor>'
+    path.write_text(SENSING.replace("<sensor>", asleep), encoding="utf-8")
     assert cli.main(["info", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["sensors"] == [{"name": "angle", "type": "JOINTPOS", "dim": 1}]
