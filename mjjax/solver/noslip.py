@@ -119,7 +119,8 @@ def remove_slip(
 
     The derivative is exact: the sweeps that were made are made once more with it, in either mode,
     each of them stored in reverse mode as forces and acceleration only. Which rows are at a bound
-    is frozen, and so is the number of sweeps.
+    is frozen, and so is the number of sweeps. Second derivatives of elliptic cones need forward
+    over reverse mode: JAX refuses reverse over reverse.
 
     Args:
         layout: row layout.
@@ -147,7 +148,7 @@ def _remove_slip_jvp(layout, limits, primals, tangents):
         @jax.checkpoint
         def advance(state: dual.State) -> dual.State:
             new, _ = iterate(problem, layout, prepared, limits, tolerances, state)
-            going = state.niter < niter
+            going = state.niter < niter.astype(jnp.int32)
             return jax.tree.map(lambda x, y: jnp.where(going, x, y), new, state)
 
         def body(state: dual.State, _: None) -> tuple[dual.State, None]:

@@ -102,7 +102,9 @@ def iterate(
     small = (tolerances.scale * decrease < tolerances.main) | (grad_norm < tolerances.main)
     # a state that is not a number stays so: stop rather than iterate to the limit
     done = small | (alpha == 0) | ~jnp.isfinite(grad_norm)
-    new = State(a, gauss_grad, r, force, grad, state.niter + 1, grad_norm, done, memory)
+    # as in C, an iteration without a step does not count
+    niter = state.niter + (alpha != 0).astype(jnp.int32)
+    new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(jnp.sum(grad * step)), length), 0)
     progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
     return new, progress
