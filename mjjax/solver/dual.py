@@ -5,12 +5,15 @@ forces' bounds and cones. A is never made: the acceleration a = a_smooth + M^-1 
 the forces, so that the residual of a block is J a - aref + R f, and changes with each block.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap
 
 from mjjax.constraint.jacobian import dense
 from mjjax.constraint.layout import FRICTION, RowLayout
@@ -34,6 +37,7 @@ class Rows(NamedTuple):
         inv: (n, nv) accelerations M^-1 J' by unit forces.
         aref: (n,) reference accelerations.
         R: (n,) regularization.
+        exists: (n,) whether a slot is in use.
     """
 
     smooth: Array
@@ -41,16 +45,20 @@ class Rows(NamedTuple):
     inv: Array
     aref: Array
     R: Array
+    exists: Array
 
 
 class Blocks(NamedTuple):
-    """Blocks (k, w, ...) that are updated one after the other.
+    """Blocks (k, w, ...) that are updated one after the other: those that exist first, in order.
 
     Attributes:
         jac, inv: (k, w, nv) as in `Rows`.
         aref, R: (k, w) as in `Rows`.
         A: (k, w, w) matrix of the dual problem.
         extra: what the update depends on besides, with leading axis k.
+        order: (k,) slot of each block.
+        place: (k,) block of each slot.
+        count: number of blocks that exist.
     """
 
     jac: Array
@@ -59,6 +67,9 @@ class Blocks(NamedTuple):
     R: Array
     A: Array
     extra: Any
+    order: Array
+    place: Array
+    count: Array
 
 
 class State(NamedTuple):
@@ -94,6 +105,7 @@ def rows_of(problem: Problem, layout: RowLayout) -> Rows:
         inv=cho_solve(factor, jac.T).T,
         aref=jnp.where(on, problem.aref, 0),
         R=jnp.where(on, 1 / jnp.where(on, problem.D, 1), 0),
+        exists=on,
     )
 
 
@@ -127,23 +139,51 @@ def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
         regularized: whether R takes part.
         floor: smallest diagonal entry of A.
     """
-    jac, inv, r = span.of(rows.jac), span.of(rows.inv), span.of(rows.R)
+    exists = jnp.any(span.of(rows.exists), axis=1)
+    order = jnp.argsort(~exists, stable=True)
+    jac, inv, aref, r = (span.of(x)[order] for x in (rows.jac, rows.inv, rows.aref, rows.R))
     if not regularized:
         r = jnp.zeros_like(r)
     A = einsum("kin,kjn->kij", jac, inv)
     eye = jnp.eye(A.shape[1], dtype=bool)[None]
     A = jnp.where(eye, jnp.maximum(A + r[:, :, None], floor), A)
-    return Blocks(jac, inv, span.of(rows.aref), r, A, ())
+    count = jnp.sum(exists, dtype=jnp.int32)
+    return Blocks(jac, inv, aref, r, A, (), order, jnp.argsort(order), count)
 
 
-def sweep(update: Update, of: Blocks, a: Array, force: Array) -> tuple[Array, Array, Array]:
+@custom_vmap
+def _of_all_worlds(count: Array) -> Array:
+    """The largest count of a batch: its loop then has one end and picks whole slices."""
+    return count
+
+
+@_of_all_worlds.def_vmap
+def _largest(size: int, in_batched: list[bool], count: Array) -> tuple[Array, bool]:
+    return jnp.max(count), False
+
+
+def sweep(
+    update: Update, of: Blocks, a: Array, force: Array, every: bool = False
+) -> tuple[Array, Array, Array]:
     """Updates the blocks one after the other.
+
+    Args:
+        update: new force of a block.
+        of: the blocks.
+        a: (nv,) acceleration.
+        force: (k, w) forces of the slots.
+        every: whether to visit empty slots too, which changes nothing: a loop of fixed length has
+            a derivative in reverse mode.
 
     Returns:
         acceleration (nv,), forces (k, w), decrease of the cost.
     """
+    if not len(force):
+        return a, force, jnp.zeros((), a.dtype)
+    arrays = (of.jac, of.inv, of.aref, of.R, of.A, of.extra)
+    force = force[of.order]
 
-    def one(a: Array, block: tuple[Blocks, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def one(a: Array, block: Any) -> tuple[Array, tuple[Array, Array]]:
         (jac, inv, aref, r, A, extra), old = block
         res = jnp.sum(jac * a[None], axis=1) - aref + r * old
         new = update(A, old, res, extra)
@@ -153,8 +193,18 @@ def sweep(update: Update, of: Blocks, a: Array, force: Array) -> tuple[Array, Ar
         new, delta = jnp.where(better, new, old), jnp.where(better, delta, 0)
         return a + jnp.sum(delta[:, None] * inv, axis=0), (new, jnp.where(better, change, 0))
 
-    a, (force, change) = lax.scan(one, a, (of, force))
-    return a, force, -jnp.sum(change)
+    def visit(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        a, force, total = state
+        pick = functools.partial(lax.dynamic_index_in_dim, index=k, keepdims=False)
+        a, (new, change) = one(a, jax.tree.map(pick, (arrays, force)))
+        return a, lax.dynamic_update_index_in_dim(force, new, k, 0), total + change
+
+    if every:
+        a, (force, change) = lax.scan(one, a, (arrays, force))
+        return a, force[of.place], -jnp.sum(change)
+    start = (a, force, jnp.zeros((), a.dtype))
+    a, force, total = lax.fori_loop(0, _of_all_worlds(of.count), visit, start)
+    return a, force[of.place], -total
 
 
 def interval(A: Array, force: Array, res: Array, bounds: tuple[Array, Array]) -> Array:

@@ -39,15 +39,16 @@ def prepare(problem: Problem, layout: RowLayout) -> Prepared:
     rows = dual.rows_of(problem, layout)
     span = _dry_span(layout)
     dry = dual.blocks(rows, span, regularized=False, floor=MINVAL)
-    dry = dry._replace(extra=(span.of(problem.low), span.of(problem.high)))
+    bounds = (span.of(problem.low)[dry.order], span.of(problem.high)[dry.order])
+    dry = dry._replace(extra=bounds)
     span = _contact_span(layout)
     if span is None:
         return Prepared(rows, dry, None)
     contact = dual.blocks(rows, span, regularized=False, floor=FLOOR)
     if layout.pyramidal:
-        extra = jnp.all(span.of(problem.D) > 0, axis=1)
+        extra = jnp.all(span.of(problem.D) > 0, axis=1)[contact.order]
     else:
-        extra = jax.vmap(ball)(contact.A, problem.friction[:, 1:])
+        extra = jax.vmap(ball)(contact.A, problem.friction[contact.order, 1:])
     return Prepared(rows, dry, contact._replace(extra=extra))
 
 
@@ -72,18 +73,19 @@ def iterate(
     limits: Limits,
     tolerances: Tolerances,
     state: dual.State,
+    every: bool = False,
 ) -> tuple[dual.State, Progress]:
-    """One sweep over dry friction and the friction of contacts."""
+    """One sweep over dry friction and the friction of contacts; `every` as for `dual.sweep`."""
     span, force = _dry_span(layout), state.force
-    a, found, decrease = dual.sweep(dual.interval, prepared.dry, state.a, span.of(force))
+    a, found, decrease = dual.sweep(dual.interval, prepared.dry, state.a, span.of(force), every)
     force = span.put(force, found)
     span, contact = _contact_span(layout), prepared.contact
     if span is not None and contact is not None:
         update = _edges
         if not layout.pyramidal:
-            normal = dual.contact_span(layout).of(force)[:, 0]
+            normal = dual.contact_span(layout).of(force)[contact.order, 0]
             contact, update = contact._replace(extra=(contact.extra, normal)), _tangents
-        a, found, more = dual.sweep(update, contact, a, span.of(force))
+        a, found, more = dual.sweep(update, contact, a, span.of(force), every)
         force, decrease = span.put(force, found), decrease + more
     # the regularization that the main solver paid for is dropped at once
     dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
@@ -147,7 +149,7 @@ def _remove_slip_jvp(layout, limits, primals, tangents):
 
         @jax.checkpoint
         def advance(state: dual.State) -> dual.State:
-            new, _ = iterate(problem, layout, prepared, limits, tolerances, state)
+            new, _ = iterate(problem, layout, prepared, limits, tolerances, state, every=True)
             going = state.niter < niter.astype(jnp.int32)
             return jax.tree.map(lambda x, y: jnp.where(going, x, y), new, state)
 

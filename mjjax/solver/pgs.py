@@ -34,12 +34,13 @@ def _prepare(problem: Problem, layout: RowLayout) -> Prepared:
     n = layout.nrow if layout.pyramidal else layout.nscalar
     span = dual.Span(0, n, 1)
     scalar = dual.blocks(rows, span, regularized=True, floor=MINVAL)
-    scalar = scalar._replace(extra=(span.of(problem.low), span.of(problem.high)))
+    bounds = (span.of(problem.low)[scalar.order], span.of(problem.high)[scalar.order])
+    scalar = scalar._replace(extra=bounds)
     if layout.pyramidal or not layout.ncontact:
         return Prepared(rows, scalar, None)
     cone = dual.blocks(rows, dual.contact_span(layout), regularized=True, floor=MINVAL)
     if layout.width > 1:
-        inner = jax.vmap(ball)(cone.A[:, 1:, 1:], problem.friction[:, 1:])
+        inner = jax.vmap(ball)(cone.A[:, 1:, 1:], problem.friction[cone.order, 1:])
         cone = cone._replace(extra=inner)
     return Prepared(rows, scalar, cone)
 
