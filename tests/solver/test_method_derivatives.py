@@ -43,7 +43,7 @@ def inputs(data: mjjax.Data) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"solver": SolverType.CG} | FINISHED, id="cg"),
+        pytest.param({"solver": SolverType.CG} | FINISHED, id="cg", marks=pytest.mark.slow),
         pytest.param({"solver": SolverType.PGS} | FINISHED, id="pgs"),
         pytest.param({"noslip_iterations": 1} | FINISHED, id="noslip1", marks=pytest.mark.slow),
         pytest.param({"noslip_iterations": 4, "noslip_tolerance": 0.0} | FINISHED, id="noslip4"),
@@ -81,6 +81,7 @@ def test_finite_in_degenerate_states(cone: str) -> None:
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes(w, state)))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D03")
 @cones
 def test_second_derivative(cone: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import mjjax
 from mjjax import DisableBit, SolverType
-from tests.oracle_tools import load, quick, row_differences, world
+from tests.oracle_tools import assert_same_step, load, quick, row_differences, world
 from tests.solver.scenes import WORLDS, constrain_worlds, ready, solve_theirs, with_options
 
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
@@ -83,6 +83,7 @@ def test_all_end_at_the_same_optimum(cone: str) -> None:
             assert 0 < mine.solver_niter < 20000 and float(mine.solver_gradient) < 1e-4
 
 
+NO_ISLANDS = '<option><flag island="disable"/></option><worldbody>'
 SLOPE = """
 <mujoco><option gravity="2 0 -9.81" cone="{cone}"/><worldbody><geom type="plane" size="0 0 1"/>
   <body pos="0 0 0.099"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
@@ -104,6 +105,20 @@ def test_noslip_stops_creep(cone: str) -> None:
     assert np.all(np.asarray(creeping.qacc)[[0, 3]] > 1e-3)
     assert np.abs(np.asarray(held.qacc)[[0, 3]]).max() < 1e-12
     np.testing.assert_allclose(held.qacc[2], creeping.qacc[2], rtol=1e-9)
+
+
+@pytest.mark.feature("C46", "C47", "B17", "B15")
+@pytest.mark.parametrize(
+    "option",
+    [
+        'cone="pyramidal" solver="PGS" iterations="5"',
+        'cone="elliptic" solver="CG" iterations="5" noslip_iterations="3" noslip_tolerance="1e-4"',
+    ],
+)
+def test_a_file_gets_its_solver(option: str) -> None:
+    """Unfinished iterations, warm started step by step, move the scene as in MuJoCo."""
+    xml = SLOPE.replace('cone="{cone}"', option).replace("<worldbody>", NO_ISLANDS)
+    assert_same_step(xml, seeds=range(2), steps=15)
 
 
 @pytest.mark.feature("A119")
