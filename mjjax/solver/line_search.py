@@ -131,7 +131,9 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     middle = points.at(2)
     chosen = _pick(found, best, middle)
     phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
-    count = state.count + 1 + moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
+    # a search that has found the minimum does not look at the next points
+    more = moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
+    count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
     return State(phase, count, end, other, chosen.alpha, chosen.cost)
 
 

@@ -123,23 +123,23 @@ def test_a_file_gets_its_solver(option: str) -> None:
 
 @pytest.mark.feature("A119")
 @pytest.mark.parametrize(
-    "options", [{"solver": SolverType.CG}, {"solver": SolverType.PGS} | NOSLIP], ids=str
+    "options", [{}, {"solver": SolverType.CG}, {"solver": SolverType.PGS} | NOSLIP], ids=str
 )
 def test_statistics(options: dict[str, Any]) -> None:
-    """Improvement, rows and zones of every iteration are MuJoCo's, noslip's after the solver's."""
+    """Every iteration's improvement, rows and evaluations are MuJoCo's; noslip's come last."""
     scene = ready("pyramidal")
     model = with_options(scene, **options, iterations=6)
     found = statistics(model, scene.data)
     for i, d in enumerate(solve_theirs(scene)):
         n = d.solver_niter[0]
-        assert n >= 6
-        for name in ("improvement", "nactive", "nchange"):
+        assert n >= (6 if options else 1)
+        for name in ("improvement", "nactive", "nchange", "neval"):
             mine, other = getattr(found, name)[i], [getattr(d.solver[k], name) for k in range(n)]
             np.testing.assert_allclose(mine[:n], other, rtol=1e-6, atol=1e-9, err_msg=name)
             assert not np.any(mine[n + 1 :])
-        if options["solver"] == SolverType.CG:
+        if "noslip_iterations" not in options:
             other = [d.solver[k].gradient for k in range(n)]
-            np.testing.assert_allclose(found.gradient[i, :n], other, rtol=1e-6)
+            np.testing.assert_allclose(found.gradient[i, :n], other, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.feature("D16")
