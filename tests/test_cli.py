@@ -232,8 +232,10 @@ def test_info_says_what_is_not_simulated(
 ) -> None:
     """A model that cannot be simulated yet is described, with the element and its line."""
     path = tmp_path / "m.xml"
-    asleep = '<option><flag sleep="enable"/></option><sensor>'
-    path.write_text(SENSING.replace("<sensor>", asleep), encoding="utf-8")
+    limited = (
+        '<body><joint type="free" actuatorfrcrange="-1 1"/><geom size="1"/></body></worldbody>'
+    )
+    path.write_text(SENSING.replace("</worldbody>", limited), encoding="utf-8")
     assert cli.main(["info", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["sensors"] == [{"name": "angle", "type": "JOINTPOS", "dim": 1}]
