@@ -232,8 +232,10 @@ def test_info_says_what_is_not_simulated(
 ) -> None:
     """A model that cannot be simulated yet is described, with the element and its line."""
     path = tmp_path / "m.xml"
-    path.write_text(SENSING.replace("<sensor>", '<option solver="CG"/><sensor>'), encoding="utf-8")
+    twice = '<joint name="k"/><geom size="1"/></body>\n</worldbody>'
+    xml = SENSING.replace('<geom size="1"/></body>\n</worldbody>', twice)
+    path.write_text(xml, encoding="utf-8")
     assert cli.main(["info", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["sensors"] == [{"name": "angle", "type": "JOINTPOS", "dim": 1}]
-    assert len(facts["not_simulated"]) == 1 and "m.xml:2" in facts["not_simulated"][0]
+    assert len(facts["not_simulated"]) == 1 and "m.xml:1" in facts["not_simulated"][0]

@@ -73,7 +73,7 @@ class Data(PyTree, Named):
     energy: jax.Array = array(2, unit="J", doc="potential, kinetic energy (flag `energy`)")
     warning: jax.Array = array(8, dtype=int, doc="count of warnings by `WarningType`")
     solver_niter: jax.Array = array(dtype=int, doc="solver iterations used")
-    solver_gradient: jax.Array = array(doc="scaled gradient norm at the end of the solver")
+    solver_gradient: jax.Array = array(doc="what the solver left, scaled: see fwd_constraint")
     ncon: jax.Array = array(dtype=int, doc="number of detected contacts")
     nefc: jax.Array = array(dtype=int, doc="number of constraint rows")
     maxuse_con: jax.Array = array(dtype=int, doc="largest number of contacts since the reset")

@@ -10,7 +10,7 @@ from jax.core import Tracer
 
 from mjjax.collision.pairs import PLAIN
 from mjjax.collision.search import plan_of
-from mjjax.core.enums import EnableBit, JointType, SensorType, SolverType
+from mjjax.core.enums import EnableBit, JointType, SensorType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.data import CollisionRules
@@ -55,11 +55,6 @@ def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]
 
 def _options(model: Model) -> Iterator[Finding]:
     opt = model.opt
-    if opt.solver != SolverType.NEWTON:
-        name = SolverType(opt.solver).name
-        yield "option", 0, f"solver '{name}' is not simulated yet", "use Newton"
-    if opt.noslip_iterations:
-        yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
     if opt.enabled(EnableBit.SLEEP):
         yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
 

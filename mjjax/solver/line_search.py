@@ -1,4 +1,4 @@
-"""Exact line search along a Newton direction.
+"""Exact line search along a direction of descent.
 
 The objective along a ray is convex with a piecewise smooth derivative. One Newton step is always
 tried; if it does not settle the search, Newton steps go on until the slope changes sign, and then
@@ -77,27 +77,29 @@ class Found(NamedTuple):
     count: Array
 
 
-def search(evaluate: Evaluate, gtol: Array, magnitude: Array, iterations: int) -> Found:
+def search(
+    evaluate: Evaluate, first: Array, gtol: Array, magnitude: Array, iterations: int
+) -> Found:
     """The minimum along the ray, as well as the settings want it.
 
     Args:
         evaluate: objective at step lengths (m,).
+        first: length of the ray's own Newton step.
         gtol: slope below which a point counts as the minimum.
         magnitude: size of the terms that the slope is a sum of: its rounding error is a few
             units in the last place of this, and no search goes below it.
         iterations: largest number of evaluations before the search gives up.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    # the ray is a Newton step of the objective, so its own first Newton step has length one
-    first = evaluate(jnp.ones((1,), gtol.dtype)).at(0)
-    settled = ~(jnp.abs(first.slope) >= gtol)
+    start = evaluate(first[None]).at(0)
+    settled = ~(jnp.abs(start.slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.int32(2), first, first, first.alpha, first.cost)
-    direction = jnp.where(first.slope < 0, 1, -1).astype(gtol.dtype)
+    state = State(phase, jnp.int32(2), start, start, start.alpha, start.cost)
+    direction = jnp.where(start.slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
         middle = 0.5 * (state.end.alpha + state.other.alpha)
-        points = evaluate(jnp.stack([_newton(state.end), _newton(state.other), middle]))
+        points = evaluate(jnp.stack([newton_point(state.end), newton_point(state.other), middle]))
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
         choose = functools.partial(jnp.where, state.phase == NEWTON)
@@ -129,7 +131,9 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     middle = points.at(2)
     chosen = _pick(found, best, middle)
     phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
-    count = state.count + 1 + moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
+    # a search that has found the minimum does not look at the next points
+    more = moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
+    count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
     return State(phase, count, end, other, chosen.alpha, chosen.cost)
 
 
@@ -158,5 +162,6 @@ def _pick(condition: Array, a: Points, b: Points) -> Points:
     return Points(jnp.where(condition, a.packed, b.packed))
 
 
-def _newton(p: Points) -> Array:
+def newton_point(p: Points) -> Array:
+    """Step length at which the quadratic model of the objective at a point is lowest."""
     return p.alpha - p.slope / jnp.maximum(p.curvature, MINVAL)

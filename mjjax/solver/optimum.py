@@ -2,55 +2,75 @@
 
 The optimum satisfies g(a, p) = 0, with g the gradient of the objective and p the problem, so that
 da = -H^-1 (dg/dp) dp with H the Hessian at the solution. That is one linear solve, whatever the
-number of iterations; it is itself differentiable, so every order and both modes work. Which rows
-are active is frozen: on a boundary the derivative is one-sided.
+solver and the number of iterations; it is itself differentiable, so every order and both modes
+work. Which rows are active is frozen: on a boundary the derivative is one-sided.
 """
 
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
+from mjjax.core.enums import SolverType
 from mjjax.math.linalg import cho_solve, cholesky
 from mjjax.math.namespace import Array
-from mjjax.solver import newton
-from mjjax.solver.objective import gradient, hessian, residual
+from mjjax.solver.method import Limits, Start, Tolerances, solve
+from mjjax.solver.objective import gradient, hessian, residual, row_force
 from mjjax.solver.problem import Problem
+from mjjax.solver.table import METHODS
+
+
+class Optimum(NamedTuple):
+    """What a solver found.
+
+    Attributes:
+        a: (nv,) constrained acceleration.
+        force: (n,) row forces.
+        r: (n,) row residuals, consistent with the forces.
+        niter: iterations, as a real.
+        grad_norm: scaled norm of what is left to improve.
+    """
+
+    a: Array
+    force: Array
+    r: Array
+    niter: Array
+    grad_norm: Array
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
 def minimize(
+    solver: SolverType,
     layout: RowLayout,
-    iterations: int,
-    ls_iterations: int,
+    limits: Limits,
     problem: Problem,
-    start: Array,
-    tolerances: tuple[Array, Array, Array],
-) -> tuple[Array, Array, Array, Array]:
-    """Constrained acceleration (nv,), row residuals, iterations (as a real), scaled gradient norm.
-
-    The residuals are those that the iterations kept: with stiff rows their forces balance the
-    accelerations, whereas J a - aref would be found from numbers too large to tell.
+    start: Start,
+    tolerances: Tolerances,
+) -> Optimum:
+    """Solves the problem; exact derivatives with respect to all of it.
 
     Args:
+        solver: the method.
         layout: row layout.
-        iterations: largest number of solver iterations.
-        ls_iterations: largest number of evaluations of a line search.
-        problem: the problem; the acceleration has exact derivatives with respect to all of it.
-        start: (nv,) initial acceleration, without influence on the optimum.
-        tolerances: solver tolerance, line-search tolerance, scale of the objective.
+        limits: largest numbers of iterations.
+        problem: the problem.
+        start: initial acceleration, without influence on the optimum.
+        tolerances: when to stop.
     """
-    settings = newton.Settings(iterations, ls_iterations, *tolerances)
-    state = newton.solve(problem, layout, start, settings)
-    return state.a, state.r, state.niter.astype(start.dtype), state.grad_norm
+    state, a, r = solve(METHODS[solver], problem, layout, start, limits, tolerances)
+    return Optimum(a, state.force, r, state.niter.astype(a.dtype), state.grad_norm)
 
 
 @minimize.defjvp
-def _minimize_jvp(layout, iterations, ls_iterations, primals, tangents):
+def _minimize_jvp(solver, layout, limits, primals, tangents):
     problem, start, tolerances = primals
-    a, r, niter, grad_norm = minimize(layout, iterations, ls_iterations, problem, start, tolerances)
+    found = minimize(solver, layout, limits, problem, start, tolerances)
+    a, r = found.a, found.r
     _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
     da = -cho_solve(cholesky(hessian(problem, layout, r)), dg)
     _, dr = jax.jvp(lambda p, a: residual(p, layout, a), (problem, a), (tangents[0], da))
-    return (a, r, niter, grad_norm), (da, dr, jnp.zeros_like(niter), jnp.zeros_like(grad_norm))
+    _, dforce = jax.jvp(lambda p, r: row_force(p, layout, r), (problem, r), (tangents[0], dr))
+    none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.grad_norm))
+    return found, Optimum(da, dforce, dr, *none)

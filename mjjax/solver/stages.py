@@ -3,40 +3,46 @@
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul_t
-from mjjax.constraint.layout import RowLayout, layout_of
-from mjjax.core.enums import DisableBit
+from mjjax.constraint.layout import layout_of
+from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.profile import stage
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
-from mjjax.solver.newton import Settings, better_start
+from mjjax.solver.method import Limits, Start, Tolerances
+from mjjax.solver.noslip import remove_slip
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.optimum import minimize
-from mjjax.solver.problem import Problem, problem_of
+from mjjax.solver.problem import problem_of
 
 
-def start_of(model: Model, data: Data, layout: RowLayout, problem: Problem) -> Array:
-    """Acceleration (nv,) that the solver starts from: warm start or smooth, what is better."""
-    if model.opt.disabled(DisableBit.WARMSTART):
-        return data.qacc_smooth
-    return better_start(problem, layout, data.qacc_warmstart, data.qacc_smooth)
+def start_of(model: Model, data: Data) -> Start:
+    """What the solver may start from."""
+    cold = model.opt.disabled(DisableBit.WARMSTART)
+    return Start(None if cold else data.qacc_warmstart, data.qacc_smooth)
 
 
-def settings_of(model: Model) -> Settings:
+def settings_of(model: Model) -> tuple[Limits, Tolerances]:
     """The solver's stopping rules."""
     opt = model.opt
     scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
-    return Settings(opt.iterations, opt.ls_iterations, opt.tolerance, opt.ls_tolerance, scale)
+    limits = Limits(opt.iterations, opt.ls_iterations, opt.noslip_iterations)
+    return limits, Tolerances(opt.tolerance, opt.ls_tolerance, opt.noslip_tolerance, scale)
 
 
 @stage
 def fwd_constraint(model: Model, data: Data) -> Data:
     """Constrained acceleration and forces (`mj_fwdConstraint`).
 
-    Solved by Newton's method from the better of `qacc_warmstart` and `qacc_smooth`. The derivative
-    is that of the optimum, exact once the solver has converged; it is zero with respect to the
-    warm start.
+    Solved by the model's solver from the better of `qacc_warmstart` and `qacc_smooth`; PGS starts
+    from the forces of `qacc_warmstart`, or from none. The derivative is that of the optimum, exact
+    once the solver has converged; it is zero with respect to the warm start. With
+    `noslip_iterations` friction is then found once more without its regularization: the derivative
+    of that is exact for the sweeps that were made.
+
+    `solver_niter` counts both. `solver_gradient` is the scaled norm of the gradient; of PGS and
+    noslip, that of the last sweep's change of the constraint force. The larger one is kept.
     """
     layout = layout_of(model, data)
     data = data.replace(qfrc_smooth=_with_all_friction(model, data.qfrc_smooth))
@@ -49,19 +55,20 @@ def fwd_constraint(model: Model, data: Data) -> Data:
             solver_gradient=jnp.zeros_like(data.solver_gradient),
         )
     problem = problem_of(model, data, layout)
-    start = start_of(model, data, layout, problem)
-    iterations, ls_iterations, *tolerances = settings_of(model)
-    qacc, r, niter, grad_norm = minimize(
-        layout, iterations, ls_iterations, problem, start, tuple(tolerances)
-    )
-    force = row_force(problem, layout, r)
+    limits, tolerances = settings_of(model)
+    solver = SolverType(model.opt.solver)
+    found = minimize(solver, layout, limits, problem, start_of(model, data), tolerances)
+    qacc, force, niter, left = found.a, found.force, found.niter, found.grad_norm
+    if limits.noslip_iterations:
+        qacc, force, more, change = remove_slip(layout, limits, problem, force, tolerances)
+        niter, left = niter + more, jnp.maximum(left, change)
     padding = data.efc_force.shape[0] - layout.nrow
     return data.replace(
         qacc=qacc,
         qfrc_constraint=mul_t(layout, problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
         solver_niter=jnp.where(data.nefc > 0, niter, 0).astype(jnp.int32),
-        solver_gradient=grad_norm,
+        solver_gradient=left,
     )
 
 

@@ -1,20 +1,24 @@
 """How the solver came to its result, iteration by iteration: asked for, never part of a step."""
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mjjax.constraint.layout import layout_of
-from mjjax.math import safe
+from mjjax.constraint.layout import RowLayout, layout_of
+from mjjax.core.enums import SolverType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.solver import newton
+from mjjax.solver import dual, noslip
+from mjjax.solver.method import Iteration, Limits, Prepared, Tolerances
 from mjjax.solver.objective import residual, row_state
-from mjjax.solver.problem import problem_of
+from mjjax.solver.problem import Problem, problem_of
 from mjjax.solver.stages import settings_of, start_of
+from mjjax.solver.table import METHODS
 
 
 class SolverStat(NamedTuple):
@@ -22,8 +26,9 @@ class SolverStat(NamedTuple):
 
     Attributes:
         improvement: decrease of the objective, scaled.
-        gradient: norm of the gradient after the iteration, scaled.
-        lineslope: slope of the objective where the line search ended, scaled.
+        gradient: norm of the gradient after the iteration, scaled; of PGS and noslip (0 in C), of
+            the change of the constraint force.
+        lineslope: slope of the objective where the line search ended, scaled; 0 without search.
         nactive: active rows after the iteration.
         nchange: rows whose state changed.
         neval: evaluations of the line search.
@@ -40,8 +45,9 @@ class SolverStat(NamedTuple):
 def solver_statistics(model: Model, data: Data) -> SolverStat:
     """Statistics of the solver's iterations (`mjData.solver`), found by solving once more.
 
-    Scaled values are divided by `stat.meaninertia * nv`, as the tolerance is. Every iteration
-    factors the Hessian anew, so that there is no count of updates. No derivatives.
+    Noslip iterations follow those of the solver. Scaled values are divided by
+    `stat.meaninertia * nv`, as the tolerance is. Every iteration of Newton factors the Hessian
+    anew, so that there is no count of updates. No derivatives.
 
     Args:
         model: model.
@@ -49,34 +55,59 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
             after `forward`, not after `step`, which moves on.
     """
     model, data = lax.stop_gradient((model, data))
-    layout, settings = layout_of(model, data), settings_of(model)
+    layout, (limits, tolerances) = layout_of(model, data), settings_of(model)
+    total = limits.iterations + limits.noslip_iterations
     if not layout.nrow:
-        real = jnp.zeros(settings.iterations, data.qacc.dtype)
-        whole = jnp.zeros(settings.iterations, jnp.int32)
+        real, whole = jnp.zeros(total, data.qacc.dtype), jnp.zeros(total, jnp.int32)
         return SolverStat(real, real, real, whole, whole, whole)
-    problem = problem_of(model, data, layout)
+    problem, method = problem_of(model, data, layout), METHODS[SolverType(model.opt.solver)]
+    prepared = method.prepare(problem, layout)
+    start = method.initial(problem, layout, prepared, start_of(model, data), tolerances)
+    history = functools.partial(_history, problem, layout, limits, tolerances)
+    state, stat = history(method.iterate, method.state, prepared, start, limits.iterations)
+    if not limits.noslip_iterations:
+        return stat
+    prepared = noslip.prepare(problem, layout)
+    start = dual.initial(prepared.rows, state.force)
+    _, more = history(noslip.iterate, dual.state_of, prepared, start, limits.noslip_iterations)
+
+    def joined(first: Array, second: Array) -> Array:
+        padded = jnp.pad(first, (0, len(second)))
+        return lax.dynamic_update_slice(padded, second, (state.niter,))
+
+    return jax.tree.map(joined, stat, more)
+
+
+def _history(
+    problem: Problem,
+    layout: RowLayout,
+    limits: Limits,
+    tolerances: Tolerances,
+    iterate: Iteration,
+    zones: Callable[[Problem, RowLayout, Any], Array],
+    prepared: Prepared,
+    start: Any,
+    iterations: int,
+) -> tuple[Any, SolverStat]:
+    """Last iterate and statistics (iterations,)."""
     exists = problem.D > 0
 
-    def advance(state: newton.State, _: None) -> tuple[newton.State, SolverStat]:
-        new, found = newton.iterate(problem, layout, settings, state)
-        change = new.a - state.a
-        slope = safe.divide(jnp.abs(jnp.sum(new.grad * change)), safe.norm(change))
-        before, after = (row_state(problem, layout, x) for x in (state.r, new.r))
+    def advance(state: Any, _: None) -> tuple[Any, SolverStat]:
+        new, progress = iterate(problem, layout, prepared, limits, tolerances, state)
+        before, after = (zones(problem, layout, x) for x in (state, new))
         stat = SolverStat(
-            improvement=settings.scale * found.decrease,
+            improvement=progress.improvement,
             gradient=new.grad_norm,
-            lineslope=settings.scale * slope,
+            lineslope=progress.lineslope,
             nactive=jnp.sum(exists & (after != 0), dtype=jnp.int32),
             nchange=jnp.sum(exists & (after != before), dtype=jnp.int32),
-            neval=found.count,
+            neval=progress.neval,
         )
         going = ~state.done
         kept = jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state)
         return kept, jax.tree.map(lambda x: jnp.where(going, x, 0).astype(x.dtype), stat)
 
-    start = start_of(model, data, layout, problem)
-    state = newton.initial(problem, layout, start, settings)
-    return lax.scan(advance, state, length=settings.iterations)[1]
+    return lax.scan(advance, start, length=iterations)
 
 
 def constraint_state(model: Model, data: Data) -> Array:

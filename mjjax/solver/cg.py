@@ -1,0 +1,58 @@
+"""Conjugate gradients for the constrained dynamics, preconditioned by the inertia.
+
+With g the gradient and h = M^-1 g, the direction is beta times the last one minus h; beta is that
+of Polak and Ribiere, g . (h - h_last) / (g_last . h_last), or zero where that is negative.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from mjjax.constraint.layout import RowLayout
+from mjjax.core.constants import MINVAL
+from mjjax.math.linalg import cho_solve, cholesky
+from mjjax.math.namespace import Array
+from mjjax.solver import primal
+from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
+from mjjax.solver.problem import Problem
+
+
+class Memory(NamedTuple):
+    """Last direction, gradient and preconditioned gradient (nv,)."""
+
+    step: Array
+    grad: Array
+    solved: Array
+
+
+def _prepare(problem: Problem, layout: RowLayout) -> Array:
+    return cholesky(problem.M)
+
+
+def _initial(
+    problem: Problem, layout: RowLayout, factor: Array, start: Start, tolerances: Tolerances
+) -> primal.State:
+    none = jnp.zeros_like(start.smooth)
+    return primal.initial(problem, layout, start, tolerances, Memory(none, none, none))
+
+
+def _iterate(
+    problem: Problem,
+    layout: RowLayout,
+    factor: Array,
+    limits: Limits,
+    tolerances: Tolerances,
+    state: primal.State,
+) -> tuple[primal.State, Progress]:
+    """One conjugate step with exact line search."""
+    last = state.memory
+    solved = cho_solve(factor, state.grad)
+    turn = jnp.sum(state.grad * (solved - last.solved))
+    beta = turn / jnp.maximum(MINVAL, jnp.sum(last.grad * last.solved))
+    beta = jnp.where(state.niter == 0, 0, jnp.maximum(beta, 0))
+    step = beta * last.step - solved
+    memory = Memory(step, state.grad, solved)
+    return primal.iterate(problem, layout, limits, tolerances, state, step, memory, unit=False)
+
+
+CG = Method(_prepare, _initial, _iterate, primal.result, primal.state_of)

@@ -1,0 +1,292 @@
+"""Solvers that work on row forces, block by block: what PGS and noslip share.
+
+With A = J M^-1 J' and b = J a_smooth - aref they minimise f' (A + R) f / 2 + f' b within the
+forces' bounds and cones. A is never made: the acceleration a = a_smooth + M^-1 J' f is kept beside
+the forces, so that the residual of a block is J a - aref + R f, and changes with each block.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from mjjax.constraint.jacobian import dense
+from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.core.enums import ConstraintState
+from mjjax.math import safe
+from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
+from mjjax.math.namespace import Array
+from mjjax.solver.method import Tolerances, scaled_norm
+from mjjax.solver.objective import residual, split
+from mjjax.solver.problem import Problem
+
+WORSE = 1e-10  # an update that raises the cost by more is taken back
+
+
+class Rows(NamedTuple):
+    """Rows as matrices; empty slots are zero.
+
+    Attributes:
+        smooth: (nv,) acceleration without constraints.
+        jac: (n, nv) Jacobian.
+        inv: (n, nv) accelerations M^-1 J' by unit forces.
+        aref: (n,) reference accelerations.
+        R: (n,) regularization.
+        exists: (n,) whether a slot is in use.
+    """
+
+    smooth: Array
+    jac: Array
+    inv: Array
+    aref: Array
+    R: Array
+    exists: Array
+
+
+class Blocks(NamedTuple):
+    """Blocks (k, w, ...) that are updated one after the other: those that exist first, in order.
+
+    Attributes:
+        jac, inv: (k, w, nv) as in `Rows`.
+        aref, R: (k, w) as in `Rows`.
+        A: (k, w, w) matrix of the dual problem.
+        extra: what the update depends on besides, with leading axis k.
+        order: (k,) slot of each block.
+        place: (k,) block of each slot.
+        count: number of blocks that exist.
+    """
+
+    jac: Array
+    inv: Array
+    aref: Array
+    R: Array
+    A: Array
+    extra: Any
+    order: Array
+    place: Array
+    count: Array
+
+
+class State(NamedTuple):
+    """Iterate.
+
+    Attributes:
+        a: (nv,) acceleration.
+        force: (n,) row forces.
+        niter: iterations so far.
+        grad_norm: scaled norm of the last change of the generalized constraint force.
+        done: whether the solver has stopped.
+    """
+
+    a: Array
+    force: Array
+    niter: Array
+    grad_norm: Array
+    done: Array
+
+
+# New force (w,) of a block from its matrix A, force, residual and extra.
+Update = Callable[[Array, Array, Array, Any], Array]
+
+
+def rows_of(problem: Problem, layout: RowLayout) -> Rows:
+    """The problem's rows."""
+    factor = cholesky(problem.M)
+    on = problem.D > 0
+    jac = jnp.where(on[:, None], dense(layout, problem.jac), 0)
+    return Rows(
+        smooth=cho_solve(factor, problem.smooth),
+        jac=jac,
+        inv=cho_solve(factor, jac.T).T,
+        aref=jnp.where(on, problem.aref, 0),
+        R=jnp.where(on, 1 / jnp.where(on, problem.D, 1), 0),
+        exists=on,
+    )
+
+
+class Span(NamedTuple):
+    """Blocks of successive rows: where they start, how many, rows of each, of which `skip` lead."""
+
+    start: int
+    count: int
+    width: int
+    skip: int = 0
+
+    def of(self, x: Array) -> Array:
+        """The blocks (count, width - skip, ...) of `x` (n, ...)."""
+        stop = self.start + self.count * self.width
+        blocks = x[self.start : stop].reshape(self.count, self.width, *x.shape[1:])
+        return blocks[:, self.skip :]
+
+    def put(self, x: Array, blocks: Array) -> Array:
+        """`x` (n,) with new blocks (count, width - skip)."""
+        leading = self._replace(skip=0).of(x)[:, : self.skip]
+        blocks = jnp.concatenate([leading, blocks], axis=1).reshape(-1)
+        return jnp.concatenate([x[: self.start], blocks, x[self.start + blocks.shape[0] :]])
+
+
+def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
+    """Blocks of rows.
+
+    Args:
+        rows: all rows.
+        span: the blocks.
+        regularized: whether R takes part.
+        floor: smallest diagonal entry of A.
+    """
+    exists = jnp.any(span.of(rows.exists), axis=1)
+    order = jnp.argsort(~exists, stable=True)
+    jac, inv, aref, r = (span.of(x)[order] for x in (rows.jac, rows.inv, rows.aref, rows.R))
+    if not regularized:
+        r = jnp.zeros_like(r)
+    A = einsum("kin,kjn->kij", jac, inv)
+    eye = jnp.eye(A.shape[1], dtype=bool)[None]
+    A = jnp.where(eye, jnp.maximum(A + r[:, :, None], floor), A)
+    count = jnp.sum(exists, dtype=jnp.int32)
+    return Blocks(jac, inv, aref, r, A, (), order, jnp.argsort(order), count)
+
+
+@custom_vmap
+def _of_all_worlds(count: Array) -> Array:
+    """The largest count of a batch: its loop then has one end and picks whole slices."""
+    return count
+
+
+@_of_all_worlds.def_vmap
+def _largest(size: int, in_batched: list[bool], count: Array) -> tuple[Array, bool]:
+    return jnp.max(count), False
+
+
+def sweep(
+    update: Update, of: Blocks, a: Array, force: Array, every: bool = False
+) -> tuple[Array, Array, Array]:
+    """Updates the blocks one after the other.
+
+    Args:
+        update: new force of a block.
+        of: the blocks.
+        a: (nv,) acceleration.
+        force: (k, w) forces of the slots.
+        every: whether to visit empty slots too, which changes nothing: a loop of fixed length has
+            a derivative in reverse mode.
+
+    Returns:
+        acceleration (nv,), forces (k, w), decrease of the cost.
+    """
+    if not len(force):
+        return a, force, jnp.zeros((), a.dtype)
+    arrays = (of.jac, of.inv, of.aref, of.R, of.A, of.extra)
+    force = force[of.order]
+
+    def one(a: Array, block: Any) -> tuple[Array, tuple[Array, Array]]:
+        (jac, inv, aref, r, A, extra), old = block
+        res = jnp.sum(jac * a[None], axis=1) - aref + r * old
+        new = update(A, old, res, extra)
+        delta = new - old
+        change = jnp.sum(delta * (0.5 * jnp.sum(A * delta[None], axis=1) + res))
+        better = change <= WORSE
+        new, delta = jnp.where(better, new, old), jnp.where(better, delta, 0)
+        return a + jnp.sum(delta[:, None] * inv, axis=0), (new, jnp.where(better, change, 0))
+
+    def visit(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        a, force, total = state
+        pick = functools.partial(lax.dynamic_index_in_dim, index=k, keepdims=False)
+        a, (new, change) = one(a, jax.tree.map(pick, (arrays, force)))
+        return a, lax.dynamic_update_index_in_dim(force, new, k, 0), total + change
+
+    if every:
+        a, (force, change) = lax.scan(one, a, (arrays, force))
+        return a, force[of.place], -jnp.sum(change)
+    start = (a, force, jnp.zeros((), a.dtype))
+    a, force, total = lax.fori_loop(0, _of_all_worlds(of.count), visit, start)
+    return a, force[of.place], -total
+
+
+def interval(A: Array, force: Array, res: Array, bounds: tuple[Array, Array]) -> Array:
+    """Update of a scalar row: the minimum between its bounds."""
+    return jnp.clip(force - res / A[0], *bounds)
+
+
+def initial(rows: Rows, force: Array) -> State:
+    """Iterate with the forces `force` (n,)."""
+    zero = jnp.zeros((), force.dtype)
+    a = rows.smooth + matmul(force, rows.inv)
+    return State(a, force, jnp.int32(0), zero, jnp.bool_(False))
+
+
+def finished(
+    problem: Problem,
+    tolerances: Tolerances,
+    state: State,
+    a: Array,
+    force: Array,
+    improvement: Array,
+    enough: Array,
+) -> State:
+    """Iterate after a sweep; done where the scaled improvement is below `enough`."""
+    change = scaled_norm(tolerances, matmul(problem.M, a - state.a))
+    done = (improvement < enough) | ~jnp.isfinite(change)
+    return State(a, force, state.niter + 1, change, done)
+
+
+def result(rows: Rows, state: State) -> tuple[Array, Array]:
+    """Acceleration (nv,), free of the rounding of the sweeps' many steps, and forces (n,)."""
+    return rows.smooth + matmul(state.force, rows.inv), state.force
+
+
+def residual_of(problem: Problem, layout: RowLayout, a: Array, force: Array) -> Array:
+    """Row residuals (n,) of which the forces are functions.
+
+    Rows strictly within their bounds have -R f, from which their state is certain; J a - aref, by
+    which the others are told, is rounded and says nothing about stiff rows.
+    """
+    parts, n = split(layout, force), layout.nscalar
+    found = split(layout, residual(problem, layout, a))
+    on = problem.D > 0
+    soft = split(layout, -jnp.where(on, force / jnp.where(on, problem.D, 1), 0))
+    count = parts.scalar.shape[0]
+    inside = (parts.scalar > problem.low[:count]) & (parts.scalar < problem.high[:count])
+    scalar = jnp.where(inside, soft.scalar, found.scalar)
+    if layout.pyramidal:
+        return scalar
+    sticks = _friction_part(problem, parts.cone) < (1 - 1e-9) * parts.cone[:, 0]
+    cones = jnp.where(sticks[:, None], soft.cone, found.cone)
+    return jnp.concatenate([scalar[:n], cones.reshape(-1)])
+
+
+def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
+    """Zone (n,) of every row by its force.
+
+    C calls every elliptic contact with a force within its cone satisfied; here it is quadratic, or
+    in the middle zone where the friction is as large as it may be.
+    """
+    parts = split(layout, state.force)
+    n = parts.scalar.shape[0]
+    low, high = problem.low[:n], problem.high[:n]
+    at_low = jnp.where(low == 0, ConstraintState.SATISFIED, ConstraintState.LINEARPOS)
+    friction = np.pad(np.isin(layout.kind, FRICTION), (0, n - layout.nscalar))
+    at_low = jnp.where(friction, ConstraintState.LINEARPOS, at_low)
+    free = jnp.where(parts.scalar >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
+    scalar = jnp.where(parts.scalar <= low, at_low, free)
+    if layout.pyramidal:
+        return scalar.astype(jnp.int32)
+    normal = parts.cone[:, 0]
+    slides = _friction_part(problem, parts.cone) > (1 - 1e-9) * normal
+    cones = jnp.where(slides, ConstraintState.CONE, ConstraintState.QUADRATIC)
+    cones = jnp.where(normal > 0, cones, ConstraintState.SATISFIED)
+    return jnp.concatenate([scalar, jnp.repeat(cones, layout.width)]).astype(jnp.int32)
+
+
+def _friction_part(problem: Problem, force: Array) -> Array:
+    """Friction (ncontact,) of contact forces, scaled so that it is at most the normal force."""
+    return safe.norm(safe.divide(force[:, 1:], problem.friction[:, 1:]))
+
+
+def contact_span(layout: RowLayout, skip: int = 0) -> Span:
+    """The contacts as blocks."""
+    return Span(layout.nscalar, layout.ncontact, layout.per_contact, skip)

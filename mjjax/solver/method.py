@@ -1,0 +1,145 @@
+"""What a solver is: where it starts, what it computes once, and one iteration.
+
+Solvers work on a `Problem` and know neither `Model` nor `Data`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax.numpy as jnp
+
+from mjjax.constraint.layout import RowLayout
+from mjjax.math.namespace import Array
+from mjjax.solver.grouped_loop import grouped_loop
+from mjjax.solver.problem import Problem
+
+Prepared = Any
+
+
+class Limits(NamedTuple):
+    """Largest numbers of iterations, of evaluations of a line search, of noslip iterations."""
+
+    iterations: int
+    ls_iterations: int
+    noslip_iterations: int
+
+
+class Tolerances(NamedTuple):
+    """Scaled tolerances, and what objective and gradient are multiplied by to scale them."""
+
+    main: Array
+    line_search: Array
+    noslip: Array
+    scale: Array
+
+
+class Start(NamedTuple):
+    """Accelerations (nv,) to start from: that of the step before, if it may be used; smooth."""
+
+    warm: Array | None
+    smooth: Array
+
+
+class Iterate(Protocol):
+    """What every solver's iterate has."""
+
+    @property
+    def a(self) -> Array:
+        """(nv,) acceleration."""
+        ...
+
+    @property
+    def force(self) -> Array:
+        """(n,) row forces."""
+        ...
+
+    @property
+    def niter(self) -> Array:
+        """Iterations so far."""
+        ...
+
+    @property
+    def grad_norm(self) -> Array:
+        """Scaled norm of what is left to improve, a generalized force."""
+        ...
+
+    @property
+    def done(self) -> Array:
+        """Whether the solver has stopped."""
+        ...
+
+
+class Progress(NamedTuple):
+    """One iteration: decrease of the objective, slope where the search ended, both scaled, and
+    evaluations of the search.
+    """
+
+    improvement: Array
+    lineslope: Array
+    neval: Array
+
+
+Iteration = Callable[[Problem, RowLayout, Prepared, Limits, Tolerances, Any], tuple[Any, Progress]]
+
+
+class Method(NamedTuple):
+    """A solver of the constrained dynamics.
+
+    Attributes:
+        prepare: what is computed once per problem.
+        initial: first iterate.
+        iterate: one iteration.
+        result: acceleration (nv,) of an iterate and the row residuals (n,) of which its forces are
+            functions: they decide which rows the derivative takes as active.
+        state: (n,) zone of every row, as `ConstraintState`.
+    """
+
+    prepare: Callable[[Problem, RowLayout], Prepared]
+    initial: Callable[[Problem, RowLayout, Prepared, Start, Tolerances], Any]
+    iterate: Iteration
+    result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array]]
+    state: Callable[[Problem, RowLayout, Any], Array]
+
+
+def solve(
+    method: Method,
+    problem: Problem,
+    layout: RowLayout,
+    start: Start,
+    limits: Limits,
+    tolerances: Tolerances,
+) -> tuple[Any, Array, Array]:
+    """Last iterate, within tolerance or as far as the iterations go, and its result."""
+    prepared = method.prepare(problem, layout)
+    state = method.initial(problem, layout, prepared, start, tolerances)
+    iterate, count = method.iterate, limits.iterations
+    state = run(iterate, problem, layout, prepared, state, limits, tolerances, count)
+    return state, *method.result(problem, layout, prepared, state)
+
+
+def run(
+    iterate: Iteration,
+    problem: Problem,
+    layout: RowLayout,
+    prepared: Prepared,
+    state: Any,
+    limits: Limits,
+    tolerances: Tolerances,
+    iterations: int,
+) -> Any:
+    """The iterate after at most `iterations` more."""
+
+    def body(constants: tuple[Problem, Prepared, Tolerances], state: Any) -> Any:
+        problem, prepared, tolerances = constants
+        return iterate(problem, layout, prepared, limits, tolerances, state)[0]
+
+    constants = (problem, prepared, tolerances)
+    if iterations <= 1:
+        return body(constants, state) if iterations else state
+    loop = grouped_loop(body, lambda s: (s.niter < iterations) & ~s.done)
+    return loop(constants, state)
+
+
+def scaled_norm(tolerances: Tolerances, force: Array) -> Array:
+    """Norm of a generalized force (nv,), scaled."""
+    return tolerances.scale * jnp.sqrt(jnp.sum(force * force))

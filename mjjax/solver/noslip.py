@@ -1,0 +1,164 @@
+"""Noslip: friction once more, without its regularization, after the main solver.
+
+A modified Gauss-Seidel on the dual problem with R = 0 (`mj_solNoSlip`): dry friction moves within
+its loss, the friction of a contact within what its normal force allows, which stays as it is; of
+a pyramid's opposing edges each pair keeps its sum. Equalities, limits and normal forces keep the
+main solver's values. The iterations are few and do not converge in general, so the derivative is
+that of the sweeps that were made, not of a fixed point.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import Array
+from mjjax.solver import dual
+from mjjax.solver.ellipsoid import Ball, ball, minimise
+from mjjax.solver.method import Limits, Progress, Tolerances, run
+from mjjax.solver.problem import Problem
+
+FLOOR = 1e-10  # smallest diagonal entry of a contact's block
+
+
+class Prepared(NamedTuple):
+    """All rows, and the blocks that are updated: dry friction, friction of contacts."""
+
+    rows: dual.Rows
+    dry: dual.Blocks
+    contact: dual.Blocks | None
+
+
+def prepare(problem: Problem, layout: RowLayout) -> Prepared:
+    """What is computed once per problem."""
+    rows = dual.rows_of(problem, layout)
+    span = _dry_span(layout)
+    dry = dual.blocks(rows, span, regularized=False, floor=MINVAL)
+    bounds = (span.of(problem.low)[dry.order], span.of(problem.high)[dry.order])
+    dry = dry._replace(extra=bounds)
+    span = _contact_span(layout)
+    if span is None:
+        return Prepared(rows, dry, None)
+    contact = dual.blocks(rows, span, regularized=False, floor=FLOOR)
+    if layout.pyramidal:
+        extra = jnp.all(span.of(problem.D) > 0, axis=1)[contact.order]
+    else:
+        extra = jax.vmap(ball)(contact.A, problem.friction[contact.order, 1:])
+    return Prepared(rows, dry, contact._replace(extra=extra))
+
+
+def _dry_span(layout: RowLayout) -> dual.Span:
+    index = np.flatnonzero(layout.mask(*FRICTION))
+    return dual.Span(int(index[0]) if len(index) else 0, len(index), 1)
+
+
+def _contact_span(layout: RowLayout) -> dual.Span | None:
+    """Pairs of opposing edges, or contacts without their normal row."""
+    if not layout.ncontact or layout.width == 1:
+        return None
+    if not layout.pyramidal:
+        return dual.contact_span(layout, skip=1)
+    return dual.Span(layout.nscalar, layout.ncontact * (layout.width - 1), 2)
+
+
+def iterate(
+    problem: Problem,
+    layout: RowLayout,
+    prepared: Prepared,
+    limits: Limits,
+    tolerances: Tolerances,
+    state: dual.State,
+    every: bool = False,
+) -> tuple[dual.State, Progress]:
+    """One sweep over dry friction and the friction of contacts; `every` as for `dual.sweep`."""
+    span, force = _dry_span(layout), state.force
+    a, found, decrease = dual.sweep(dual.interval, prepared.dry, state.a, span.of(force), every)
+    force = span.put(force, found)
+    span, contact = _contact_span(layout), prepared.contact
+    if span is not None and contact is not None:
+        update = _edges
+        if not layout.pyramidal:
+            normal = dual.contact_span(layout).of(force)[contact.order, 0]
+            contact, update = contact._replace(extra=(contact.extra, normal)), _tangents
+        a, found, more = dual.sweep(update, contact, a, span.of(force), every)
+        force, decrease = span.put(force, found), decrease + more
+    # the regularization that the main solver paid for is dropped at once
+    dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
+    improvement = tolerances.scale * (decrease + jnp.where(state.niter == 0, dropped, 0))
+    state = dual.finished(problem, tolerances, state, a, force, improvement, tolerances.noslip)
+    return state, Progress(improvement, jnp.zeros_like(improvement), jnp.int32(0))
+
+
+def _edges(A: Array, force: Array, res: Array, both: Array) -> Array:
+    """Two opposing edges: mid + y and mid - y, with the best y."""
+    b = res - jnp.sum(A * force[None], axis=1)
+    mid = 0.5 * (force[0] + force[1])
+    curvature = A[0, 0] + A[1, 1] - A[0, 1] - A[1, 0]
+    slope = mid * (A[0, 0] - A[1, 1]) + b[0] - b[1]
+    steep = curvature >= MINVAL
+    y = jnp.where(steep, -slope / jnp.where(steep, curvature, 1), 0)
+    y = jnp.clip(y, -mid, mid)
+    return jnp.where(both, jnp.stack([mid + y, mid - y]), force)
+
+
+def _tangents(A: Array, force: Array, res: Array, extra: tuple[Ball, Array]) -> Array:
+    """The friction of an elliptic contact under its normal force."""
+    inner, normal = extra
+    b = res - jnp.sum(A * force[None], axis=1)
+    return jnp.where(normal < MINVAL, 0, minimise(inner, b, normal))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def remove_slip(
+    layout: RowLayout, limits: Limits, problem: Problem, force: Array, tolerances: Tolerances
+) -> tuple[Array, Array, Array, Array]:
+    """Acceleration (nv,), row forces (n,), iterations (as a real), scaled norm of the last change.
+
+    The derivative is exact: the sweeps that were made are made once more with it, in either mode,
+    each of them stored in reverse mode as forces and acceleration only. Which rows are at a bound
+    is frozen, and so is the number of sweeps. Second derivatives of elliptic cones need forward
+    over reverse mode: JAX refuses reverse over reverse.
+
+    Args:
+        layout: row layout.
+        limits: largest numbers of iterations.
+        problem: the problem.
+        force: (n,) row forces of the main solver.
+        tolerances: tolerances.
+    """
+    prepared = prepare(problem, layout)
+    state = dual.initial(prepared.rows, force)
+    state = run(
+        iterate, problem, layout, prepared, state, limits, tolerances, limits.noslip_iterations
+    )
+    return *dual.result(prepared.rows, state), state.niter.astype(force.dtype), state.grad_norm
+
+
+@remove_slip.defjvp
+def _remove_slip_jvp(layout, limits, primals, tangents):
+    problem, force, tolerances = primals
+    a, found, niter, change = remove_slip(layout, limits, problem, force, tolerances)
+
+    def again(problem: Problem, force: Array) -> tuple[Array, Array]:
+        prepared = prepare(problem, layout)
+
+        @jax.checkpoint
+        def advance(state: dual.State) -> dual.State:
+            new, _ = iterate(problem, layout, prepared, limits, tolerances, state, every=True)
+            going = state.niter < niter.astype(jnp.int32)
+            return jax.tree.map(lambda x, y: jnp.where(going, x, y), new, state)
+
+        def body(state: dual.State, _: None) -> tuple[dual.State, None]:
+            return advance(state), None
+
+        state = dual.initial(prepared.rows, force)
+        state, _ = lax.scan(body, state, length=limits.noslip_iterations)
+        return dual.result(prepared.rows, state)
+
+    _, (da, dforce) = jax.jvp(again, (problem, force), tangents[:2])
+    return (a, found, niter, change), (da, dforce, jnp.zeros_like(niter), jnp.zeros_like(change))

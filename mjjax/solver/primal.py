@@ -1,0 +1,169 @@
+"""Solvers that minimise over accelerations: what Newton and conjugate gradients share."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from mjjax.constraint.jacobian import mul, mul_t
+from mjjax.constraint.layout import RowLayout
+from mjjax.core.constants import MINVAL
+from mjjax.math import safe
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array
+from mjjax.solver import cone
+from mjjax.solver.line_search import Evaluate, Points, newton_point, search
+from mjjax.solver.method import Limits, Prepared, Progress, Start, Tolerances, scaled_norm
+from mjjax.solver.objective import residual, row_cost, row_force, row_state, scalar_force, split
+from mjjax.solver.problem import Problem
+
+
+class State(NamedTuple):
+    """Iterate.
+
+    Attributes:
+        a: (nv,) acceleration.
+        gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
+        r: (n,) row residuals.
+        force: (n,) row forces.
+        grad: (nv,) gradient of the objective.
+        niter: iterations so far.
+        grad_norm: scaled norm of the gradient.
+        done: whether the solver has stopped.
+        memory: what the next direction depends on besides.
+    """
+
+    a: Array
+    gauss_grad: Array
+    r: Array
+    force: Array
+    grad: Array
+    niter: Array
+    grad_norm: Array
+    done: Array
+    memory: Any
+
+
+def better_start(problem: Problem, layout: RowLayout, start: Start) -> Array:
+    """Warm start (nv,) unless the smooth acceleration has the lower objective."""
+    a, smooth = start.warm, start.smooth
+    if a is None:
+        return smooth
+    offset = a - smooth
+    gauss = 0.5 * jnp.sum(offset * (matmul(problem.M, a) - problem.smooth))
+    cost = gauss + row_cost(problem, layout, residual(problem, layout, a))
+    other = row_cost(problem, layout, residual(problem, layout, smooth))
+    return jnp.where(cost > other, smooth, a)
+
+
+def initial(
+    problem: Problem, layout: RowLayout, start: Start, tolerances: Tolerances, memory: Any
+) -> State:
+    """Iterate at the better start."""
+    a = better_start(problem, layout, start)
+    r = residual(problem, layout, a)
+    gauss_grad = matmul(problem.M, a) - problem.smooth
+    force = row_force(problem, layout, r)
+    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad_norm = scaled_norm(tolerances, grad)
+    done = jnp.bool_(False)
+    return State(a, gauss_grad, r, force, grad, jnp.int32(0), grad_norm, done, memory)
+
+
+def iterate(
+    problem: Problem,
+    layout: RowLayout,
+    limits: Limits,
+    tolerances: Tolerances,
+    state: State,
+    step: Array,
+    memory: Any,
+    unit: bool,
+) -> tuple[State, Progress]:
+    """Exact line search along `step` (nv,); `unit` if its own Newton step has length one."""
+    gauss_step = matmul(problem.M, step)
+    row_step = mul(layout, problem.jac, step)
+    length = jnp.sqrt(jnp.sum(step * step))
+    gtol = tolerances.main * tolerances.line_search * length / tolerances.scale
+    evaluate = ray(problem, layout, state, step, gauss_step, row_step)
+    terms = jnp.sum(jnp.abs(step * state.gauss_grad)) + jnp.sum(jnp.abs(row_step * state.force))
+    one = jnp.ones((), step.dtype)
+    first = one if unit else newton_point(evaluate(jnp.zeros((1,), step.dtype)).at(0))
+    found = search(evaluate, first, gtol, terms, limits.ls_iterations)
+    alpha = jnp.where(length < MINVAL, 0, found.alpha)
+    a = state.a + alpha * step
+    gauss_grad = state.gauss_grad + alpha * gauss_step
+    r = state.r + alpha * row_step
+    force = row_force(problem, layout, r)
+    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad_norm = scaled_norm(tolerances, grad)
+    # The objective is convex: it falls by no more than its slope at the start promises. Where the
+    # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
+    decrease = jnp.minimum(found.decrease, -alpha * jnp.sum(step * state.grad))
+    small = (tolerances.scale * decrease < tolerances.main) | (grad_norm < tolerances.main)
+    # a state that is not a number stays so: stop rather than iterate to the limit
+    done = small | (alpha == 0) | ~jnp.isfinite(grad_norm)
+    # as in C, an iteration without a step does not count
+    niter = state.niter + (alpha != 0).astype(jnp.int32)
+    new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
+    slope = jnp.where(alpha != 0, safe.divide(jnp.abs(jnp.sum(grad * step)), length), 0)
+    progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
+    return new, progress
+
+
+def result(
+    problem: Problem, layout: RowLayout, prepared: Prepared, state: State
+) -> tuple[Array, Array]:
+    """Acceleration (nv,), and the residuals (n,) that the iterations kept.
+
+    With stiff rows their forces balance the accelerations, whereas J a - aref would be found from
+    numbers too large to tell.
+    """
+    return state.a, state.r
+
+
+def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
+    """Zone (n,) of every row."""
+    return row_state(problem, layout, state.r)
+
+
+def ray(
+    problem: Problem,
+    layout: RowLayout,
+    state: State,
+    step: Array,
+    gauss_step: Array,
+    row_step: Array,
+) -> Evaluate:
+    """The objective along `state.a + alpha step` as a function of step lengths (m,)."""
+    linear = jnp.sum(step * state.gauss_grad)
+    quadratic = jnp.sum(step * gauss_step)
+    base, direction = split(layout, state.r), split(layout, row_step)
+    force0, d, _ = scalar_force(problem, layout, base.scalar)
+    half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
+    bend = d * direction.scalar * direction.scalar
+    cone_d = split(layout, problem.D).cone
+    elliptic = layout.ncontact > 0 and not layout.pyramidal
+    cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
+    low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
+
+    def evaluate(alpha: Array) -> Points:
+        a = alpha[:, None]
+        free = -d[None] * (base.scalar[None] + a * direction.scalar[None])
+        force = jnp.clip(free, low, high)
+        inside = (free > low) & (free < high)
+        # cost relative to the start, without subtracting large numbers
+        cost = -a * direction.scalar[None] * force - (force - force0[None]) * (
+            base.scalar[None] + half[None] * (force + force0[None])
+        )
+        terms = jnp.stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
+        cost, slope, curvature = matmul(terms, jnp.ones(d.shape[0], d.dtype))
+        if cone0 is not None:
+            cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, alpha)
+            cost = cost + jnp.sum(cone_terms[0] - cone0, axis=-1)
+            slope = slope + jnp.sum(cone_terms[1], axis=-1)
+            curvature = curvature + jnp.sum(cone_terms[2], axis=-1)
+        cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
+        slope = slope + linear + alpha * quadratic
+        return Points(jnp.stack([alpha, cost, slope, curvature + quadratic]))
+
+    return evaluate
