@@ -11,7 +11,7 @@ from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
-LEAST = 48
+LEAST = 64
 PER_BODY = 320  # contacts that a single body is expected to have at most
 ALONE = (3, 6)  # contacts that a geom of a body is expected to have, if the body moves on its own
 LINKED = (1, 4)  # and if it is part of a mechanism
@@ -37,7 +37,7 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     the bodies that move: one contact for each geom of a mechanism (an arm, a legged robot), up to
     four where it may meet a height field; three to six for each geom of a body that moves on its
     own (an object), the more the more contacts its pairs can have; forty for each geom that may
-    touch an SDF. No body counts for more than 320, and there are 48 slots at least.
+    touch an SDF. No body counts for more than 320, and there are 64 slots at least.
     """
     if contact_disabled(model):
         return Capacity(0, "contacts are disabled")
