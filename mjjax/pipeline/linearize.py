@@ -61,7 +61,7 @@ def transition_jacobian(
     - Past controls and readings in `history` are not part of the state and stay as they are, so
       that a delayed control has no effect on the next state.
     - Constraint forces are differentiated as those of the solver's optimum, whether or not it took
-      enough iterations to reach it.
+      enough iterations to reach it; those of noslip as its iterations made them.
     - A diverging world is not restarted; its derivatives may be infinite or no numbers.
     - If callbacks set controls, these are derivatives of the closed loop.
 

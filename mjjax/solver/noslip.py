@@ -119,10 +119,10 @@ def remove_slip(
 ) -> tuple[Array, Array, Array, Array]:
     """Acceleration (nv,), row forces (n,), iterations (as a real), scaled norm of the last change.
 
-    The derivative is exact: the sweeps that were made are made once more with it, in either mode,
-    each of them stored in reverse mode as forces and acceleration only. Which rows are at a bound
-    is frozen, and so is the number of sweeps. Second derivatives of elliptic cones need forward
-    over reverse mode: JAX refuses reverse over reverse.
+    The derivative is exact: the sweeps are made once more with it, in either mode, always as many
+    as are allowed, each of them stored in reverse mode as forces and acceleration only. Which rows
+    are at a bound is frozen, and so is the number of sweeps. Second derivatives of elliptic cones
+    need forward over reverse mode: JAX refuses reverse over reverse.
 
     Args:
         layout: row layout.

@@ -1,6 +1,6 @@
 """Batches as users run them: hundreds of worlds, some diverged, against the same worlds alone.
 
-From 64 worlds on the solver finishes its iterations in groups of worlds (`mjjax/solver/batch.py`).
+From 64 worlds on solvers finish their iterations in groups (`mjjax/solver/grouped_loop.py`).
 """
 
 import functools
