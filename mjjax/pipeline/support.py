@@ -10,7 +10,14 @@ from jax.core import Tracer
 
 from mjjax.collision.pairs import PLAIN
 from mjjax.collision.search import plan_of
-from mjjax.core.enums import EnableBit, JointType, SensorType, SolverType
+from mjjax.core.enums import (
+    EnableBit,
+    EqType,
+    IntegratorType,
+    JointType,
+    SensorType,
+    SolverType,
+)
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.data import CollisionRules
@@ -61,7 +68,16 @@ def _options(model: Model) -> Iterator[Finding]:
     if opt.noslip_iterations:
         yield "option", 0, "the noslip solver is not simulated yet", "set noslip_iterations to 0"
     if opt.enabled(EnableBit.SLEEP):
-        yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
+        yield from _sleep(model)
+
+
+def _sleep(model: Model) -> Iterator[Finding]:
+    """What MuJoCo does not support together with sleeping trees."""
+    if model.opt.integrator == IntegratorType.RK4:
+        yield "option", 0, "the RK4 integrator does not support sleeping", "use implicitfast"
+    for i in np.flatnonzero(model.structure.eq_type == EqType.TENDON):
+        what = "an equality of tendons does not support sleeping"
+        yield "equality", int(i), what, "disable the flag 'sleep', or remove it"
 
 
 def _sensors(model: Model, rules: CollisionRules) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ LAYERS = (
     "core",
     "math",
     "model",
+    "sleep",
     "mjcf",
     "dynamics",
     "collision",
