@@ -167,7 +167,7 @@ class Data(PyTree, Named):
     def body_awake(self) -> jax.Array:
         """(nbody,) `SleepState` of each body; a mocap body is awake."""
         s = self.structure
-        moved = s.body_mocapid[s.body_weldid] >= 0
+        moved = s.body_mocapid[s.body_rootid] >= 0
         static = np.where(moved, SleepState.AWAKE, SleepState.STATIC).astype(np.int32)
         if not s.ntree:
             return jnp.asarray(static)

@@ -10,7 +10,7 @@ from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
 from mjjax.collision.search import plan_of
 from mjjax.constraint.layout import row_layout
-from mjjax.core.enums import EnableBit
+from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
 from mjjax.math.namespace import Array
@@ -20,7 +20,7 @@ from mjjax.model.model import Model
 from mjjax.model.sleep import Sleep
 from mjjax.model.terms import require_terms
 from mjjax.pipeline.rest import asleep_at_first
-from mjjax.pipeline.support import check_support
+from mjjax.pipeline.support import check_support, findings
 
 UNLIMITED = 1 << 30
 
@@ -68,6 +68,18 @@ def make_data(
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
     data = Data(structure=s, rules=rules, contact=contact, sleep=sleep, **_zeros(Data, sizes))
     return asleep_at_first(model, data.replace(**_initial(model, data)), callbacks)
+
+
+def check_initial_sleep(model: Model) -> None:
+    """Checks that trees that sleep from the start can, as MuJoCo does when it loads a model.
+
+    Raises:
+        MjcfError: one of them is connected to a tree that is awake.
+    """
+    policies = model.structure.tree_sleep_policy
+    asleep = model.opt.enabled(EnableBit.SLEEP) and (policies == SleepPolicy.INIT).any()
+    if asleep and not findings(model):
+        make_data(model)
 
 
 # What a reset sets; everything else in `Data` follows from it by `forward`.

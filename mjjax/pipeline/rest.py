@@ -1,6 +1,6 @@
 """Trees that fall asleep: at the end of a step, and at a reset."""
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -99,6 +99,13 @@ def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) ->
     return with_asleep(data, new)
 
 
+def _settled_at(callbacks: Callbacks | None, model: Model, data: Data) -> Array:
+    return settled(model, fwd_position(model, data, callbacks))
+
+
+_first = jax.jit(functools.partial(_settled_at, None))  # once for loading and making data
+
+
 def asleep_at_first(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """`data` at `qpos0` with the trees asleep whose policy is `init` (`mj_resetData`).
 
@@ -111,11 +118,8 @@ def asleep_at_first(model: Model, data: Data, callbacks: Callbacks | None = None
     awake = jnp.full(s.ntree, FULLY_AWAKE, jnp.int32)
     initial = np.flatnonzero(s.tree_sleep_policy == SleepPolicy.INIT)
     if len(initial):
-
-        def first(model: Model, data: Data) -> Array:
-            return settled(model, fwd_position(model, data, callbacks))
-
-        awake = jax.jit(first)(model, with_asleep(data, awake.at[initial].set(-1)))
+        first = _first if callbacks is None else functools.partial(_settled_at, callbacks)
+        awake = first(model, with_asleep(data, awake.at[initial].set(-1)))
         _check_initial(model, awake, initial)
     rest = rest.replace(tree_asleep=awake, tree_asleep0=awake, qpos=data.qpos)
     return data.replace(sleep=rest)

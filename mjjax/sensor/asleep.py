@@ -62,7 +62,7 @@ def _trees(s: Structure, kind: int, index: int) -> np.ndarray | None:
     if kind not in owners:
         return none
     body = owners[ObjType(kind)][index]
-    if s.body_mocapid[s.body_weldid[body]] >= 0:
+    if s.body_treeid[body] < 0 <= s.body_mocapid[s.body_rootid[body]]:
         return None
     return np.arange(s.ntree) == s.body_treeid[body]
 

@@ -40,7 +40,7 @@ def members(s: Structure) -> Members:
     tendon = _tendons(s)
     sides = [_sides(s, i) for i in range(s.neq)]
     tree = np.append(s.body_treeid, -1)  # the last one stands for no body
-    moved = np.append(s.body_mocapid[s.body_weldid] >= 0, False)
+    moved = np.append((s.body_mocapid[s.body_rootid] >= 0) & (s.body_treeid < 0), False)
     bodies = np.array(sides, int).reshape(-1, 2)
     return Members(
         may_sleep=np.isin(s.tree_sleep_policy, _MAY_SLEEP),

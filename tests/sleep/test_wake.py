@@ -24,16 +24,11 @@ RAIL = scene(
     "".join(cart(name, x) for name, x in zip("ABCDE", (0, 1, 5, 10, 14), strict=True))
     + cart("F", 20, 'sleep="allowed"'),
     """<equality><connect body1="B" body2="C" anchor="0 0 0" active="false"/></equality>
-    <tendon><spatial limited="true" range="0 5" margin=".2"><site site="D"/><site site="E"/>
-    </spatial></tendon>
-    <actuator><intvelocity joint="F" kp="0" actrange="-1 1"/></actuator>
+    <tendon><spatial name="rope" limited="true" range="0 5" margin=".2">
+    <site site="D"/><site site="E"/></spatial></tendon>
+    <actuator><intvelocity name="motor" joint="F" kp="0" actrange="-1 1"/></actuator>
     <sensor><jointvel joint="A"/><velocimeter site="D"/><accelerometer site="B"/><clock/>
-    <tendonpos tendon="0"/><actuatorfrc actuator="0"/></sensor>""".replace(
-        "<spatial ", '<spatial name="rope" '
-    )
-    .replace('tendon="0"', 'tendon="rope"')
-    .replace("<intvelocity ", '<intvelocity name="motor" ')
-    .replace('actuator="0"', 'actuator="motor"'),
+    <tendonpos tendon="rope"/><actuatorfrc actuator="motor"/></sensor>""",
 )
 A, B, C, D, E, F = range(6)
 ALONE = list(range(6))
@@ -90,7 +85,7 @@ def test_a_changed_position_wakes(asleep: Pair) -> None:
     """The smallest change of a coordinate wakes its tree, that of a world's force wakes none."""
     asleep.set("xfrc_applied", (0, 0), 1.0)
     assert asleep.go(1)[0] == ALONE
-    asleep.set("qpos", A, np.nextafter(asleep.d.qpos[A], 1))
+    asleep.set("qpos", A, asleep.d.qpos[A] + 1e-15)
     assert asleep.go(1)[0] == [-10, 1, 2, 3, 4, 5]
 
 
@@ -140,7 +135,7 @@ def test_a_limited_tendon_wakes(asleep: Pair) -> None:
     asleep.set("qpos", D, -0.79)
     assert asleep.go(2)[-1][3:5] == [-7, 4]
     asleep.set("qpos", D, -0.81)
-    assert asleep.go(8)[0][3:5] == [-11, -11] or asleep.d.tree_asleep[E] < 0
+    assert asleep.go(8)[0][4] < 0
 
 
 @pytest.mark.feature("A161")
@@ -149,14 +144,7 @@ def test_actuators_of_sleeping_trees_do_nothing(asleep: Pair) -> None:
     asleep.set("ctrl", 0, -0.7)
     asleep.go(5)
     assert asleep.d.act_dot[0] == 0.3
-    for name in (
-        "act_dot",
-        "actuator_force",
-        "qfrc_actuator",
-        "qfrc_smooth",
-        "qacc_smooth",
-        "qacc",
-    ):
+    for name in "act_dot actuator_force qfrc_actuator qfrc_smooth qacc_smooth qacc".split():
         assert np.allclose(getattr(asleep.data, name), getattr(asleep.d, name), atol=1e-12), name
     asleep.set("qvel", F, -0.0)
     asleep.go(3)
