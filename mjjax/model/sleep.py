@@ -18,6 +18,7 @@ class Sleep(PyTree):
         "ntree", dtype=int, doc="awake: -11 to -1, ready; asleep: next tree of the sleeping cycle"
     )
     tree_asleep0: jax.Array = array("ntree", dtype=int, doc="`tree_asleep` after a reset")
+    sensordata0: jax.Array = array("nsensordata", doc="`sensordata` after a reset")
     qpos: jax.Array = array("nq", doc="`qpos` as the last step left it")
 
 

@@ -169,12 +169,11 @@ def _initial(model: Model, data: Data) -> dict[str, Any]:
     mocap = np.flatnonzero(model.structure.body_mocapid >= 0)
     mocap = mocap[np.argsort(model.structure.body_mocapid[mocap])]
     real = data.qpos.dtype
-    sleep = data.sleep
+    sleep, asleep = data.sleep, {}
     if sleep is not None:
-        at_rest = {"tree_asleep": sleep.tree_asleep0, "qpos": jnp.asarray(model.qpos0, real)}
-        sleep = sleep.replace(**at_rest)
-    return {
-        "sleep": sleep,
+        rest = sleep.replace(tree_asleep=sleep.tree_asleep0, qpos=jnp.asarray(model.qpos0, real))
+        asleep = {"sleep": rest, "sensordata": sleep.sensordata0}
+    return asleep | {
         "qpos": jnp.asarray(model.qpos0, real),
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),

@@ -18,8 +18,8 @@ from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.model.sleep import FULLY_AWAKE, sleeps
-from mjjax.pipeline.forward import forward_skip, fwd_position
+from mjjax.model.sleep import FULLY_AWAKE, Sleep, sleeps
+from mjjax.pipeline.forward import forward_skip
 from mjjax.sleep.cycles import awake_trees, components, cycles
 from mjjax.sleep.members import members
 from mjjax.sleep.stages import (
@@ -72,7 +72,7 @@ def any_world(condition: Array) -> Array:
 
 
 @any_world.def_vmap
-def _(size: int, in_batched: Any, condition: Array) -> tuple[Array, bool]:
+def _(size: int, in_batched: list[bool], condition: Array) -> tuple[Array, bool]:
     return any_world(jnp.any(condition, axis=0) if in_batched[0] else condition), False
 
 
@@ -99,8 +99,9 @@ def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) ->
     return with_asleep(data, new)
 
 
-def _settled_at(callbacks: Callbacks | None, model: Model, data: Data) -> Array:
-    return settled(model, fwd_position(model, data, callbacks))
+def _settled_at(callbacks: Callbacks | None, model: Model, data: Data) -> tuple[Array, Array]:
+    data = forward_skip(model, data, callbacks=callbacks)
+    return settled(model, data), data.sensordata
 
 
 _first = jax.jit(functools.partial(_settled_at, None))  # once for loading and making data
@@ -109,20 +110,22 @@ _first = jax.jit(functools.partial(_settled_at, None))  # once for loading and m
 def asleep_at_first(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """`data` at `qpos0` with the trees asleep whose policy is `init` (`mj_resetData`).
 
+    Their sensors have been read once, as if everything were awake.
+
     Raises:
         MjcfError: one of them is connected to a tree of another policy; not if traced.
     """
     if data.sleep is None:
         return data
-    s, rest = model.structure, data.sleep
+    s, sensordata = model.structure, data.sensordata
     awake = jnp.full(s.ntree, FULLY_AWAKE, jnp.int32)
     initial = np.flatnonzero(s.tree_sleep_policy == SleepPolicy.INIT)
     if len(initial):
         first = _first if callbacks is None else functools.partial(_settled_at, callbacks)
-        awake = first(model, with_asleep(data, awake.at[initial].set(-1)))
+        awake, sensordata = first(model, with_asleep(data, awake.at[initial].set(-1)))
         _check_initial(model, awake, initial)
-    rest = rest.replace(tree_asleep=awake, tree_asleep0=awake, qpos=data.qpos)
-    return data.replace(sleep=rest)
+    rest = Sleep(tree_asleep=awake, tree_asleep0=awake, sensordata0=sensordata, qpos=data.qpos)
+    return data.replace(sleep=rest, sensordata=sensordata)
 
 
 def _check_initial(model: Model, tree_asleep: Array, initial: np.ndarray) -> None:

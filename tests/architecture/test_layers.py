@@ -26,7 +26,8 @@ LAYERS = (
     "cli",
     "__main__",
 )
-# Methods of `Model` and `Spec`, and a check of a whole model, that are the work of layers below: imported when they are called.
+# Methods of `Model` and `Spec`, and a check of a whole model, that are the work of layers below:
+# imported when they are called.
 CALLED = {
     ("compiler/load.py", "mjjax.pipeline.make_data"),
     ("model/model.py", "mjjax.compiler"),

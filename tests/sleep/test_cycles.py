@@ -34,7 +34,7 @@ def test_a_long_cycle_wakes_as_a_whole() -> None:
     """All of a cycle wake together, and nobody else."""
     n = 37
     asleep = np.roll(np.arange(n, dtype=np.int32), -1)
-    asleep = np.append(asleep, np.int32([n, -3]))
+    asleep = np.append(asleep, np.array([n, -3], np.int32))
     assert np.array_equal(least_in_cycle(asleep, np.arange(n + 2)), [0] * n + [n, n + 1])
     woken = np.asarray(wake(asleep, np.arange(n + 2) == 20))
     assert np.array_equal(woken, [-11] * n + [n, -3])
@@ -43,8 +43,8 @@ def test_a_long_cycle_wakes_as_a_whole() -> None:
 @pytest.mark.feature("A156")
 def test_the_woken_inherit_the_counter() -> None:
     """A cycle takes the counter of its first waker, a tree the smallest of its own wakers."""
-    asleep = np.int32([1, 0, -3, -8])
-    links, on = np.int32([[0, 2], [1, 3], [-1, 2]]), np.ones(3, bool)
+    asleep = np.array([1, 0, -3, -8], np.int32)
+    links, on = np.array([[0, 2], [1, 3], [-1, 2]], np.int32), np.ones(3, bool)
     assert np.array_equal(wake_neighbours(asleep, links, on), [-3, -8, -3, -8])
     asleep[2:] = -8, -3
     assert np.array_equal(wake_neighbours(asleep, links, on), [-8, -8, -8, -3])

@@ -8,9 +8,9 @@ from tests.sleep.worlds import Pair, scene
 STEPS = 1000
 BOX = '<freejoint/><geom name="{0}" type="box" size=".1 .1 .1"/><site name="{0}"/>'
 STACK = scene(
-    f'<body name="one" pos="0 0 .1">{BOX.format("one")}</body>'
-    f'<body name="two" pos=".01 0 .3">{BOX.format("two")}</body>'
-    '<body name="ball" pos="-1 0 .1"><freejoint/><geom size=".1" condim="4"/></body>',
+    f'<body name="one" pos="0 0 .0999">{BOX.format("one")}</body>'
+    f'<body name="two" pos=".01 .02 .2996">{BOX.format("two")}</body>'
+    '<body name="ball" pos="-1 .01 .0999"><freejoint/><geom size=".1" condim="4"/></body>',
     """<sensor><touch site="two"/><accelerometer site="two"/><gyro site="one"/>
     <framelinvel objtype="body" objname="two" reftype="body" refname="ball"/>
     <contact geom1="one" geom2="two" data="found force"/><contact data="found"/>
@@ -57,8 +57,8 @@ def slept(found: list[list[int]]) -> np.ndarray:
 def test_a_stack_sleeps_until_a_ball_hits_it() -> None:
     """The stack falls asleep as one, keeps its readings, and is woken by what is thrown at it."""
     pair = Pair.of(STACK)
-    found = slept(pair.go(STEPS))
-    assert found[-1].tolist() == [True, True, False] or found[-1].all()
+    found = slept(pair.go(STEPS, tolerance=1e-6))
+    assert found[-1, :2].all()
     assert (found[:, 0] == found[:, 1]).all()
     pair.set("qvel", 12, 3.0)
     # what a ball and boxes do when they hit each other doubles rounding errors again and again
