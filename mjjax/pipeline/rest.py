@@ -18,7 +18,7 @@ from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.model.sleep import FULLY_AWAKE, Sleep, sleeps
+from mjjax.model.sleep import FULLY_AWAKE, sleeps
 from mjjax.pipeline.forward import forward_skip
 from mjjax.sleep.cycles import awake_trees, components, cycles
 from mjjax.sleep.members import members
@@ -124,8 +124,8 @@ def asleep_at_first(model: Model, data: Data, callbacks: Callbacks | None = None
         first = _first if callbacks is None else functools.partial(_settled_at, callbacks)
         awake, sensordata = first(model, with_asleep(data, awake.at[initial].set(-1)))
         _check_initial(model, awake, initial)
-    rest = Sleep(tree_asleep=awake, tree_asleep0=awake, sensordata0=sensordata, qpos=data.qpos)
-    return data.replace(sleep=rest, sensordata=sensordata)
+    rest = data.sleep.replace(tree_asleep=awake, tree_asleep0=awake, qpos=data.qpos)
+    return data.replace(sleep=rest.replace(sensordata0=sensordata), sensordata=sensordata)
 
 
 def _check_initial(model: Model, tree_asleep: Array, initial: np.ndarray) -> None:
