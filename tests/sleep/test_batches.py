@@ -47,7 +47,7 @@ def test_worlds_sleep_one_by_one(start: tuple[mjjax.Model, mjjax.Data]) -> None:
                 error = jnp.max(jnp.abs(getattr(batch, name)[i] - getattr(mine, name)))
                 assert error < 1e-9, (name, i)
     asleep = np.asarray(batch.tree_asleep)
-    assert asleep[:, :2].tolist() == [[1, 0], [-11, -11], [-11, -11]]
+    assert asleep[:, :2].tolist() == [[1, 0], [-11, -1], [-11, -11]]
     assert np.asarray(batch.body_awake)[0, :3].tolist() == [-1, 0, 0]
 
 
