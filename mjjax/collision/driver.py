@@ -31,6 +31,8 @@ from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.sleep import sleeps
+from mjjax.sleep.cycles import awake_trees
 
 
 @stage
@@ -57,6 +59,9 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
     if not plan.ncandidate:
         return data.replace(ncon=jnp.int32(0))
     discard = _discarded(model, data, plan, contact_filter) if contact_filter else None
+    if sleeps(model, data):
+        idle = jnp.all(~awake_trees(data.tree_asleep))  # nobody is there to wake anybody
+        discard = jnp.broadcast_to(idle, len(plan.geom)) | (False if discard is None else discard)
     every = every_candidate(model, data.rules, slots)
     if every:
         contact, lost = _every(model, data, plan, slots, discard)

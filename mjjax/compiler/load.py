@@ -1,5 +1,6 @@
 """From a file or string to a `Model`."""
 
+import importlib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -39,7 +40,10 @@ def compile_model(spec: Spec) -> Model:
     model = _springdampers(set_const(model), compiled)
     model = length_ranges(model, spec.lengthrange)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
-    return device_model(model.replace(stat=model.stat.replace(**stat)))
+    model = device_model(model.replace(stat=model.stat.replace(**stat)))
+    # who touches whom is found by the pipeline, which stands below this folder
+    importlib.import_module("mjjax.pipeline.make_data").check_initial_sleep(model)
+    return model
 
 
 def _springdampers(model: Model, compiled: Compiled) -> Model:

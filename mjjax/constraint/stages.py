@@ -8,6 +8,7 @@ from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
 from mjjax.constraint.layout import FRICTION, layout_of
 from mjjax.constraint.rows import all_rows
 from mjjax.constraint.scalar_rows import scalar_rows
+from mjjax.constraint.trees import row_trees
 from mjjax.core.enums import ConeType, SolverType, WarningType
 from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
@@ -15,6 +16,8 @@ from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.sleep import sleeps
+from mjjax.sleep.stages import any_awake
 
 
 @stage
@@ -32,6 +35,9 @@ def make_constraint(model: Model, data: Data) -> Data:
     data = data.replace(efc_Jgeneral=_fit(scalar.jacobian, data.efc_Jgeneral))
     rows = all_rows(model, data, layout, scalar)
     on = rows.active
+    if sleeps(model, data):
+        scalar_on = any_awake(data, row_trees(layout, model.structure))
+        on &= jnp.concatenate([scalar_on, jnp.ones(layout.nrow - layout.nscalar, bool)])
     columns = {
         "efc_pos": jnp.where(on, rows.pos, 0),
         "efc_margin": jnp.where(on, rows.margin, 0),

@@ -160,6 +160,12 @@ class SleepPolicy(IntEnum):
     INIT = 5
 
 
+class SleepState(IntEnum):
+    STATIC = -1
+    ASLEEP = 0
+    AWAKE = 1
+
+
 class EqType(IntEnum):
     CONNECT = 0
     WELD = 1

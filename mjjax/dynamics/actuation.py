@@ -19,7 +19,10 @@ from mjjax.math.safe import divide, is_bad
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
+from mjjax.sleep.members import members
+from mjjax.sleep.stages import any_awake
 
 
 class ActuatorState(NamedTuple):
@@ -75,10 +78,27 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
     data = data.with_warnings({WarningType.BADCTRL: bad})
     calls = callbacks or NONE
     rates = user_rates(calls.act_dyn, model, data, activation_rate(model, data, ctrl))
-    data = data.replace(act_dot=rates)
-    force = actuator_force(model, data, ctrl, calls)
+    data = data.replace(act_dot=awake_rates(model, data, rates))
+    force = awake_forces(model, data, actuator_force(model, data, ctrl, calls))
     qfrc = gravcomp_actuation(model, data, matmul(force, moment(model, data)))
     return data.replace(actuator_force=force, qfrc_actuator=clip_joints(model, qfrc))
+
+
+def awake_rates(model: Model, data: Data, rates: Array) -> Array:
+    """Activation rates (na,); those of actuators of sleeping trees stay, as in MuJoCo."""
+    s = model.structure
+    if not sleeps(model, data) or not s.na:
+        return rates
+    owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
+    on = any_awake(data, members(s).actuator)[owner]
+    return namespace(rates).where(on, rates, data.act_dot)
+
+
+def awake_forces(model: Model, data: Data, force: Array) -> Array:
+    """Forces (nu,) of the actuators that act on an awake tree, or on none; zero for the others."""
+    if not sleeps(model, data):
+        return force
+    return namespace(force).where(any_awake(data, members(model.structure).actuator), force, 0)
 
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:

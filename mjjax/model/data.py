@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from mjjax.core.enums import WarningType
+from mjjax.core.enums import SleepState, WarningType
 from mjjax.core.struct import PyTree, array, static
 from mjjax.math.namespace import Array
+from mjjax.model.sleep import FULLY_AWAKE, Sleep
 from mjjax.model.structure import Structure
 from mjjax.model.view import Named
 
@@ -66,6 +68,7 @@ class Data(PyTree, Named):
     eq_active: jax.Array = array("neq", dtype=bool, doc="whether an equality constraint is on")
     userdata: jax.Array = array("nuserdata", doc="user data, untouched by the engine")
     history: jax.Array = array("nhistory", doc="past controls and readings, MuJoCo's layout")
+    sleep: Sleep | None = array(doc="sleeping trees; `None` without the flag `sleep`")
     # results
     qacc: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
     act_dot: jax.Array = array("na", doc="time derivative of the activation")
@@ -147,6 +150,29 @@ class Data(PyTree, Named):
     efc_Jgeneral: jax.Array = array(
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
     )
+
+    @property
+    def tree_asleep(self) -> jax.Array:
+        """(ntree,) -11 to -1 if awake; asleep: the next tree of its cycle. A batch has worlds."""
+        if self.sleep is None:
+            return jnp.full(self.structure.ntree, FULLY_AWAKE, jnp.int32)
+        return self.sleep.tree_asleep
+
+    @property
+    def tree_awake(self) -> jax.Array:
+        """(ntree,) 1 if the tree is awake, else 0."""
+        return (self.tree_asleep < 0).astype(jnp.int32)
+
+    @property
+    def body_awake(self) -> jax.Array:
+        """(nbody,) `SleepState` of each body; a mocap body is awake."""
+        s = self.structure
+        moved = s.body_mocapid[s.body_rootid] >= 0
+        static = np.where(moved, SleepState.AWAKE, SleepState.STATIC).astype(np.int32)
+        if not s.ntree:
+            return jnp.asarray(static)
+        moving = self.tree_awake[..., s.body_treeid]
+        return moving.at[..., s.body_treeid < 0].set(static[s.body_treeid < 0])
 
     def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
         """This data with more warnings; a count is a number or a truth value."""

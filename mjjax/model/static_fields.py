@@ -138,7 +138,7 @@ class StaticFields:
     tree_bodynum: np.ndarray = table("ntree", doc="number of bodies")
     tree_dofadr: np.ndarray = table("ntree", doc="first dof")
     tree_dofnum: np.ndarray = table("ntree", doc="number of dofs")
-    tree_sleep_policy: np.ndarray = table("ntree", doc="sleep policy; trees never sleep here")
+    tree_sleep_policy: np.ndarray = table("ntree", doc="`SleepPolicy`")
     # geom
     geom_type: np.ndarray = table("ngeom", doc="`GeomType`")
     geom_contype: np.ndarray = table("ngeom", doc="bits that must meet the other's `conaffinity`")

@@ -32,7 +32,8 @@ def check_state(model: Model, data: Data) -> Data:
     if model.opt.disabled(DisableBit.AUTORESET):
         return data
     lost, fresh = functools.reduce(jnp.logical_or, bad.values()), reset_state(model, data)
-    return data.replace(**{k: jnp.where(lost, x, getattr(data, k)) for k, x in fresh.items()})
+    now = {name: getattr(data, name) for name in fresh}
+    return data.replace(**jax.tree.map(lambda x, y: jnp.where(lost, x, y), fresh, now))
 
 
 def reset_diverged(model: Model, data: Data) -> Data:

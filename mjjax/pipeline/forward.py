@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from mjjax.collision.asleep import wake_contacts
 from mjjax.collision.driver import collision
 from mjjax.constraint.stages import make_constraint, reference_constraint
 from mjjax.core.enums import DisableBit, EnableBit, SensorType, Stage
@@ -20,6 +21,7 @@ from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.stages import is_read_now, sensor_acc, sensor_pos, sensor_vel
+from mjjax.sleep.stages import keep_smooth, wake_changed, wake_equalities, wake_tendons
 from mjjax.solver.stages import fwd_constraint
 
 
@@ -32,13 +34,17 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
             "the colliders of this call are not those of make_data: give the same callbacks to "
             "both, make_data(model, callbacks=...)"
         )
+    data = wake_changed(model, data)
     data = kinematics(model, data)
     data = com_pos(model, data)
     data = camlight(model, data)
     data = tendon(model, data)
+    data = wake_tendons(model, data)
     data = crb(model, data)
     data = tendon_inertia(model, data)
     data = collision(model, data, calls.contact_filter)
+    data = wake_contacts(model, data)
+    data = wake_equalities(model, data)
     data = make_constraint(model, data)
     data = transmission(model, data)
     return data.replace(
@@ -70,7 +76,8 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     """
     applied = data.qfrc_applied + xfrc_accumulate(model, data)
     smooth = data.qfrc_passive - data.qfrc_bias + applied + data.qfrc_actuator
-    return data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
+    new = data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
+    return keep_smooth(model, data, new)
 
 
 def position_and_velocity(

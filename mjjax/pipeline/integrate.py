@@ -18,11 +18,18 @@ from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip
+from mjjax.pipeline.rest import fall_asleep, keep_asleep
 from mjjax.sensor.stages import remember_sensors
 
 
 def advance(
-    model: Model, data: Data, act_dot: Array, qacc: Array, qvel: Array | None = None
+    model: Model,
+    data: Data,
+    act_dot: Array,
+    qacc: Array,
+    qvel: Array | None = None,
+    *,
+    callbacks: Callbacks | None = None,
 ) -> Data:
     """New state from rates (`mj_advance`): activation, velocity, position, time, warm start.
 
@@ -32,6 +39,7 @@ def advance(
         act_dot: (na,) activation rates.
         qacc: (nv,) acceleration that changes the velocity.
         qvel: (nv,) velocity that changes the position; the new velocity by default.
+        callbacks: functions of the user's, for trees that fall asleep.
     """
     s, h = model.structure, model.opt.timestep
     if s.nhistory:
@@ -40,17 +48,19 @@ def advance(
         owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
         held = ~enabled_actuators(model)[owner]
         data = data.replace(act=next_act(model, data.act, jnp.where(held, 0, act_dot)))
+    data = fall_asleep(model, data, callbacks)
     velocity = data.qvel + h * qacc
     moving = velocity if qvel is None else qvel
-    return data.replace(
+    after = data.replace(
         qvel=velocity,
         qpos=integrate_pos(model, data.qpos, moving, h),
         time=data.time + h,
         qacc_warmstart=data.qacc,
     )
+    return keep_asleep(model, after, data)
 
 
-def euler(model: Model, data: Data) -> Data:
+def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Semi-implicit Euler (`mj_Euler`), implicit in joint damping unless `eulerdamp` is disabled.
 
     (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint. Derivatives are exact; at zero
@@ -58,9 +68,9 @@ def euler(model: Model, data: Data) -> Data:
     """
     opt = model.opt
     if opt.disabled(DisableBit.DAMPER | DisableBit.EULERDAMP):
-        return advance(model, data, data.act_dot, data.qacc)
+        return advance(model, data, data.act_dot, data.qacc, callbacks=callbacks)
     qacc = _implicit_qacc(model, data, damping_derivative(model))
-    return advance(model, data, data.act_dot, qacc)
+    return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
 
 
 def damping_derivative(model: Model) -> Array:
@@ -72,7 +82,7 @@ def damping_derivative(model: Model) -> Array:
     return -jnp.eye(model.structure.nv, dtype=damping.dtype) * damping[:, None]
 
 
-def implicit(model: Model, data: Data) -> Data:
+def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Implicit integration in velocity (`mj_implicit`).
 
     (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the smooth forces with
@@ -80,7 +90,7 @@ def implicit(model: Model, data: Data) -> Data:
     has no place in M as MuJoCo stores it.
     """
     qacc = _implicit_qacc(model, data, velocity_derivative(model, data))
-    return advance(model, data, data.act_dot, qacc)
+    return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
 
 
 def velocity_derivative(model: Model, data: Data) -> Array:
@@ -141,10 +151,10 @@ def _rates(data: Data) -> Rates:
 
 Integrator = Callable[[Model, Data, Callbacks | None], Data]
 INTEGRATORS: dict[IntegratorType, Integrator] = {
-    IntegratorType.EULER: lambda model, data, _: euler(model, data),
+    IntegratorType.EULER: euler,
     IntegratorType.RK4: rungekutta4,
-    IntegratorType.IMPLICIT: lambda model, data, _: implicit(model, data),
-    IntegratorType.IMPLICITFAST: lambda model, data, _: implicit(model, data),
+    IntegratorType.IMPLICIT: implicit,
+    IntegratorType.IMPLICITFAST: implicit,
 }
 
 

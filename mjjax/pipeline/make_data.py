@@ -1,5 +1,7 @@
 """Allocation and reset of `Data`."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,14 +10,17 @@ from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
 from mjjax.collision.search import plan_of
 from mjjax.constraint.layout import row_layout
+from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.sleep import Sleep
 from mjjax.model.terms import require_terms
-from mjjax.pipeline.support import check_support
+from mjjax.pipeline.rest import asleep_at_first
+from mjjax.pipeline.support import check_support, findings
 
 UNLIMITED = 1 << 30
 
@@ -43,6 +48,7 @@ def make_data(
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
+        MjcfError: a tree that sleeps from the start is connected to one that is awake.
         AbsentTerm: a coefficient is not zero where its term is not in the program.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
@@ -59,8 +65,21 @@ def make_data(
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
     sizes = dict(s.sizes, nconmax=slots, njmax=rows, ngeneral=len(layout.general))
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
-    data = Data(structure=s, rules=rules, contact=contact, **_zeros(Data, sizes))
-    return data.replace(**_initial(model, data))
+    sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
+    data = Data(structure=s, rules=rules, contact=contact, sleep=sleep, **_zeros(Data, sizes))
+    return asleep_at_first(model, data.replace(**_initial(model, data)), callbacks)
+
+
+def check_initial_sleep(model: Model) -> None:
+    """Checks that trees that sleep from the start can, as MuJoCo does when it loads a model.
+
+    Raises:
+        MjcfError: one of them is connected to a tree that is awake.
+    """
+    policies = model.structure.tree_sleep_policy
+    asleep = model.opt.enabled(EnableBit.SLEEP) and (policies == SleepPolicy.INIT).any()
+    if asleep and not findings(model):
+        make_data(model)
 
 
 # What a reset sets; everything else in `Data` follows from it by `forward`.
@@ -81,7 +100,7 @@ STATE = (
 )
 
 
-def reset_state(model: Model, data: Data) -> dict[str, jax.Array]:
+def reset_state(model: Model, data: Data) -> dict[str, Any]:
     """State and inputs after a reset: `qpos0`, mocap bodies in place, everything else zero."""
     zero = {name: jnp.zeros_like(getattr(data, name)) for name in STATE}
     return zero | _initial(model, data)
@@ -141,16 +160,20 @@ def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:
             [n if isinstance(n, int) else sizes[n] for n in spec.shape], dtypes[spec.dtype]
         )
         for name, spec in specs(cls).items()
-        if name != "contact"
+        if name not in ("contact", "sleep")
     }
 
 
-def _initial(model: Model, data: Data) -> dict[str, jax.Array]:
+def _initial(model: Model, data: Data) -> dict[str, Any]:
     """State fields that do not start at zero."""
     mocap = np.flatnonzero(model.structure.body_mocapid >= 0)
     mocap = mocap[np.argsort(model.structure.body_mocapid[mocap])]
     real = data.qpos.dtype
-    return {
+    sleep, asleep = data.sleep, {}
+    if sleep is not None:
+        rest = sleep.replace(tree_asleep=sleep.tree_asleep0, qpos=jnp.asarray(model.qpos0, real))
+        asleep = {"sleep": rest, "sensordata": sleep.sensordata0}
+    return asleep | {
         "qpos": jnp.asarray(model.qpos0, real),
         "mocap_pos": jnp.asarray(model.body_pos[mocap], real),
         "mocap_quat": jnp.asarray(model.body_quat[mocap], real),

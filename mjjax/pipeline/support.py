@@ -13,7 +13,14 @@ from mjjax.collision.hfield import hfield
 from mjjax.collision.pairs import PLAIN
 from mjjax.collision.search import contact_disabled, plan_of
 from mjjax.collision.table import colliders
-from mjjax.core.enums import DisableBit, EnableBit, JointType, SensorType
+from mjjax.core.enums import (
+    DisableBit,
+    EnableBit,
+    EqType,
+    IntegratorType,
+    JointType,
+    SensorType,
+)
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.data import CollisionRules
@@ -61,7 +68,16 @@ def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]
 def _options(model: Model) -> Iterator[Finding]:
     opt = model.opt
     if opt.enabled(EnableBit.SLEEP):
-        yield "flag", 0, "flag 'sleep' is not simulated yet", "disable it"
+        yield from _sleep(model)
+
+
+def _sleep(model: Model) -> Iterator[Finding]:
+    """What MuJoCo does not support together with sleeping trees."""
+    if model.opt.integrator == IntegratorType.RK4:
+        yield "option", 0, "the RK4 integrator does not support sleeping", "use implicitfast"
+    for i in np.flatnonzero(model.structure.eq_type == EqType.TENDON):
+        what = "an equality of tendons does not support sleeping"
+        yield "equality", int(i), what, "disable the flag 'sleep', or remove it"
 
 
 def _convex(model: Model, rules: CollisionRules) -> Iterator[Finding]:
@@ -73,7 +89,7 @@ def _convex(model: Model, rules: CollisionRules) -> Iterator[Finding]:
     table, plan = colliders(rules), plan_of(model, rules)
     meet = any(table[kind.types].function in (convex, hfield) for kind in plan.kinds)
     if meet and not contact_disabled(model):
-        yield "flag", 0, what, "enable it"
+        yield "option", 0, what, "enable the flag"
     for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
         yield "sensor", int(i), what, "enable the flag"
 

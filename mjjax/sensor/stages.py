@@ -15,7 +15,9 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
+from mjjax.sensor.asleep import keep_asleep
 from mjjax.sensor.table import BEFORE, KERNELS, UNLIMITED
 
 
@@ -50,8 +52,12 @@ def sensor_stage(
     mine = s.sensor_needstage == stage
     ids = np.flatnonzero(mine & _known(s))
     if len(ids):
+        old = data.sensordata
         data, values = readings(model, data, ids)
-        data = _written(s, data, ids, _delayed(model, data, ids, values))
+        values = _delayed(model, data, ids, values)
+        if sleeps(model, data):
+            values = keep_asleep(data, ids, values, gather(old, _entries(s, ids)))
+        data = _written(s, data, ids, values)
     if callbacks is not None and callbacks.sensor:
         data = _user(model, data, stage, np.flatnonzero(mine & ~_known(s)), callbacks.sensor)
     return data

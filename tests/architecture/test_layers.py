@@ -13,6 +13,7 @@ LAYERS = (
     "core",
     "math",
     "model",
+    "sleep",
     "mjcf",
     "dynamics",
     "collision",
@@ -25,8 +26,10 @@ LAYERS = (
     "cli",
     "__main__",
 )
-# Methods of `Model` and `Spec` that are the work of layers below: imported when they are called.
+# Methods of `Model` and `Spec`, and a check of a whole model, that are the work of layers below:
+# imported when they are called.
 CALLED = {
+    ("compiler/load.py", "mjjax.pipeline.make_data"),
     ("model/model.py", "mjjax.compiler"),
     ("mjcf/spec.py", "mjjax.compiler.load.compile_model"),
     ("mjcf/spec.py", "mjjax.compiler.copy_back.copy_back"),

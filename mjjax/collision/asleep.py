@@ -1,0 +1,41 @@
+"""Contacts of sleeping trees: they wake them, or they are dropped."""
+
+import jax.numpy as jnp
+
+from mjjax.collision.contact_set import NO_CONTACT
+from mjjax.core.profile import stage
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.sleep import sleeps
+from mjjax.sleep.cycles import awake_trees, wake_neighbours
+from mjjax.sleep.members import members
+from mjjax.sleep.stages import with_asleep
+
+
+@stage
+def wake_contacts(model: Model, data: Data) -> Data:
+    """Wakes trees that an awake one touches, drops contacts of sleeping ones (`mj_wakeCollision`).
+
+    MuJoCo leaves sleeping trees out of collision detection and repeats it when one wakes. Here they
+    take part, and what it would not have found is dropped.
+    """
+    s = model.structure
+    if not sleeps(model, data):
+        return data
+    assert data.sleep is not None
+    contact = data.contact
+    found = contact.geom[:, 0] >= 0
+    links = jnp.asarray(members(s).geom, jnp.int32)[jnp.maximum(contact.geom, 0)]
+    asleep = wake_neighbours(data.sleep.tree_asleep, links, found)
+    alive = (links >= 0) & awake_trees(asleep[jnp.maximum(links, 0)])
+    kept = found & jnp.any(alive, axis=1)
+    gone = found & ~kept
+    contact = contact.replace(
+        geom=jnp.where(gone[:, None], -1, contact.geom),
+        dim=jnp.where(gone, 0, contact.dim),
+        dist=jnp.where(gone, NO_CONTACT, contact.dist),
+        pos=jnp.where(gone[:, None], 0, contact.pos),
+        frame=jnp.where(gone[:, None], 0, contact.frame),
+    )
+    ncon = jnp.sum(kept, dtype=jnp.int32)
+    return with_asleep(data.replace(contact=contact, ncon=ncon), asleep)

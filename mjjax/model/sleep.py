@@ -1,0 +1,28 @@
+"""The part of `Data` that sleeping trees need; only models with the flag `sleep` have it."""
+
+from typing import Any
+
+import jax
+
+from mjjax.core.enums import EnableBit
+from mjjax.core.struct import PyTree, array
+
+MINAWAKE = 10  # steps that a tree stays awake at least
+FULLY_AWAKE = -(1 + MINAWAKE)
+
+
+class Sleep(PyTree):
+    """Which kinematic trees sleep, and what shows that the user has moved one of them."""
+
+    tree_asleep: jax.Array = array(
+        "ntree", dtype=int, doc="awake: -11 to -1, ready; asleep: next tree of the sleeping cycle"
+    )
+    tree_asleep0: jax.Array = array("ntree", dtype=int, doc="`tree_asleep` after a reset")
+    sensordata0: jax.Array = array("nsensordata", doc="`sensordata` after a reset")
+    qpos: jax.Array = array("nq", doc="`qpos` as the last step left it")
+
+
+def sleeps(model: Any, data: Any) -> bool:
+    """Whether trees of a model may sleep (static): flag `sleep` is on and the data knows it."""
+    some = model.structure.ntree > 0 and data.sleep is not None
+    return some and model.opt.enabled(EnableBit.SLEEP)

@@ -1,0 +1,74 @@
+"""Sensors of sleeping trees, which keep their last reading."""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import ObjType, SensorType
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.structure import Structure
+from mjjax.sleep.members import members
+from mjjax.sleep.stages import any_awake
+
+# Read in every step: they depend on more than their objects.
+_ALWAYS = (
+    SensorType.RANGEFINDER,
+    SensorType.CLOCK,
+    SensorType.E_POTENTIAL,
+    SensorType.E_KINETIC,
+    SensorType.USER,
+)
+
+
+@functools.lru_cache(maxsize=64)
+def sensor_trees(s: Structure) -> np.ndarray:
+    """Trees (nsensor, ntree) of which one must be awake for a sensor to be read; none: always.
+
+    Those of the object and of the reference, where the sensor has one. A sensor is also read
+    always if its object is static and it has no other, if one of its objects is moved by the user
+    (mocap), and contact sensors if they are restricted to a site.
+    """
+    found = np.zeros((s.nsensor, s.ntree), bool)
+    for i, kind in enumerate(s.sensor_type):
+        zone = kind == SensorType.CONTACT and s.sensor_objtype[i] == ObjType.SITE
+        if kind in _ALWAYS or zone:
+            continue
+        one = _trees(s, s.sensor_objtype[i], s.sensor_objid[i])
+        two = _trees(s, s.sensor_reftype[i], s.sensor_refid[i])
+        if one is not None and two is not None:
+            found[i] = one | two
+    return found
+
+
+def _trees(s: Structure, kind: int, index: int) -> np.ndarray | None:
+    """Trees (ntree,) of an object, `None` if it is moved by the user."""
+    none, of = np.zeros(s.ntree, bool), members(s)
+    if index < 0 or kind == ObjType.UNKNOWN:
+        return none
+    if kind == ObjType.TENDON:
+        return of.tendon[index]
+    if kind == ObjType.ACTUATOR:
+        return of.actuator[index]
+    owners = {
+        ObjType.JOINT: s.jnt_bodyid,
+        ObjType.GEOM: s.geom_bodyid,
+        ObjType.SITE: s.site_bodyid,
+        ObjType.CAMERA: s.cam_bodyid,
+        ObjType.BODY: np.arange(s.nbody),
+        ObjType.XBODY: np.arange(s.nbody),
+    }
+    if kind not in owners:
+        return none
+    body = owners[ObjType(kind)][index]
+    if s.body_treeid[body] < 0 <= s.body_mocapid[s.body_rootid[body]]:
+        return None
+    return np.arange(s.ntree) == s.body_treeid[body]
+
+
+def keep_asleep(data: Data, ids: np.ndarray, values: Array, old: Array) -> Array:
+    """Readings of sensors, one after the other, with the old ones of those that sleep."""
+    s = data.structure
+    owner = np.repeat(np.arange(len(ids)), s.sensor_dim[ids])
+    return jnp.where(any_awake(data, sensor_trees(s)[ids])[owner], values, old)

@@ -1,0 +1,98 @@
+"""Sleeping trees as cycles of indices: kernels on arrays of trees.
+
+`tree_asleep` (T,) of a sleeping tree is the next tree of those that fell asleep with it, the last
+one's is the first; of an awake tree it is negative. All of this is integers: nothing has a
+derivative.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.math.namespace import Array
+from mjjax.model.sleep import FULLY_AWAKE
+
+
+def awake_trees(tree_asleep: Array) -> Array:
+    """Which trees (T,) are awake."""
+    return tree_asleep < 0
+
+
+def least_in_cycle(tree_asleep: Array, value: Array) -> Array:
+    """Smallest `value` (T,) among the trees of each cycle; an awake tree is alone."""
+    count = len(tree_asleep)
+    alone = jnp.arange(count, dtype=jnp.int32)
+    after = jnp.where(awake_trees(tree_asleep), alone, tree_asleep)
+    for _ in range(max(count - 1, 0).bit_length()):
+        value = jnp.minimum(value, value[after])
+        after = after[after]
+    return value
+
+
+def wake(tree_asleep: Array, trees: Array) -> Array:
+    """`tree_asleep` once some `trees` (T,) are woken, and those that sleep with them."""
+    mine = least_in_cycle(tree_asleep, jnp.where(trees, 0, 1)) == 0
+    return jnp.where(mine & ~awake_trees(tree_asleep), FULLY_AWAKE, tree_asleep)
+
+
+def wake_neighbours(tree_asleep: Array, links: Array, on: Array) -> Array:
+    """`tree_asleep` once awake trees have woken the sleeping ones that they are linked to.
+
+    A cycle gets the counter of the tree that wakes it, that of the first link if there are several;
+    a tree that is linked itself gets the smallest of its own links' too.
+
+    Args:
+        tree_asleep: (T,) state.
+        links: (n, 2) trees, -1 for none.
+        on: (n,) which links there are.
+    """
+    count, n = len(tree_asleep), len(on)
+    one, two = links[:, 0], links[:, 1]
+    first_awake, second_awake = (awake_trees(tree_asleep[jnp.maximum(x, 0)]) for x in (one, two))
+    mixed = on & (one >= 0) & (two >= 0) & (first_awake != second_awake)
+    waker, sleeper = (jnp.where(first_awake, a, b) for a, b in ((one, two), (two, one)))
+    counter = jnp.where(mixed, tree_asleep[jnp.maximum(waker, 0)], 0)
+    place = jnp.where(mixed, sleeper, count)
+    number = np.arange(n, dtype=np.int32)
+    first = jnp.full(count, n, jnp.int32).at[place].min(number, mode="drop")
+    own = jnp.zeros(count, jnp.int32).at[place].min(counter, mode="drop")
+    first = least_in_cycle(tree_asleep, first)
+    inherited = jnp.append(counter, 0)[first]
+    woken = (first < n) & ~awake_trees(tree_asleep)
+    return jnp.where(woken, jnp.minimum(inherited, own), tree_asleep)
+
+
+def components(count: int, links: Array, on: Array) -> Array:
+    """The smallest tree (count,) of those that each is connected to.
+
+    Args:
+        count: number of trees.
+        links: (n, 2) trees, -1 for none.
+        on: (n,) which links there are.
+    """
+    start = jnp.arange(count, dtype=jnp.int32)
+    if not len(on):
+        return start
+    there = on & (links[:, 0] >= 0) & (links[:, 1] >= 0)
+    one, two = (jnp.where(there, x, 0) for x in (links[:, 0], links[:, 1]))
+
+    def round_(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        label, _ = state
+        a, b = label[one], label[two]
+        low = jnp.minimum(a, b)
+        new = jnp.asarray(label).at[a].min(low).at[b].min(low)
+        new = new[new]
+        return new, jnp.any(new != label)
+
+    label, _ = lax.while_loop(lambda state: state[1], round_, (start, jnp.bool_(True)))
+    return label
+
+
+def cycles(label: Array, trees: Array) -> Array:
+    """Next tree (T,) of the same component among some `trees` (T,), in order and around."""
+    count = len(label)
+    number = jnp.arange(count, dtype=jnp.int32)
+    key, order = lax.sort((jnp.where(trees, label, count + number), number), num_keys=2)
+    same = jnp.append(key[1:] == key[:-1], False)
+    following = jnp.where(same, jnp.append(order[1:], 0), key)
+    return jnp.zeros(count, jnp.int32).at[order].set(following, unique_indices=True)
