@@ -14,7 +14,7 @@ from mjjax.model.structure import Structure
 LEAST = 64
 PER_BODY = 320  # contacts that a single body is expected to have at most
 ALONE = (3, 6)  # contacts that a geom of a body is expected to have, if the body moves on its own
-LINKED = (1, 4)  # and if it is part of a mechanism
+LINKED = (1.5, 4)  # and if it is part of a mechanism
 IN_FIELD = 40  # and if it may touch an SDF, in both cases
 
 
@@ -34,8 +34,8 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     """Contact slots chosen for the user.
 
     All candidate contacts have one if they are few. Otherwise the number is what is expected of
-    the bodies that move: one contact for each geom of a mechanism (an arm, a legged robot), up to
-    four where it may meet a height field; three to six for each geom of a body that moves on its
+    the bodies that move: three for two geoms of a mechanism (an arm, a legged robot), up to four
+    for one where it may meet a height field; three to six for each geom of a body that moves on its
     own (an object), the more the more contacts its pairs can have; forty for each geom that may
     touch an SDF. No body counts for more than 320, and there are 64 slots at least.
     """
@@ -68,5 +68,5 @@ def _expected(s: Structure, plan: PairPlan) -> tuple[int, int]:
     deep = (kind[:, 1] == GeomType.SDF) & (kind[:, 0] != GeomType.PLANE)
     share = np.where(np.isin(np.arange(s.ngeom), plan.geom[deep]), IN_FIELD, share)
     share = np.where((most > 0) & (body > 0), share, 0)
-    per_body = np.minimum(np.bincount(body, share, s.nbody), PER_BODY).astype(int)
-    return int(per_body[alone].sum()), int(per_body[~alone].sum())
+    per_body = np.minimum(np.bincount(body, share, s.nbody), PER_BODY)
+    return int(np.ceil(per_body[alone].sum())), int(np.ceil(per_body[~alone].sum()))
