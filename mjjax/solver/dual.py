@@ -17,6 +17,7 @@ from jax.custom_batching import custom_vmap
 
 from mjjax.constraint.jacobian import dense
 from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.math import safe
 from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
@@ -149,6 +150,13 @@ def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
     A = jnp.where(eye, jnp.maximum(A + r[:, :, None], floor), A)
     count = jnp.sum(exists, dtype=jnp.int32)
     return Blocks(jac, inv, aref, r, A, (), order, jnp.argsort(order), count)
+
+
+def bounded(rows: Rows, problem: Problem, span: Span, regularized: bool) -> Blocks:
+    """Blocks of one row each, for `interval`: `extra` has the bounds of their forces."""
+    found = blocks(rows, span, regularized, floor=MINVAL)
+    low, high = (span.of(x)[found.order] for x in (problem.low, problem.high))
+    return found._replace(extra=(low, high))
 
 
 @custom_vmap

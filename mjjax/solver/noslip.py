@@ -37,10 +37,7 @@ class Prepared(NamedTuple):
 def prepare(problem: Problem, layout: RowLayout) -> Prepared:
     """What is computed once per problem."""
     rows = dual.rows_of(problem, layout)
-    span = _dry_span(layout)
-    dry = dual.blocks(rows, span, regularized=False, floor=MINVAL)
-    bounds = (span.of(problem.low)[dry.order], span.of(problem.high)[dry.order])
-    dry = dry._replace(extra=bounds)
+    dry = dual.bounded(rows, problem, _dry_span(layout), regularized=False)
     span = _contact_span(layout)
     if span is None:
         return Prepared(rows, dry, None)

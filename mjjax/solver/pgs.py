@@ -32,10 +32,7 @@ class Prepared(NamedTuple):
 def _prepare(problem: Problem, layout: RowLayout) -> Prepared:
     rows = dual.rows_of(problem, layout)
     n = layout.nrow if layout.pyramidal else layout.nscalar
-    span = dual.Span(0, n, 1)
-    scalar = dual.blocks(rows, span, regularized=True, floor=MINVAL)
-    bounds = (span.of(problem.low)[scalar.order], span.of(problem.high)[scalar.order])
-    scalar = scalar._replace(extra=bounds)
+    scalar = dual.bounded(rows, problem, dual.Span(0, n, 1), regularized=True)
     if layout.pyramidal or not layout.ncontact:
         return Prepared(rows, scalar, None)
     cone = dual.blocks(rows, dual.contact_span(layout), regularized=True, floor=MINVAL)
