@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import pytest
@@ -127,6 +128,7 @@ def test_late_import_says_what_to_do(set_by_user: bool) -> None:
 
 WITHOUT = """
 import sys
+from pathlib import Path
 sys.modules["mujoco"] = None
 import jax
 import mjjax
@@ -142,18 +144,21 @@ def test_runs_without_mujoco() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
 
 
-def test_is_quick() -> None:
+def test_is_quick(tmp_path: Path) -> None:
     """Keeps the import at the cost of the dependencies, plus a little."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)  # an installed package has its byte code
 
     def seconds(code: str) -> float:
         """Processor time of a fresh process, which does not depend on what else runs."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True)
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     theirs = "import jax, jax.numpy, flax.struct, lxml.etree, jax.scipy.linalg"
+    seconds(f"{theirs}, mjjax")
     base = min(seconds(theirs) for _ in range(3))
     ours = min(seconds(f"{theirs}, mjjax") for _ in range(3))
-    assert ours < base + 0.7, f"import mjjax takes {ours - base:.2f} s beyond its dependencies"
+    assert ours < 1.5 * base, f"import mjjax takes {ours - base:.2f} s beyond its dependencies"
     assert ours < 4
