@@ -15,6 +15,8 @@ from mjjax.solver.problem import Problem
 
 Prepared = Any
 
+SMALLEST_TOLERANCE = 1e-6  # in float32
+
 
 class Limits(NamedTuple):
     """Largest numbers of iterations, of evaluations of a line search, of noslip iterations."""
@@ -138,6 +140,11 @@ def run(
         return body(constants, state) if iterations else state
     loop = grouped_loop(body, lambda s: (s.niter < iterations) & ~s.done)
     return loop(constants, state)
+
+
+def in_single(x: Array) -> bool:
+    """Whether numbers are in single precision, in which MuJoCo's stopping rules find no end."""
+    return x.dtype == jnp.float32
 
 
 def scaled_norm(tolerances: Tolerances, force: Array) -> Array:

@@ -7,14 +7,25 @@ import jax.numpy as jnp
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
+from mjjax.core.enums import ConstraintState
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
 from mjjax.solver.line_search import Evaluate, Points, newton_point, search
-from mjjax.solver.method import Limits, Prepared, Progress, Start, Tolerances, scaled_norm
+from mjjax.solver.method import (
+    Limits,
+    Prepared,
+    Progress,
+    Start,
+    Tolerances,
+    in_single,
+    scaled_norm,
+)
 from mjjax.solver.objective import residual, row_cost, row_force, row_state, scalar_force, split
 from mjjax.solver.problem import Problem
+
+WHOLE = 1e-4  # how far from one the length of a whole step may be
 
 
 class State(NamedTuple):
@@ -65,7 +76,8 @@ def initial(
     force = row_force(problem, layout, r)
     grad = gauss_grad - mul_t(layout, problem.jac, force)
     grad_norm = scaled_norm(tolerances, grad)
-    done = jnp.bool_(False)
+    # C makes at least one iteration
+    done = grad_norm < tolerances.main if in_single(grad) else jnp.bool_(False)
     return State(a, gauss_grad, r, force, grad, jnp.int32(0), grad_norm, done, memory)
 
 
@@ -102,12 +114,23 @@ def iterate(
     small = (tolerances.scale * decrease < tolerances.main) | (grad_norm < tolerances.main)
     # a state that is not a number stays so: stop rather than iterate to the limit
     done = small | (alpha == 0) | ~jnp.isfinite(grad_norm)
+    if unit and in_single(grad):
+        done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
     new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(jnp.sum(grad * step)), length), 0)
     progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
     return new, progress
+
+
+def _is_minimum(
+    problem: Problem, layout: RowLayout, alpha: Array, before: Array, after: Array
+) -> Array:
+    """Whether a whole Newton step stayed where the objective is the same quadratic function."""
+    states = row_state(problem, layout, before), row_state(problem, layout, after)
+    same = (states[0] == states[1]) & (states[1] != ConstraintState.CONE)
+    return (jnp.abs(alpha - 1) < WHOLE) & jnp.all(same | (problem.D == 0))
 
 
 def result(

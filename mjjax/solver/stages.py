@@ -10,7 +10,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
-from mjjax.solver.method import Limits, Start, Tolerances
+from mjjax.solver.method import SMALLEST_TOLERANCE, Limits, Start, Tolerances, in_single
 from mjjax.solver.noslip import remove_slip
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.optimum import minimize
@@ -24,11 +24,12 @@ def start_of(model: Model, data: Data) -> Start:
 
 
 def settings_of(model: Model) -> tuple[Limits, Tolerances]:
-    """The solver's stopping rules."""
+    """The solver's stopping rules; in float32 no tolerance is below what rounding leaves."""
     opt = model.opt
     scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
     limits = Limits(opt.iterations, opt.ls_iterations, opt.noslip_iterations)
-    return limits, Tolerances(opt.tolerance, opt.ls_tolerance, opt.noslip_tolerance, scale)
+    main = jnp.maximum(opt.tolerance, SMALLEST_TOLERANCE) if in_single(scale) else opt.tolerance
+    return limits, Tolerances(main, opt.ls_tolerance, opt.noslip_tolerance, scale)
 
 
 @stage
