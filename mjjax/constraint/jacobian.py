@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.search import plan_of, slot_geoms
+from mjjax.constraint.contact_rows import ContactRows, DofRows, body_rows
 from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.jacobian import contact_jacobian
 from mjjax.math.linalg import gather, matmul, scatter_sum
@@ -19,38 +20,52 @@ class RowJacobian(NamedTuple):
 
     Attributes:
         general: (ngeneral, nv) scalar rows with a matrix.
-        contact: (ncontact * per_contact, nv) contact rows.
+        contact: contact-frame rows. An edge of a pyramid is a combination of them, which products
+            apply to vectors.
+        friction: (ncontact, width - 1) slopes of the edges; empty for elliptic cones.
     """
 
     general: Array
-    contact: Array
+    contact: ContactRows
+    friction: Array
 
 
 def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
     """Jacobian of the rows as an operator, from the positions in `data`."""
-    s, n = model.structure, layout.ncontact
-    geoms = slot_geoms(model, data)
+    s, n, width = model.structure, layout.ncontact, layout.width
     contact = data.contact.replace(**{k: v[:n] for k, v in vars(data.contact).items()})
-    frame = contact_jacobian(s, data, contact, None if geoms is None else geoms[:n], layout.width)
-    if layout.pyramidal and layout.width > 1:
-        friction = contact.friction[:, : layout.width - 1]
-        if (plan_of(model, data.rules).dim == 1).any():
-            friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
-        frame = pyramid(frame, friction)
-    return RowJacobian(data.efc_Jgeneral, frame.reshape(n * layout.per_contact, s.nv))
+    if layout.by_body:
+        rows: ContactRows = body_rows(s, data, contact, width)
+    else:
+        geoms = slot_geoms(model, data)
+        geoms = None if geoms is None else geoms[:n]
+        rows = DofRows(contact_jacobian(s, data, contact, geoms, width))
+    friction = contact.friction[:, : width - 1 if layout.has_edges else 0]
+    if layout.has_edges and (plan_of(model, data.rules).dim == 1).any():
+        friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
+    return RowJacobian(data.efc_Jgeneral, rows, friction)
 
 
-def pyramid(frame: Array, friction: Array) -> Array:
-    """Edges (ncontact, 2 (width - 1), nv) of the friction pyramid: normal +- mu_i tangent_i.
+def edges(layout: RowLayout, friction: Array, u: Array) -> Array:
+    """Rows (ncontact, per_contact, ...) from contact-frame values (ncontact, width, ...).
 
-    Args:
-        frame: (ncontact, width, nv) contact-frame rows.
-        friction: (ncontact, width - 1) friction coefficients.
+    Edges of the friction pyramid are normal +- mu_i tangent_i; an elliptic cone has the frame's.
     """
-    count, width, nv = frame.shape
-    both = friction[:, :, None] * np.array([[[1, -1]]], friction.dtype)
-    edges = frame[:, :1, None] + both[..., None] * frame[:, 1:, None]
-    return edges.reshape(count, 2 * (width - 1), nv)
+    if not layout.has_edges:
+        return u
+    slope = friction.reshape(*friction.shape, *[1] * (u.ndim - 2)) * u[:, 1:]
+    both = jnp.stack([u[:, :1] + slope, u[:, :1] - slope], axis=2)
+    return both.reshape(len(u), layout.per_contact, *u.shape[2:])
+
+
+def frame_forces(layout: RowLayout, friction: Array, f: Array) -> Array:
+    """Transpose of `edges`: forces (ncontact, width) in the frame from row forces."""
+    f = f.reshape(layout.ncontact, layout.per_contact)
+    if not layout.has_edges:
+        return f
+    pair = f.reshape(layout.ncontact, layout.width - 1, 2)
+    tangent = friction * (pair[..., 0] - pair[..., 1])
+    return jnp.concatenate([jnp.sum(f, axis=1, keepdims=True), tangent], axis=1)
 
 
 def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
@@ -58,7 +73,10 @@ def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
     scalar = gather(v, layout.dof) * layout.sign.astype(v.dtype)
     if len(layout.general):
         scalar = _merge(layout, scalar, matmul(jac.general, v))
-    return jnp.concatenate([scalar, matmul(jac.contact, v)])
+    if not layout.ncontact:
+        return scalar
+    frame = jac.contact.velocity(layout.structure, v)
+    return jnp.concatenate([scalar, edges(layout, jac.friction, frame).reshape(-1)])
 
 
 def mul_t(layout: RowLayout, jac: RowJacobian, f: Array) -> Array:
@@ -67,14 +85,19 @@ def mul_t(layout: RowLayout, jac: RowJacobian, f: Array) -> Array:
     total = scatter_sum(single, layout.dof, layout.nv)
     if len(layout.general):
         total = total + matmul(f[layout.general], jac.general)
-    return total + matmul(f[layout.nscalar :], jac.contact)
+    if not layout.ncontact:
+        return total
+    frame = frame_forces(layout, jac.friction, f[layout.nscalar :])
+    return total + jac.contact.force(layout.structure, frame)
 
 
 def dense(layout: RowLayout, jac: RowJacobian) -> Array:
     """The Jacobian as a matrix (nrow, nv)."""
-    scalar = jnp.zeros((layout.nscalar, layout.nv), jac.contact.dtype)
+    scalar = jnp.zeros((layout.nscalar, layout.nv), jac.general.dtype)
     scalar = scalar.at[layout.single, layout.dof].set(layout.sign.astype(scalar.dtype))
-    return jnp.concatenate([scalar.at[layout.general].set(jac.general), jac.contact])
+    scalar = scalar.at[layout.general].set(jac.general)
+    contact = edges(layout, jac.friction, jac.contact.dense(layout.structure))
+    return jnp.concatenate([scalar, contact.reshape(-1, layout.nv)])
 
 
 def _merge(layout: RowLayout, single: Array, general: Array) -> Array:

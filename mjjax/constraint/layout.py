@@ -17,6 +17,8 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 FRICTION = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+# from where on contacts are kept by bodies (measured)
+MANY_TREES, MANY_DOFS = 3, 60
 EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.TENDON: 1}
 
 
@@ -27,7 +29,7 @@ class RowLayout:
     Instances are shared between equal structures, so that they compare by identity.
 
     Attributes:
-        nv: number of dofs.
+        structure: structure of the model.
         kind: (nscalar,) `ConstraintType` of the scalar rows.
         owner: (nscalar,) id of the equality, dof, tendon or joint that each belongs to.
         side: (nscalar,) of limits: +1 lower side, -1 upper side; 0 for a ball and other kinds.
@@ -40,7 +42,7 @@ class RowLayout:
         ncontact: number of contacts that have row slots.
     """
 
-    nv: int
+    structure: Structure
     kind: np.ndarray
     owner: np.ndarray
     side: np.ndarray
@@ -53,14 +55,29 @@ class RowLayout:
     ncontact: int
 
     @property
+    def nv(self) -> int:
+        """Number of dofs."""
+        return self.structure.nv
+
+    @property
     def nscalar(self) -> int:
         """Number of scalar rows."""
         return len(self.kind)
 
     @property
+    def has_edges(self) -> bool:
+        """Whether a contact's rows are the edges of a pyramid."""
+        return self.pyramidal and self.width > 1
+
+    @property
+    def by_body(self) -> bool:
+        """Whether contact rows are wrenches on bodies: a matrix of them would be mostly zeros."""
+        return self.structure.ntree >= MANY_TREES and self.nv > MANY_DOFS
+
+    @property
     def per_contact(self) -> int:
         """Row slots of one contact."""
-        return 2 * (self.width - 1) if self.pyramidal and self.width > 1 else self.width
+        return 2 * (self.width - 1) if self.has_edges else self.width
 
     @property
     def nrow(self) -> int:
@@ -124,7 +141,7 @@ def _layout(
     kind, owner, side = np.array(slots, int).reshape(-1, 3).T
     dof, sign = _single_dofs(s, kind, owner, side)
     layout = RowLayout(
-        nv=s.nv,
+        structure=s,
         kind=kind,
         owner=owner,
         side=side,

@@ -2,6 +2,7 @@
 
 from mjjax.core.enums import DisableBit
 from mjjax.core.profile import stage
+from mjjax.dynamics.inertia import mul_m
 from mjjax.dynamics.passive import slack, spring_stretch
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
@@ -35,5 +36,5 @@ def energy_pos(model: Model, data: Data) -> Data:
 def energy_vel(model: Model, data: Data) -> Data:
     """Kinetic energy v' M v / 2 into `energy[1]` (`mj_energyVel`); exact derivative."""
     xp = namespace(data.qvel)
-    kinetic = 0.5 * xp.sum(data.qvel * matmul(data.qM, data.qvel))
+    kinetic = 0.5 * xp.sum(data.qvel * mul_m(model, data, data.qvel))
     return data.replace(energy=xp.stack([data.energy[0], kinetic]))

@@ -7,7 +7,8 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
-from mjjax.dynamics.tree import subtree_sum, tree_plan
+from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree
+from mjjax.dynamics.tree import Block, subtree_sum, tree_plan
 from mjjax.math.linalg import cholesky, gather, matmul, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
@@ -15,6 +16,7 @@ from mjjax.math.spatial import inertia_about, inertia_mul, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.model.trees import join_blocks, tree_groups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,18 +89,39 @@ def com_pos(model: Model, data: Data) -> Data:
 
 @stage
 def crb(model: Model, data: Data) -> Data:
-    """Composite inertias and the joint-space inertia `qM`, dense (`mj_crb`).
+    """Composite inertias and the joint-space inertia, by trees (`mj_crb`).
 
     M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
     way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
     """
-    s, plan = model.structure, dof_plan(model.structure)
-    xp = namespace(data.cinert)
-    composite = subtree_sum(s, data.cinert)
-    momentum = inertia_mul(gather(composite, s.dof_bodyid), data.cdof)
-    inertia = coupled(momentum, data.cdof, plan.lower)
-    inertia = inertia + xp.eye(s.nv, dtype=inertia.dtype) * model.dof_armature[:, None]
-    return data.replace(crb=composite, qM=inertia)
+    composite = subtree_sum(model.structure, data.cinert)
+    blocks = tree_inertia(model, composite, data.cdof)
+    return data.replace(crb=composite, M=join_blocks(blocks))
+
+
+def tree_inertia(model: Model, composite: Array, cdof: Array) -> list[Array]:
+    """Joint-space inertia (T, d, d) of the trees of each block, with the armature."""
+    s = model.structure
+    momentum = inertia_mul(gather(composite, s.dof_bodyid), cdof)
+    return [
+        block
+        + np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(model.dof_armature, dofs)[:, None]
+        for block, (_, dofs) in zip(coupled_by_tree(s, momentum, cdof), tree_groups(s), strict=True)
+    ]
+
+
+def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
+    """`coupled` for the trees of each block: (T, d, d)."""
+    lower = dof_plan(s).lower
+    return [
+        coupled(gather(momentum, b.dofs), gather(cdof, b.dofs), mask_of(lower, b))
+        for b in tree_plan(s).blocks
+    ]
+
+
+def mask_of(mask: np.ndarray, block: Block) -> np.ndarray:
+    """The parts (T, d, d) of a mask (nv, nv) that belong to the trees of a block."""
+    return mask[block.dofs[:, :, None], block.dofs[:, None, :]]
 
 
 def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
@@ -117,7 +140,7 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
 
 def mul_m(model: Model, data: Data, v: Array) -> Array:
     """Product of the joint-space inertia with a vector (nv,) (`mj_mulM`)."""
-    return matmul(data.qM, v)
+    return mul_by_tree(model.structure, data.M, v)
 
 
 def full_m(model: Model, data: Data) -> Array:
@@ -132,7 +155,7 @@ def factor_m(model: Model, data: Data) -> Array:
 
 def solve_m(model: Model, data: Data, v: Array) -> Array:
     """Solution x of M x = v (nv,) (`mj_solveM`)."""
-    return solve_definite(data.qM, v)
+    return apply_by_tree(model.structure, solve_definite, data.M, v)
 
 
 def add_m(model: Model, data: Data, matrix: Array) -> Array:

@@ -12,9 +12,9 @@ import numpy as np
 
 from mjjax.core.enums import WrapType
 from mjjax.core.profile import stage
-from mjjax.dynamics.inertia import dof_plan
+from mjjax.dynamics.inertia import dof_plan, mask_of
 from mjjax.dynamics.jacobian import point_rows
-from mjjax.dynamics.tree import body_sum
+from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.linalg import dot, einsum, matmul
@@ -25,6 +25,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import complete_or_absent
+from mjjax.model.trees import join_blocks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,13 +196,22 @@ def _wrapped(
 
 @stage
 def tendon_inertia(model: Model, data: Data) -> Data:
-    """Adds J' armature J to the joint-space inertia `qM` (`mj_tendonArmature`).
+    """Adds J' armature J to the joint-space inertia (`mj_tendonArmature`).
 
     As in MuJoCo only where the matrix is stored: a tendon does not couple branches.
     """
     s = model.structure
     if not s.terms["tendon_armature"].any():
-        return data.replace(qM=complete_or_absent(model, "tendon_armature", data.qM))
-    arms = data.ten_J
-    added = einsum("ti,t,tj->ij", arms, model.tendon_armature, arms)
-    return data.replace(qM=data.qM + namespace(added).where(dof_plan(s).kept, added, 0))
+        return data.replace(M=complete_or_absent(model, "tendon_armature", data.M))
+    return data.replace(M=data.M + join_blocks(tendon_blocks(model, data)))
+
+
+def tendon_blocks(model: Model, data: Data) -> list[Array]:
+    """Inertia (T, d, d) that tendons add to the trees of each block."""
+    s = model.structure
+    xp, kept, found = namespace(data.ten_J), dof_plan(s).kept, []
+    for block in tree_plan(s).blocks:
+        arms = data.ten_J[:, block.dofs]
+        added = einsum("nti,n,ntj->tij", arms, model.tendon_armature, arms)
+        found.append(xp.where(mask_of(kept, block), added, 0))
+    return found

@@ -13,6 +13,7 @@ import numpy as np
 from mjjax.math.linalg import einsum, gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
+from mjjax.model.trees import dof_order, tree_groups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,26 +75,17 @@ def tree_plan(s: Structure) -> TreePlan:
     earlier |= same_free & (within[:, None] >= 3) & (within[None, :] < 3)
     before = moves[s.dof_bodyid] & earlier
 
-    groups: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
-    roots: list[np.ndarray] = []
-    for tree in range(s.ntree):
-        bodies = np.flatnonzero(s.body_treeid == tree)
-        dofs = np.flatnonzero(s.dof_treeid == tree)
-        groups.setdefault((len(bodies), len(dofs)), []).append((bodies, dofs))
-    blocks = []
-    for members in groups.values():
-        b = np.stack([m[0] for m in members])
-        d = np.stack([m[1] for m in members])
-        roots += [row[:1] for row in b]
-        blocks.append(
-            Block(
-                b,
-                d,
-                np.stack([moves[np.ix_(i, j)] for i, j in zip(b, d, strict=True)]),
-                np.stack([before[np.ix_(j, j)] for j in d]),
-                np.stack([above_body[np.ix_(i, i)].T for i in b]),
-            )
+    blocks = [
+        Block(
+            b,
+            d,
+            np.stack([moves[np.ix_(i, j)] for i, j in zip(b, d, strict=True)]),
+            np.stack([before[np.ix_(j, j)] for j in d]),
+            np.stack([above_body[np.ix_(i, i)].T for i in b]),
         )
+        for b, d in tree_groups(s)
+    ]
+    roots = [block.bodies[:, 0] for block in blocks]
     static = np.flatnonzero(s.body_treeid < 0)
     heads = np.concatenate([static, *roots]).astype(int)
     return TreePlan(tuple(blocks), static, above_body[heads][:, static].T, moves)
@@ -133,12 +125,12 @@ def dof_sum(s: Structure, x: Array) -> Array:
     ]
     if not parts:
         return xp.zeros((0, x.shape[-1]), x.dtype)
-    return gather(xp.concatenate(parts), _order(s, "dofs"))
+    return gather(xp.concatenate(parts), dof_order(s))
 
 
 def in_body_order(s: Structure, parts: list[Array]) -> Array:
     """Values (nbody, ...) of the static bodies and of those of each block, one after the other."""
-    return gather(namespace(*parts).concatenate(parts), _order(s, "bodies"))
+    return gather(namespace(*parts).concatenate(parts), _body_order(s))
 
 
 def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
@@ -147,7 +139,10 @@ def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
     flat = [x.reshape((*x.shape[:axis], -1, *x.shape[axis + 2 :])) for x in parts]
     if not flat:
         return xp.zeros((0,) * (axis + 1))
-    return xp.take(xp.concatenate(flat, axis=axis), _order(s, "dofs"), axis=axis)
+    joined, order = xp.concatenate(flat, axis=axis), dof_order(s)
+    if (order == np.arange(s.nv)).all():
+        return joined
+    return gather(joined, order) if axis == 0 else xp.take(joined, order, axis=axis)
 
 
 def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:
@@ -159,14 +154,13 @@ def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> A
     for block in plan.blocks:
         picked = gather(x, getattr(block, source))
         parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
-    return gather(xp.concatenate(parts), _order(s, target))
+    order = _body_order(s) if target == "bodies" else dof_order(s)
+    return gather(xp.concatenate(parts), order)
 
 
-@functools.lru_cache(maxsize=128)
-def _order(s: Structure, target: str) -> np.ndarray:
-    """Where each body (static ones, then by block) or dof (by block) stands."""
+@functools.lru_cache(maxsize=64)
+def _body_order(s: Structure) -> np.ndarray:
+    """Where each body stands: static ones first, then by block."""
     plan = tree_plan(s)
-    where = [getattr(block, target).ravel() for block in plan.blocks]
-    if target == "bodies":
-        where.insert(0, plan.static_bodies)
-    return np.argsort(np.concatenate(where).astype(int)) if where else np.zeros(0, int)
+    bodies = [plan.static_bodies, *(block.bodies.ravel() for block in plan.blocks)]
+    return np.argsort(np.concatenate(bodies).astype(int))

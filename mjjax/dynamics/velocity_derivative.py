@@ -39,7 +39,7 @@ def actuator_vel(model: Model, data: Data) -> Array:
     """Derivative (nv, nv) of the actuator forces, at fixed moment arms (`mjd_actuator_vel`)."""
     s = model.structure
     if not s.nu or model.opt.disabled(DisableBit.ACTUATION):
-        return namespace(data.qM).zeros_like(data.qM)
+        return namespace(data.qvel).zeros((s.nv, s.nv), data.qvel.dtype)
     arm = moment(model, data)
     return matmul(arm.T * actuator_slope(model, data)[None], arm)
 
@@ -47,8 +47,8 @@ def actuator_vel(model: Model, data: Data) -> Array:
 def passive_vel(model: Model, data: Data) -> Array:
     """Derivative (nv, nv) of the passive forces (`mjd_passive_vel`)."""
     opt, s = model.opt, model.structure
-    xp = namespace(data.qM)
-    total = xp.zeros_like(data.qM)
+    xp = namespace(data.qvel)
+    total = xp.zeros((s.nv, s.nv), data.qvel.dtype)
     damped = not opt.disabled(DisableBit.DAMPER)
     if s.terms["fluid"].any() and (damped or not opt.disabled(DisableBit.SPRING)):
         total = total + fluid_derivative(model, data)

@@ -12,6 +12,7 @@ from mjjax.core.struct import PyTree, array, static
 from mjjax.math.namespace import Array
 from mjjax.model.sleep import FULLY_AWAKE, Sleep
 from mjjax.model.structure import Structure
+from mjjax.model.trees import dense_blocks
 from mjjax.model.view import Named
 
 
@@ -101,7 +102,9 @@ class Data(PyTree, Named):
     cdof: jax.Array = array("nv", 6, doc="motion axes (rotation, translation) about the root's com")
     cinert: jax.Array = array("nbody", 10, doc="spatial inertia about the root's com")
     crb: jax.Array = array("nbody", 10, doc="spatial inertia of the subtree about the root's com")
-    qM: jax.Array = array("nv", "nv", unit="kg, kg m, kg m^2", doc="joint-space inertia, dense")
+    M: jax.Array = array(
+        "nM_tree", unit="kg, kg m, kg m^2", doc="joint-space inertia, by trees of equal size"
+    )
     ten_length: jax.Array = array("ntendon", unit="m", doc="tendon length")
     ten_J: jax.Array = array("ntendon", "nv", doc="tendon moment arms, dense")
     actuator_length: jax.Array = array("nu", doc="actuator length")
@@ -150,6 +153,11 @@ class Data(PyTree, Named):
     efc_Jgeneral: jax.Array = array(
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
     )
+
+    @property
+    def qM(self) -> Array:
+        """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
+        return dense_blocks(self.structure, self.M)
 
     @property
     def tree_asleep(self) -> jax.Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
+from mjjax.dynamics.by_tree import apply_by_tree, of_dense, plus_diagonal
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.position import integrate_pos
@@ -69,17 +70,22 @@ def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     opt = model.opt
     if opt.disabled(DisableBit.DAMPER | DisableBit.EULERDAMP):
         return advance(model, data, data.act_dot, data.qacc, callbacks=callbacks)
-    qacc = _implicit_qacc(model, data, damping_derivative(model))
+    qacc = _implicit_qacc(model, data)
     return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
 
 
-def damping_derivative(model: Model) -> Array:
-    """-diag(damping) (nv, nv), what Euler's method treats implicitly."""
+def implicit_matrix(model: Model, data: Data) -> Array:
+    """M - h D by trees, with D the derivative of forces that the integrator treats implicitly.
+
+    That of Euler's method is minus the damping.
+    """
+    s, h = model.structure, model.opt.timestep
+    if model.opt.integrator in (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST):
+        return data.M - h * of_dense(s, velocity_derivative(model, data))
     damping = model.dof_damping
     # damping that only pushes is integrated explicitly
     pushes = jnp.any(damping < 0) & ~jnp.any(damping > 0)
-    damping = jnp.where(pushes, 0, damping)
-    return -jnp.eye(model.structure.nv, dtype=damping.dtype) * damping[:, None]
+    return plus_diagonal(s, data.M, h * jnp.where(pushes, 0, damping))
 
 
 def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -89,7 +95,7 @@ def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Da
     respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric, and what
     has no place in M as MuJoCo stores it.
     """
-    qacc = _implicit_qacc(model, data, velocity_derivative(model, data))
+    qacc = _implicit_qacc(model, data)
     return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
 
 
@@ -100,13 +106,13 @@ def velocity_derivative(model: Model, data: Data) -> Array:
     return jnp.where(dof_plan(model.structure).kept, smooth_vel(model, data, bias=False), 0)
 
 
-def _implicit_qacc(model: Model, data: Data, slope: Array) -> Array:
-    """Solution of (M - h slope) qacc = qfrc_smooth + qfrc_constraint (nv,).
+def _implicit_qacc(model: Model, data: Data) -> Array:
+    """Solution of (M - h D) qacc = qfrc_smooth + qfrc_constraint (nv,).
 
     Where forces grow with velocity the matrix need not be positive definite.
     """
-    matrix = data.qM - model.opt.timestep * slope
-    return solve(matrix, data.qfrc_smooth + data.qfrc_constraint)
+    force = data.qfrc_smooth + data.qfrc_constraint
+    return apply_by_tree(model.structure, solve, implicit_matrix(model, data), force)
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

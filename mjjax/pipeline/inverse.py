@@ -3,16 +3,16 @@
 import jax.numpy as jnp
 
 from mjjax.core.enums import DisableBit, EnableBit, IntegratorType, Stage
+from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.dynamics.inertia import mul_m, solve_m
 from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.math import safe
-from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import position_and_velocity
-from mjjax.pipeline.integrate import damping_derivative, velocity_derivative
+from mjjax.pipeline.integrate import implicit_matrix
 from mjjax.sensor.stages import sensor_acc
 from mjjax.solver.stages import inv_constraint
 
@@ -63,13 +63,9 @@ def continuous_acceleration(model: Model, data: Data) -> Array:
     kind = IntegratorType(model.opt.integrator)
     if kind == IntegratorType.RK4:
         raise ValueError("flag 'invdiscrete' is not supported by the RK4 integrator; disable it")
-    if kind != IntegratorType.EULER:
-        derivative = velocity_derivative(model, data)
-    elif model.opt.disabled(DisableBit.EULERDAMP):
+    if kind == IntegratorType.EULER and model.opt.disabled(DisableBit.EULERDAMP):
         return data.qacc
-    else:
-        derivative = damping_derivative(model)
-    change = matmul(data.qM - model.opt.timestep * derivative, data.qacc)
+    change = mul_by_tree(model.structure, implicit_matrix(model, data), data.qacc)
     return solve_m(model, data, change)
 
 

@@ -19,6 +19,7 @@ from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import Sleep
 from mjjax.model.terms import require_terms
+from mjjax.model.trees import block_entries
 from mjjax.pipeline.rest import asleep_at_first
 from mjjax.pipeline.support import check_support, findings
 
@@ -63,7 +64,8 @@ def make_data(
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
-    sizes = dict(s.sizes, nconmax=slots, njmax=rows, ngeneral=len(layout.general))
+    own = {"nM_tree": block_entries(s), "ngeneral": len(layout.general)}
+    sizes = dict(s.sizes, nconmax=slots, njmax=rows, **own)
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
     data = Data(structure=s, rules=rules, contact=contact, sleep=sleep, **_zeros(Data, sizes))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
-from mjjax.math.linalg import cho_solve, cholesky
+from mjjax.dynamics.by_tree import factor_by_tree, solve_factored
 from mjjax.math.namespace import Array
 from mjjax.solver import primal
 from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
@@ -25,12 +25,12 @@ class Memory(NamedTuple):
     solved: Array
 
 
-def _prepare(problem: Problem, layout: RowLayout) -> Array:
-    return cholesky(problem.M)
+def _prepare(problem: Problem, layout: RowLayout) -> list[Array]:
+    return factor_by_tree(layout.structure, problem.M)
 
 
 def _initial(
-    problem: Problem, layout: RowLayout, factor: Array, start: Start, tolerances: Tolerances
+    problem: Problem, layout: RowLayout, factors: list[Array], start: Start, tolerances: Tolerances
 ) -> primal.State:
     none = jnp.zeros_like(start.smooth)
     return primal.initial(problem, layout, start, tolerances, Memory(none, none, none))
@@ -39,14 +39,14 @@ def _initial(
 def _iterate(
     problem: Problem,
     layout: RowLayout,
-    factor: Array,
+    factors: list[Array],
     limits: Limits,
     tolerances: Tolerances,
     state: primal.State,
 ) -> tuple[primal.State, Progress]:
     """One conjugate step with exact line search."""
     last = state.memory
-    solved = cho_solve(factor, state.grad)
+    solved = solve_factored(layout.structure, factors, state.grad)
     turn = jnp.sum(state.grad * (solved - last.solved))
     beta = turn / jnp.maximum(MINVAL, jnp.sum(last.grad * last.solved))
     beta = jnp.where(state.niter == 0, 0, jnp.maximum(beta, 0))

@@ -19,8 +19,9 @@ from mjjax.constraint.jacobian import dense
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
+from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, solve_factored
 from mjjax.math import safe
-from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
+from mjjax.math.linalg import einsum, matmul
 from mjjax.math.namespace import Array
 from mjjax.solver.method import Tolerances, scaled_norm
 from mjjax.solver.objective import residual, split
@@ -97,13 +98,14 @@ Update = Callable[[Array, Array, Array, Any], Array]
 
 def rows_of(problem: Problem, layout: RowLayout) -> Rows:
     """The problem's rows."""
-    factor = cholesky(problem.M)
+    s = layout.structure
+    factors = factor_by_tree(s, problem.M)
     on = problem.D > 0
     jac = jnp.where(on[:, None], dense(layout, problem.jac), 0)
     return Rows(
-        smooth=cho_solve(factor, problem.smooth),
+        smooth=solve_factored(s, factors, problem.smooth),
         jac=jac,
-        inv=cho_solve(factor, jac.T).T,
+        inv=solve_factored(s, factors, jac.T).T,
         aref=jnp.where(on, problem.aref, 0),
         R=jnp.where(on, 1 / jnp.where(on, problem.D, 1), 0),
         exists=on,
@@ -229,6 +231,7 @@ def initial(rows: Rows, force: Array) -> State:
 
 def finished(
     problem: Problem,
+    layout: RowLayout,
     tolerances: Tolerances,
     state: State,
     a: Array,
@@ -237,7 +240,7 @@ def finished(
     enough: Array,
 ) -> State:
     """Iterate after a sweep; done where the scaled improvement is below `enough`."""
-    change = scaled_norm(tolerances, matmul(problem.M, a - state.a))
+    change = scaled_norm(tolerances, mul_by_tree(layout.structure, problem.M, a - state.a))
     done = (improvement < enough) | ~jnp.isfinite(change)
     return State(a, force, state.niter + 1, change, done)
 

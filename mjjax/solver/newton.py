@@ -1,10 +1,9 @@
 """Newton's method for the constrained dynamics."""
 
 from mjjax.constraint.layout import RowLayout
-from mjjax.math.linalg import cho_solve, cholesky
 from mjjax.solver import primal
+from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Limits, Method, Prepared, Progress, Start, Tolerances
-from mjjax.solver.objective import hessian
 from mjjax.solver.problem import Problem
 
 
@@ -27,7 +26,7 @@ def _iterate(
     state: primal.State,
 ) -> tuple[primal.State, Progress]:
     """One Newton step with exact line search."""
-    step = -cho_solve(cholesky(hessian(problem, layout, state.r)), state.grad)
+    step = -solve_hessian(problem, layout, state.r, state.grad)
     return primal.iterate(problem, layout, limits, tolerances, state, step, (), unit=True)
 
 

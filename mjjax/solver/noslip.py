@@ -87,7 +87,9 @@ def iterate(
     # the regularization that the main solver paid for is dropped at once
     dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
     improvement = tolerances.scale * (decrease + jnp.where(state.niter == 0, dropped, 0))
-    state = dual.finished(problem, tolerances, state, a, force, improvement, tolerances.noslip)
+    state = dual.finished(
+        problem, layout, tolerances, state, a, force, improvement, tolerances.noslip
+    )
     return state, Progress(improvement, jnp.zeros_like(improvement), jnp.int32(0))
 
 

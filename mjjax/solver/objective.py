@@ -13,8 +13,10 @@ import jax.numpy as jnp
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
+from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math.linalg import einsum, gather, matmul, scatter_sum
 from mjjax.math.namespace import Array
+from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
 from mjjax.solver.problem import Problem
 
@@ -88,37 +90,86 @@ def residual(problem: Problem, layout: RowLayout, a: Array) -> Array:
     return mul(layout, problem.jac, a) - problem.aref
 
 
+def smooth_gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
+    """Gradient of the objective without the rows (nv,): M a - smooth."""
+    return mul_by_tree(layout.structure, problem.M, a) - problem.smooth
+
+
 def gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
     """Gradient of the objective (nv,): M a - smooth - J' f(J a - aref)."""
     force = row_force(problem, layout, residual(problem, layout, a))
-    return matmul(problem.M, a) - problem.smooth - mul_t(layout, problem.jac, force)
+    return smooth_gradient(problem, layout, a) - mul_t(layout, problem.jac, force)
 
 
 def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Hessian of the objective (nv, nv): M + J' s''(r) J.
 
-    Single rows add to the diagonal, contacts J_c' W J_c with W diagonal, or a block per cone.
+    Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each.
     """
-    parts, jac = split(layout, r), problem.jac
-    _, d, inside = scalar_force(problem, layout, parts.scalar)
-    weight = jnp.where(inside, d, 0)
-    total = problem.M
+    bent, jac = curvature(problem, layout, r), problem.jac
+    total = dense_blocks(layout.structure, problem.M)
     if len(layout.single):
-        diagonal = scatter_sum(gather(weight, layout.single), layout.dof, layout.nv)
-        total = total + jnp.eye(layout.nv, dtype=diagonal.dtype) * diagonal[:, None]
+        total = (
+            total + jnp.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
+        )
     if len(layout.general):
         g = jac.general
-        total = total + matmul(g.T * weight[layout.general][None], g)
+        total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
-        total = total + matmul(jac.contact.T, _weighted(problem, layout, weight, parts.cone))
+        frame = jac.contact.dense(layout.structure)
+        half = times_curvature(bent.contact, frame)
+        rows = layout.ncontact * layout.width
+        total = total + matmul(frame.reshape(rows, -1).T, half.reshape(rows, -1))
     return total
 
 
-def _weighted(problem: Problem, layout: RowLayout, weight: Array, r: Array) -> Array:
-    """Contact rows (ncontact * per_contact, nv) times their curvature."""
-    contact = problem.jac.contact
-    if layout.pyramidal:
-        return weight[layout.nscalar :, None] * contact
-    block = cone.hessian(problem, split(layout, problem.D).cone, r)
-    frame = contact.reshape(layout.ncontact, layout.width, layout.nv)
-    return einsum("ckl,cln->ckn", block, frame).reshape(contact.shape)
+class Curvature(NamedTuple):
+    """Second derivatives of the row costs.
+
+    Attributes:
+        scalar: (nscalar,) of scalar rows.
+        contact: of contacts in their frames: (ncontact, width, width), or of pyramids, where only
+            normal and tangents are coupled, (ncontact, 2 width - 1): diagonal, normal-tangent.
+    """
+
+    scalar: Array
+    contact: Array
+
+
+def curvature(problem: Problem, layout: RowLayout, r: Array) -> Curvature:
+    """Curvature of the row costs at the residuals `r`."""
+    parts, n = split(layout, r), layout.nscalar
+    _, d, inside = scalar_force(problem, layout, parts.scalar)
+    weight = jnp.where(inside, d, 0)
+    if not layout.pyramidal:
+        block = cone.hessian(problem, split(layout, problem.D).cone, parts.cone)
+        return Curvature(weight, block)
+    edge = weight[n:].reshape(layout.ncontact, layout.per_contact)
+    if not layout.has_edges:
+        return Curvature(weight[:n], edge)
+    mu = problem.jac.friction
+    pair = edge.reshape(*mu.shape, 2)
+    both, difference = pair[..., 0] + pair[..., 1], pair[..., 0] - pair[..., 1]
+    normal = jnp.sum(edge, axis=1, keepdims=True)
+    return Curvature(weight[:n], jnp.concatenate([normal, mu * mu * both, mu * difference], axis=1))
+
+
+def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
+    """Curvature of contacts (ncontact, width, width)."""
+    unit = jnp.eye(layout.width, dtype=bent.contact.dtype)
+    return times_curvature(bent.contact, jnp.broadcast_to(unit, (layout.ncontact, *unit.shape)))
+
+
+def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
+    """Diagonal (nv,) that rows of one dof add to the Hessian."""
+    return scatter_sum(gather(bent.scalar, layout.single), layout.dof, layout.nv)
+
+
+def times_curvature(block: Array, x: Array) -> Array:
+    """Curvature of contacts times frame values (ncontact, width, m)."""
+    if block.ndim == 3:
+        return einsum("ckl,cln->ckn", block, x)
+    width = x.shape[1]
+    own, cross = block[:, :width, None] * x, block[:, width:, None]
+    normal = own[:, :1] + jnp.sum(cross * x[:, 1:], axis=1, keepdims=True)
+    return jnp.concatenate([normal, own[:, 1:] + cross * x[:, :1]], axis=1)

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import SolverType
-from mjjax.math.linalg import cho_solve, cholesky
 from mjjax.math.namespace import Array
+from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Limits, Start, Tolerances, solve
-from mjjax.solver.objective import gradient, hessian, residual, row_force
+from mjjax.solver.objective import gradient, residual, row_force
 from mjjax.solver.problem import Problem
 from mjjax.solver.table import METHODS
 
@@ -69,7 +69,7 @@ def _minimize_jvp(solver, layout, limits, primals, tangents):
     found = minimize(solver, layout, limits, problem, start, tolerances)
     a, r = found.a, found.r
     _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
-    da = -cho_solve(cholesky(hessian(problem, layout, r)), dg)
+    da = -solve_hessian(problem, layout, r, dg, exact=True)
     _, dr = jax.jvp(lambda p, a: residual(p, layout, a), (problem, a), (tangents[0], da))
     _, dforce = jax.jvp(lambda p, r: row_force(p, layout, r), (problem, r), (tangents[0], dr))
     none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.grad_norm))

@@ -79,7 +79,7 @@ def _iterate(
         a, cones, more = dual.sweep(update, prepared.cone, a, parts.cone)
         force, decrease = jnp.concatenate([force, cones.reshape(-1)]), decrease + more
     improvement = tolerances.scale * decrease
-    new = dual.finished(problem, tolerances, state, a, force, improvement, tolerances.main)
+    new = dual.finished(problem, layout, tolerances, state, a, force, improvement, tolerances.main)
     return new, Progress(improvement, jnp.zeros_like(improvement), jnp.int32(0))
 
 

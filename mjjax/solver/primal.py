@@ -8,6 +8,7 @@ from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
+from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
@@ -22,7 +23,15 @@ from mjjax.solver.method import (
     in_single,
     scaled_norm,
 )
-from mjjax.solver.objective import residual, row_cost, row_force, row_state, scalar_force, split
+from mjjax.solver.objective import (
+    residual,
+    row_cost,
+    row_force,
+    row_state,
+    scalar_force,
+    smooth_gradient,
+    split,
+)
 from mjjax.solver.problem import Problem
 
 WHOLE = 1e-4  # how far from one the length of a whole step may be
@@ -60,7 +69,7 @@ def better_start(problem: Problem, layout: RowLayout, start: Start) -> Array:
     if a is None:
         return smooth
     offset = a - smooth
-    gauss = 0.5 * jnp.sum(offset * (matmul(problem.M, a) - problem.smooth))
+    gauss = 0.5 * jnp.sum(offset * smooth_gradient(problem, layout, a))
     cost = gauss + row_cost(problem, layout, residual(problem, layout, a))
     other = row_cost(problem, layout, residual(problem, layout, smooth))
     return jnp.where(cost > other, smooth, a)
@@ -72,7 +81,7 @@ def initial(
     """Iterate at the better start."""
     a = better_start(problem, layout, start)
     r = residual(problem, layout, a)
-    gauss_grad = matmul(problem.M, a) - problem.smooth
+    gauss_grad = smooth_gradient(problem, layout, a)
     force = row_force(problem, layout, r)
     grad = gauss_grad - mul_t(layout, problem.jac, force)
     grad_norm = scaled_norm(tolerances, grad)
@@ -92,7 +101,7 @@ def iterate(
     unit: bool,
 ) -> tuple[State, Progress]:
     """Exact line search along `step` (nv,); `unit` if its own Newton step has length one."""
-    gauss_step = matmul(problem.M, step)
+    gauss_step = mul_by_tree(layout.structure, problem.M, step)
     row_step = mul(layout, problem.jac, step)
     length = jnp.sqrt(jnp.sum(step * step))
     gtol = tolerances.main * tolerances.line_search * length / tolerances.scale

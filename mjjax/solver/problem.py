@@ -22,7 +22,7 @@ class Problem(NamedTuple):
     """Data of the problem; every entry is differentiable.
 
     Attributes:
-        M: (nv, nv) joint-space inertia.
+        M: joint-space inertia by trees, see `mjjax.model.trees`.
         smooth: (nv,) force without constraints, M a_smooth.
         jac: row Jacobian.
         aref: (n,) reference accelerations.
@@ -60,7 +60,7 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
     axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
     return Problem(
-        M=data.qM,
+        M=data.M,
         smooth=data.qfrc_smooth,
         jac=row_jacobian(model, data, layout),
         aref=data.efc_aref[:n],

@@ -9,13 +9,15 @@ import pytest
 
 import mjjax
 from mjjax import SolverType
+from mjjax.dynamics.by_tree import of_dense
+from mjjax.model.trees import dense_blocks
 from tests.derivatives import SMALL, derivative_errors, directions
 from tests.oracle_tools import quick, world
 from tests.solver.scenes import constrain_worlds, ready, with_options
 
 FINISHED = {"iterations": 20000, "tolerance": 1e-17, "ls_tolerance": 1e-8}
 COARSE = (1e-4, 3e-4, 1e-3, 3e-3)
-INPUTS = ("qfrc_smooth", "qM", "efc_aref")
+INPUTS = ("qfrc_smooth", "M", "efc_aref")
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 
 
@@ -34,7 +36,8 @@ def inputs(data: mjjax.Data) -> dict[str, Any]:
     x = {name: getattr(data, name) for name in INPUTS}
     x |= {"friction": data.contact.friction, "solimp": data.contact.solimp}
     v = jax.tree.map(lambda v, a: 0.1 * v * a, directions(x, 1), x)
-    v["qM"] = v["qM"] + v["qM"].T
+    matrix = dense_blocks(data.structure, v["M"])
+    v["M"] = of_dense(data.structure, matrix + matrix.T)
     return {"x": x, "v": v}
 
 

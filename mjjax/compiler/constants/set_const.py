@@ -11,10 +11,9 @@ import numpy as np
 from mjjax.compiler.assets.hfields import hfield_box
 from mjjax.compiler.constants.inverse_inertia import (
     InverseInertia,
-    diagonal,
     inverse_inertia,
-    tendon_blocks,
-    tree_inertia,
+    tree_blocks,
+    with_tendons,
 )
 from mjjax.compiler.constants.tendons_and_equalities import (
     equality_offsets,
@@ -25,6 +24,7 @@ from mjjax.compiler.elements.bodies import mass_scale
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType, JointType, TrnType
 from mjjax.core.struct import specs
+from mjjax.dynamics.by_tree import diagonal_by_tree
 from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.tendon import tendon
@@ -54,12 +54,12 @@ def set_const(model: Model) -> Model:
     """
     model = model.replace(**hfield_bounds(model))
     data = reference_data(model)
-    blocks = tree_inertia(model, data)
-    total = tendon_blocks(model, data, blocks)
+    blocks = tree_blocks(model, data)
+    total = with_tendons(model, data, blocks)
     inverse = inverse_inertia(model.structure, total)
     model = model.replace(
         body_subtreemass=subtree_sum(model.structure, model.body_mass[:, None])[:, 0],
-        dof_M0=diagonal(model.structure, blocks),
+        dof_M0=diagonal_by_tree(model.structure, blocks),
         dof_invweight0=dof_invweight(model, inverse),
         body_invweight0=body_invweight(model, data, inverse),
         **camera_offsets(model, data),
@@ -68,7 +68,7 @@ def set_const(model: Model) -> Model:
         **tendon_constants(model, data, inverse, positions),
     )
     model = model.replace(**actuator_constants(model, data, inverse))
-    return statistics(model, data, diagonal(model.structure, total))
+    return statistics(model, data, diagonal_by_tree(model.structure, total))
 
 
 def reference_data(model: Model) -> Data:
@@ -98,7 +98,7 @@ def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
     For a body that only slides along its own axes it is the inverse of its mass.
     """
     s = model.structure
-    spread = diagonal(s, inverse.blocks)
+    spread = diagonal_by_tree(s, inverse.blocks)
     order = np.arange(s.nv)
     within = order - s.jnt_dofadr[s.dof_jntid]
     scalar = s.jnt_type[s.dof_jntid] >= JointType.SLIDE

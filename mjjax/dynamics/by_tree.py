@@ -1,0 +1,81 @@
+"""Algebra of matrices that couple only the dofs of one tree, see `mjjax.model.trees`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from mjjax.dynamics.tree import in_dof_order
+from mjjax.math.linalg import cho_solve, cholesky, einsum, gather, matmul
+from mjjax.math.namespace import Array, namespace
+from mjjax.model.structure import Structure
+from mjjax.model.trees import join_blocks, split_blocks, tree_groups
+
+
+def apply_by_tree(
+    s: Structure, function: Callable[[Any, Array], Array], matrix: Array, x: Array
+) -> Array:
+    """`function(block, part)` of each tree's block (d, d) and part (d, ...) of `x` (nv, ...)."""
+    return apply_to_blocks(s, function, split_blocks(s, matrix), x)
+
+
+def apply_to_blocks(
+    s: Structure, function: Callable[[Any, Array], Array], blocks: list[Array], x: Array
+) -> Array:
+    """`apply_by_tree` for blocks (T, d, d) of each group."""
+    parts = [
+        over_trees(function, block, gather(x, dofs))
+        for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
+    ]
+    return in_dof_order(s, parts, 0) if parts else x
+
+
+def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
+    """A function of one tree over arrays with a leading axis of trees."""
+    if len(arrays[0]) == 1:  # no batch of one: for numpy and for XLA that is another program
+        return function(*(a[0] for a in arrays))[None]
+    if namespace(*arrays) is np:
+        return np.stack([function(*row) for row in zip(*arrays, strict=True)])
+    return jax.vmap(function)(*arrays)
+
+
+def mul_by_tree(s: Structure, matrix: Array, v: Array) -> Array:
+    """Product (nv,) of a matrix by trees with a vector."""
+    xp, parts = namespace(matrix, v), []
+    for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True):
+        x = gather(v, dofs)
+        # many small products: one loop over all of them, as a sum
+        many = len(dofs) > 1
+        parts.append(xp.sum(block * x[:, None], axis=-1) if many else matmul(block[0], x[0])[None])
+    return in_dof_order(s, parts, 0) if parts else v
+
+
+def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
+    """Lower Cholesky factors (T, d, d) of the blocks of each group."""
+    return [over_trees(cholesky, block) for block in split_blocks(s, matrix)]
+
+
+def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:
+    """Solution (nv, ...) with the matrix that `factor_by_tree` has factored."""
+    return apply_to_blocks(s, cho_solve, factors, b)
+
+
+def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
+    """A matrix by trees with more (nv,) on its diagonal."""
+    blocks = [
+        block + np.eye(dofs.shape[1], dtype=matrix.dtype)[None] * gather(diagonal, dofs)[:, None]
+        for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True)
+    ]
+    return join_blocks(blocks) if blocks else matrix
+
+
+def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
+    """Diagonal (nv,) of blocks (T, d, d)."""
+    return in_dof_order(s, [einsum("tii->ti", x) for x in blocks], 0)
+
+
+def of_dense(s: Structure, matrix: Array) -> Array:
+    """Entries by trees of a dense matrix (nv, nv); what couples trees is dropped."""
+    blocks = [matrix[dofs[:, :, None], dofs[:, None, :]] for _, dofs in tree_groups(s)]
+    return join_blocks(blocks) if blocks else matrix.reshape(-1)
