@@ -1,8 +1,9 @@
 """Iterating many worlds at once without waiting for the slowest.
 
 A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
-need few. Here, once few worlds are left, they are gathered into small groups that finish on their
-own: the cost follows the mean number of iterations, not the largest. Results do not depend on it.
+need few. Here worlds are iterated in groups that stay in the processor's cache; once few of a group
+still run, these go back and are taken up with others. The cost follows the mean number of
+iterations, not the largest. Results do not depend on it.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from jax.custom_batching import custom_vmap
 from mjjax.math.namespace import Array
 
 Tree = Any
-FEW = 8  # a group is an eighth of the batch
+GROUPS, LEAST = 16, 16  # a group is a sixteenth of the batch, but has as many worlds at least
+REST = 2  # it goes on while more than half of its worlds run (measured, as are the others)
 SMALLEST = 64  # below this batch size groups cost more than they save
 
 
@@ -44,16 +46,15 @@ def grouped_loop(
 
         problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
         if size >= SMALLEST:
-            state = _together(body, running, problem, state, size // 4)
-            state = _in_groups(body, running, problem, state, size // FEW)
+            state = _in_groups(body, running, problem, state, max(size // GROUPS, LEAST))
         else:
-            state = _together(body, running, problem, state, 0)
+            state = _together(body, running, problem, state, jnp.int32(0))
         return state, jax.tree.map(lambda _: True, state)
 
     return loop
 
 
-def _together(body: Any, running: Any, problem: Tree, state: Tree, few: int) -> Tree:
+def _together(body: Any, running: Any, problem: Tree, state: Tree, few: Array) -> Tree:
     """Iterates all worlds until at most `few` still run; finished ones keep their state."""
 
     def advance(state: Tree) -> Tree:
@@ -68,19 +69,21 @@ def _together(body: Any, running: Any, problem: Tree, state: Tree, few: int) -> 
 
 
 def _in_groups(body: Any, running: Any, problem: Tree, state: Tree, group: int) -> Tree:
-    """Finishes the worlds that still run, `group` of them at a time."""
+    """Iterates worlds that still run, `group` of them at a time."""
 
     def left(state: Tree) -> Array:
         return jnp.any(jax.vmap(running)(state))
 
-    def finish(state: Tree) -> Tree:
+    def advance(state: Tree) -> Tree:
         going = jax.vmap(running)(state)
         (index,) = jnp.nonzero(going, size=group, fill_value=going.shape[0])
         some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
-        done = _together(body, running, some[0], some[1], 0)
+        others = jnp.sum(going, dtype=jnp.int32) > group
+        few = jnp.where(others, group // REST, 0).astype(jnp.int32)
+        done = _together(body, running, some[0], some[1], few)
         return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
 
-    return lax.while_loop(left, finish, state)
+    return lax.while_loop(left, advance, state)
 
 
 def _like(mask: Array, x: Array) -> Array:

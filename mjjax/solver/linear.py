@@ -6,8 +6,10 @@ by the Hessian without what couples two bodies of a contact, a block for each tr
 touches nothing but the static world.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
-from jax.scipy.sparse.linalg import cg
+from jax import lax
 
 from mjjax.constraint.contact_rows import BodyRows
 from mjjax.constraint.layout import RowLayout
@@ -59,14 +61,42 @@ def solve_hessian(
 
     factors = factor_by_tree(s, matrix + _held(problem, layout, contact, bent))
     eps = float(jnp.finfo(b.dtype).eps)
-    x, _ = cg(
-        multiply,
-        b,
-        tol=8 * eps if exact else eps**0.5,
-        maxiter=LONGEST * layout.nv,
-        M=lambda x: solve_factored(s, factors, x),
-    )
-    return x
+    tolerance, most = 8 * eps if exact else eps**0.5, LONGEST * layout.nv
+
+    def precondition(x: Array) -> Array:
+        return solve_factored(s, factors, x)
+
+    def solve(multiply: Operator, b: Array) -> Array:
+        return conjugate_gradients(multiply, precondition, b, tolerance, most)
+
+    return lax.custom_linear_solve(multiply, b, solve, symmetric=True)
+
+
+Operator = Callable[[Array], Array]
+
+
+def conjugate_gradients(
+    multiply: Operator, precondition: Operator, b: Array, tolerance: float, iterations: int
+) -> Array:
+    """Solution x (n,) of a positive definite system, until |b - A x| <= tolerance |b|."""
+    enough = tolerance * tolerance * jnp.sum(b * b)
+
+    def going(state: tuple[Array, ...]) -> Array:
+        k, _, left, *_ = state
+        return (k < iterations) & (jnp.sum(left * left) > enough)
+
+    def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        k, x, left, step, last = state
+        ready = precondition(left)
+        size = jnp.sum(left * ready)
+        step = ready + size / last * step
+        moved = multiply(step)
+        length = size / jnp.sum(step * moved)
+        return k + 1, x + length * step, left - length * moved, step, size
+
+    zero = jnp.zeros_like(b)
+    first = (jnp.int32(0), zero, b, zero, jnp.full((), jnp.inf, b.dtype))
+    return lax.while_loop(going, advance, first)[1]
 
 
 def _held(problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvature) -> Array:

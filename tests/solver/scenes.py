@@ -50,7 +50,12 @@ constrain_worlds = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))
 @functools.cache
 def ready(cone: str) -> Ready:
     """Random states; every other warm start is near the solution."""
-    both = load(XML.format(cone=cone))
+    return ready_scene(XML.format(cone=cone))
+
+
+def ready_scene(xml: str) -> Ready:
+    """Random states of a scene; every other warm start is near the solution."""
+    both = load(xml)
     theirs = [random_state(both.reference, seed, spread=0.03) for seed in range(WORLDS)]
     rng = np.random.default_rng(0)
     for d in theirs[::2]:
