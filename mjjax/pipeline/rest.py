@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
-from jax.custom_batching import custom_vmap
 
 from mjjax.constraint.layout import layout_of
 from mjjax.constraint.trees import tree_links
 from mjjax.core.enums import DisableBit, SleepPolicy, Stage
 from mjjax.core.profile import stage
+from mjjax.math.all_worlds import largest_of_worlds
 from mjjax.math.namespace import Array
 from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
@@ -65,17 +65,6 @@ def _fast(model: Model, data: Data) -> Array:
     return (speed >= tolerance) & ~((speed == 0) & (tolerance == 0))
 
 
-@custom_vmap
-def any_world(condition: Array) -> Array:
-    """Whether a condition holds in any world of the surrounding `vmap`s."""
-    return condition
-
-
-@any_world.def_vmap
-def _(size: int, in_batched: list[bool], condition: Array) -> tuple[Array, bool]:
-    return any_world(jnp.any(condition, axis=0) if in_batched[0] else condition), False
-
-
 def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Puts trees to sleep that have come to rest; their velocity becomes zero (`mj_sleep`).
 
@@ -94,7 +83,7 @@ def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) ->
         still = data.replace(qvel=jnp.where(slept[model.structure.dof_treeid], 0, data.qvel))
         return forward_skip(model, still, Stage.POS, callbacks=callbacks)
 
-    repeated = lax.cond(any_world(some), again, lambda data: data, data)
+    repeated = lax.cond(largest_of_worlds(some), again, lambda data: data, data)
     data = jax.tree.map(lambda x, y: jnp.where(some, x, y), repeated, data)
     return with_asleep(data, new)
 

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_batching import custom_vmap
 
 from mjjax.constraint.jacobian import dense
 from mjjax.constraint.layout import FRICTION, RowLayout
@@ -21,6 +20,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, solve_factored
 from mjjax.math import safe
+from mjjax.math.all_worlds import largest_of_worlds
 from mjjax.math.linalg import einsum, matmul
 from mjjax.math.namespace import Array
 from mjjax.solver.method import Tolerances, scaled_norm
@@ -161,17 +161,6 @@ def bounded(rows: Rows, problem: Problem, span: Span, regularized: bool) -> Bloc
     return found._replace(extra=(low, high))
 
 
-@custom_vmap
-def _of_all_worlds(count: Array) -> Array:
-    """The largest count of a batch: its loop then has one end and picks whole slices."""
-    return count
-
-
-@_of_all_worlds.def_vmap
-def _largest(size: int, in_batched: list[bool], count: Array) -> tuple[Array, bool]:
-    return jnp.max(count), False
-
-
 def sweep(
     update: Update, of: Blocks, a: Array, force: Array, every: bool = False
 ) -> tuple[Array, Array, Array]:
@@ -213,7 +202,8 @@ def sweep(
         a, (force, change) = lax.scan(one, a, (arrays, force))
         return a, force[of.place], -jnp.sum(change)
     start = (a, force, jnp.zeros((), a.dtype))
-    a, force, total = lax.fori_loop(0, _of_all_worlds(of.count), visit, start)
+    # with one end for all worlds the loop picks whole slices
+    a, force, total = lax.fori_loop(0, largest_of_worlds(of.count), visit, start)
     return a, force[of.place], -total
 
 
