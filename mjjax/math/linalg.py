@@ -38,20 +38,21 @@ def matmul(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array) -> Array:
     """Inner products (...,) along a short last axis."""
-    return _total(a[..., k] * b[..., k] for k in range(a.shape[-1]))
+    return total(a[..., k] * b[..., k] for k in range(a.shape[-1]))
 
 
 def matvec3(mat: Array, v: Array) -> Array:
     """Products (..., 3) of 3 x 3 matrices with vectors."""
-    return _total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
+    return total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
 
 
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
-    return _total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
+    return total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
 
 
-def _total(terms: Iterable[Array]) -> Array:
+def total(terms: Iterable[Array]) -> Array:
+    """Sum of a few arrays, term by term."""
     return functools.reduce(operator.add, terms)
 
 
