@@ -25,11 +25,13 @@ class MeshHit(NamedTuple):
     Attributes:
         dist: (n,) distance in units of the ray's direction, -1 if nothing is met.
         which: (n,) index into the list of geoms.
+        face: (n,) triangle in `mesh_face`, -1 if nothing is met.
         corners: (n, 3, 3) the triangle, in the frame of the geom [m].
     """
 
     dist: Array
     which: Array
+    face: Array
     corners: Array
 
 
@@ -76,7 +78,7 @@ def mesh_hits(
     dist = triangle(
         start[row, owner], along[row, owner], (corners[:, 0], corners[:, 1], corners[:, 2])
     )
-    return MeshHit(jnp.where(met, dist, -1), owner, corners)
+    return MeshHit(jnp.where(met, dist, -1), owner, face, corners)
 
 
 def _nodes(s: Structure, geoms: np.ndarray) -> _Nodes:

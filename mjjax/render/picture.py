@@ -1,0 +1,315 @@
+"""Pictures of a world: colours, depth and geoms, pixel by pixel along rays."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
+from mjjax.collision.ray_shapes import SOLIDS
+from mjjax.core.profile import stage
+from mjjax.math import safe
+from mjjax.math.linalg import dot, matvec3
+from mjjax.math.namespace import Array
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.render import camera as cameras
+from mjjax.render.camera import FreeCamera, View
+from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit_lights
+from mjjax.render.light import toward_lights as toward
+from mjjax.render.paint import Paint, on_triangles, paint, sky_colour, texture_colour
+
+GROUPS = (True, True, True, False, False, False)  # geoms that are seen by default, as in MuJoCo
+_LAYERS = 8  # surfaces that are seen through one another
+_OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
+_WORK = 2**21  # rays times geoms that are tried together in one world
+_FEWEST, _MOST = 256, 16384  # rays in such a piece
+
+
+class Picture(NamedTuple):
+    """What a camera sees, the first row at the top.
+
+    Attributes:
+        rgb: (height, width, 3) colours from 0 to 1.
+        depth: (height, width) distance along the optical axis [m]; that at which nothing more is
+            seen, `model.vis.map.zfar * model.stat.extent`, where there is no geom.
+        segmentation: (height, width) int32, the geom, -1 for none.
+    """
+
+    rgb: Array
+    depth: Array
+    segmentation: Array
+
+
+class _Scene(NamedTuple):
+    """What all rays of a picture share.
+
+    Attributes:
+        model, data: the world.
+        plan: what rays may meet.
+        drawn: (ngeom,) geoms that can be seen, and `seen`: without those that the camera is in.
+        paint: how they look.
+        shining, kinds, casting: the lights, their types, and which of them cast shadows.
+        far: () depth beyond which nothing is seen [m].
+        ahead: (3,) optical axis.
+        pixel: () width of a pixel at distance 1, or everywhere if `parallel` [m].
+        parallel: whether the rays are.
+    """
+
+    model: Model
+    data: Data
+    plan: RayPlan
+    drawn: Array
+    seen: Array
+    paint: Paint
+    shining: Lights
+    kinds: np.ndarray
+    casting: np.ndarray
+    far: Array
+    ahead: Array
+    pixel: Array
+    parallel: bool
+
+
+def render(
+    model: Model,
+    data: Data,
+    *,
+    camera: str | int | FreeCamera | None = None,
+    width: int = 320,
+    height: int = 240,
+    geomgroup: Sequence[bool] = GROUPS,
+) -> Picture:
+    """What a camera sees (MuJoCo's `Renderer`), without OpenGL: one ray per pixel.
+
+    Light is MuJoCo's: ambient, diffuse and specular, attenuation and cones, shadows; materials,
+    textures and sky as well. Only geoms are drawn: no sites, tendons, skins, flexes, fog, haze or
+    reflections. A transparent geom shows what is behind it. A solid (no mesh) that the camera is
+    in is not seen. `jit` and `vmap` work over worlds and models.
+
+    The derivative of `depth` is that of `ray`: exact for the geom that is seen. That of `rgb` is of
+    the shading of the nearest surface; shadows and what is seen through it have none.
+
+    Args:
+        model: model.
+        data: data as after `forward` (poses of geoms, cameras and lights).
+        camera: name or id of a camera, or a free one; None for that from which all is seen
+            (`free_camera`).
+        width: columns of the picture.
+        height: rows of the picture.
+        geomgroup: six flags, the geom groups that are seen.
+
+    Raises:
+        KeyError: no camera has that name.
+        ValueError: there is no such camera, or the picture has no pixels.
+    """
+    if width < 1 or height < 1:
+        raise ValueError(f"a picture of {width} x {height} pixels is empty")
+    free, fixed = None, None
+    if camera is None:
+        free = cameras.free_camera(model)
+    elif isinstance(camera, FreeCamera):
+        free = camera
+    else:
+        fixed = cameras.camera_id(model, camera)
+    groups = tuple(bool(x) for x in geomgroup)
+    return _render(model, data, free, fixed, int(width), int(height), groups)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4, 5, 6))
+@stage
+def _render(
+    model: Model,
+    data: Data,
+    free: FreeCamera | None,
+    fixed: int | None,
+    width: int,
+    height: int,
+    groups: tuple[bool, ...],
+) -> Picture:
+    aspect = width / height
+    if free is not None:
+        view = cameras.free_view(model, free, aspect)
+    else:
+        view = cameras.fixed_view(model, data, fixed, aspect)
+    parallel = cameras.is_orthographic(model, fixed)
+    order = cameras.pixel_order(width, height)
+    scene = _scene(model, data, view, parallel, (width, height), groups)
+    rays = cameras.pixel_rays(view, parallel, width, height, order)
+    found = _in_pieces(functools.partial(_look, scene), rays, _piece(scene))
+    back = np.argsort(order)
+    rgb, depth, geom = (x[back].reshape(height, width, *x.shape[1:]) for x in found)
+    return Picture(rgb, depth, geom)
+
+
+def _scene(
+    model: Model,
+    data: Data,
+    view: View,
+    parallel: bool,
+    shape: tuple[int, int],
+    groups: tuple[bool, ...],
+) -> _Scene:
+    s = model.structure
+    plan, look = ray_plan(s, groups, True), paint(model)
+    drawn = look.rgba[:, 3] != 0
+    seen = drawn if parallel else drawn & ~_around(model, data, plan, view.eye)
+    real = view.eye.dtype
+    return _Scene(
+        model,
+        data,
+        plan,
+        drawn,
+        seen,
+        look,
+        lights(model, data, view),
+        light_kinds(model),
+        np.flatnonzero(s.light_castshadow[lit_lights(s)]),
+        model.vis.map.zfar * model.stat.extent,
+        -view.turn[:, 2],
+        jnp.max((view.high - view.low) / jnp.asarray(shape, real)),
+        parallel,
+    )
+
+
+def _around(model: Model, data: Data, plan: RayPlan, eye: Array) -> Array:
+    """Solid geoms (ngeom,) that a point is in."""
+    found = jnp.zeros(model.structure.ngeom, bool)
+    for kind, ids in plan.solids:
+        if kind in SOLIDS:
+            turn = jnp.swapaxes(mat3(data.geom_xmat[ids]), 1, 2)
+            local = matvec3(turn, eye[None] - data.geom_xpos[ids])
+            up = jnp.broadcast_to(jnp.asarray([[0, 0, 1]], local.dtype), local.shape)
+            inside = SOLIDS[kind](local, up, model.geom_size[ids])
+            within = inside.meets & (inside.enter < 0) & (inside.leave > 0)
+            found = found.at[ids].set(within)
+    return found
+
+
+def _piece(scene: _Scene) -> int:
+    """How many rays are followed together."""
+    return int(np.clip(_WORK // max(1, len(scene.seen)), _FEWEST, _MOST))
+
+
+def _in_pieces(function: Callable[..., Any], arrays: Any, size: int) -> Any:
+    """The function of arrays with rows (n, ...), by pieces of so many rows."""
+    n = arrays[0].shape[0]
+    if n <= size:
+        return function(*arrays)
+    count = -(-n // size)
+    index = np.minimum(np.arange(count * size), n - 1).reshape(count, size)
+    pieces = lax.map(lambda x: function(*x), tuple(x[index] for x in arrays))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], pieces)
+
+
+def _look(scene: _Scene, start: Array, along: Array) -> tuple[Array, Array, Array]:
+    """Colours (n, 3), depths (n,) and geoms (n,) of rays."""
+    hit, face = _first(scene, start, along)
+    depth = hit.dist * dot(along, scene.ahead[None])
+    met = hit.geomid >= 0
+    rgb, alpha = _surface(scene, start, along, hit, face)
+    behind = _behind(scene, *lax.stop_gradient((start, along, hit, alpha)))
+    rgb = alpha[:, None] * rgb + (1 - alpha[:, None]) * behind
+    return rgb, jnp.where(met, depth, scene.far), hit.geomid
+
+
+def _first(scene: _Scene, start: Array, along: Array) -> tuple[Hit, Array]:
+    """What rays see first, and its triangle: nothing beyond the far plane."""
+    lines = Lines(start, along, jnp.full(start.shape[0], -1, jnp.int32))
+    hit, face = cast_faces(scene.model, scene.data, scene.plan, lines, scene.seen)
+    met = (hit.dist >= 0) & (hit.dist * dot(along, scene.ahead[None]) <= scene.far)
+    hit = Hit(
+        jnp.where(met, hit.dist, 0),
+        jnp.where(met, hit.geomid, -1),
+        jnp.where(met[:, None], hit.normal, 0),
+    )
+    return hit, face
+
+
+def _behind(scene: _Scene, start: Array, along: Array, hit: Hit, alpha: Array) -> Array:
+    """Colours (n, 3) behind the surfaces that rays met first; without a derivative."""
+    scene = scene._replace(**{
+        name: lax.stop_gradient(getattr(scene, name))
+        for name in ("model", "data", "paint", "shining", "far", "ahead", "pixel")
+    })  # fmt: skip
+
+    def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        count, begin, rgb, through = state
+        hit, face = _first(scene, begin, along)
+        own, alpha = _surface(scene, begin, along, hit, face)
+        rgb = rgb + (through * alpha)[:, None] * own
+        return count + 1, _beyond(begin, along, hit.dist), rgb, through * (1 - alpha)
+
+    through = (alpha < 1).astype(alpha.dtype)
+    first = (jnp.int32(0), _beyond(start, along, hit.dist), jnp.zeros_like(start), through)
+    last = lax.while_loop(lambda x: (x[0] < _LAYERS) & jnp.any(x[3] > 0), body, first)
+    return last[2]
+
+
+def _beyond(start: Array, along: Array, dist: Array) -> Array:
+    return start + (dist * (1 + _OFF))[:, None] * along
+
+
+def _surface(
+    scene: _Scene, start: Array, along: Array, hit: Hit, face: Array
+) -> tuple[Array, Array]:
+    """Colours (n, 3) and opacities (n,) of what rays met; of the sky where that is nothing."""
+    model, data = scene.model, scene.data
+    s = model.structure
+    background = sky_colour(s, along, scene.pixel)
+    if not s.ngeom:
+        return background, jnp.ones_like(start[:, 0])
+    met, geom = hit.geomid >= 0, jnp.maximum(hit.geomid, 0)
+    point = start + hit.dist[:, None] * along
+    turn, normal = mat3(data.geom_xmat[geom]), hit.normal
+    local = matvec3(jnp.swapaxes(turn, 1, 2), point - data.geom_xpos[geom])
+    triangles = None
+    if len(scene.plan.meshes):
+        triangles = on_triangles(model, geom, face, local)
+        smooth = safe.normalize(matvec3(turn, triangles.normal))[0]
+        normal = jnp.where(jnp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
+    size = scene.pixel if scene.parallel else scene.pixel * hit.dist
+    slope = jnp.maximum(jnp.abs(dot(hit.normal, along)), 1e-3)
+    spread = jnp.broadcast_to(size, hit.dist.shape) / safe.sqrt(slope)
+    look = scene.paint
+    at = Surface(
+        point,
+        normal,
+        -along,
+        look.rgba[geom, :3],
+        look.emission[geom],
+        look.specular[geom],
+        look.shininess[geom],
+    )
+    rgb = texture_colour(model, geom, local, spread, triangles) * _shade(scene, at, hit)
+    rgb = jnp.where(met[:, None], rgb, background)
+    return rgb, jnp.where(met, look.rgba[geom, 3], 1)
+
+
+def _shade(scene: _Scene, at: Surface, hit: Hit) -> Array:
+    """Colours (n, 3) of surfaces under the lights."""
+    unit, dist = toward(scene.shining, scene.kinds, at.point)
+    free = jnp.ones(dist.shape, bool)
+    if len(scene.casting):
+        dark = _shadows(scene, at, hit, unit[:, scene.casting], dist[:, scene.casting])
+        free = free.at[:, scene.casting].set(~dark)
+    return colour(at, scene.shining, scene.kinds, unit, dist, free)
+
+
+def _shadows(scene: _Scene, at: Surface, hit: Hit, unit: Array, dist: Array) -> Array:
+    """Whether something stands between points and lights (n, m)."""
+    point, normal, toward, away, unit, dist = lax.stop_gradient(
+        (at.point, hit.normal, at.toward, hit.dist, unit, dist)
+    )
+    outside = jnp.where(dot(normal, toward) < 0, -1, 1).astype(point.dtype)
+    point = point + (_OFF * away * outside)[:, None] * normal
+    start = jnp.broadcast_to(point[:, None], unit.shape).reshape(-1, 3)
+    lines = Lines(start, unit.reshape(-1, 3), jnp.full(start.shape[0], -1, jnp.int32))
+    model, data = lax.stop_gradient((scene.model, scene.data))
+    found = cast(model, data, scene.plan, lines, scene.drawn).dist.reshape(dist.shape)
+    return (found >= 0) & (found < dist)
