@@ -105,12 +105,20 @@ def toward_lights(shining: Lights, kinds: np.ndarray, point: Array) -> tuple[Arr
 
 
 def colour(
-    at: Surface, shining: Lights, kinds: np.ndarray, unit: Array, dist: Array, free: Array
+    at: Surface,
+    shining: Lights,
+    kinds: np.ndarray,
+    unit: Array,
+    dist: Array,
+    free: Array,
+    casting: np.ndarray,
 ) -> Array:
-    """Colours (n, 3) of surfaces, from 0 to 1.
+    """Colours (n, 3) of surfaces, not below 0.
 
     The sum over lights of ambient + diffuse (n . l) + specular (n . h)^(128 shininess), h halfway
-    between the directions to light and camera, times attenuation and cone; plus emission.
+    between the directions to light and camera, times attenuation and cone; plus emission. As
+    MuJoCo paints a picture for each light with shadows, and one for all others and emission, and
+    adds them up, each of these is at most 1.
 
     Args:
         at: the points.
@@ -119,6 +127,7 @@ def colour(
         unit: (n, m, 3) directions to the lights.
         dist: (n, m) distances from them [m].
         free: (n, m) whether nothing stands between.
+        casting: those of the lights that have shadows.
     """
     lambert = dot(at.normal[:, None], unit)
     half = safe.normalize(unit + at.toward[:, None])[0]
@@ -126,11 +135,12 @@ def colour(
     shine = jnp.where(lambert > 0, shine ** (_SHININESS * at.shininess[:, None]), 0)
     strength = jnp.where(free, _strength(shining, kinds, unit, dist), 0)
     ambient, diffuse, specular = (shining.colours[None, :, k] for k in range(3))
-    matte = ambient + jnp.maximum(lambert, 0)[..., None] * diffuse
-    matte = jnp.sum(strength[..., None] * matte, axis=1)
-    gloss = jnp.sum((strength * shine)[..., None] * specular, axis=1)
-    total = (at.emission[:, None] + matte) * at.rgb + at.specular[:, None] * gloss
-    return jnp.clip(total, 0, 1)
+    matte = (ambient + jnp.maximum(lambert, 0)[..., None] * diffuse) * at.rgb[:, None]
+    gloss = (at.specular[:, None] * shine)[..., None] * specular
+    each = strength[..., None] * (matte + gloss)
+    rest = np.setdiff1d(np.arange(len(kinds)), casting)
+    plain = jnp.sum(each[:, rest], axis=1) + at.emission[:, None] * at.rgb
+    return jnp.minimum(plain, 1) + jnp.sum(jnp.minimum(each[:, casting], 1), axis=1)
 
 
 def _strength(shining: Lights, kinds: np.ndarray, unit: Array, dist: Array) -> Array:

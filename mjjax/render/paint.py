@@ -13,12 +13,13 @@ from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.render.texture import Pool, cube_place, sample, texture_pool
+from mjjax.render.texture import cube_place, sample, texture_pool
 
 _RGB, _RGBA = 1, 8  # columns of `mat_texid`
 _PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material
 _SPECULAR, _SHININESS = 0.5, 0.5  # without a material
 _ROUND = {GeomType.SPHERE: (0, 0, 0), GeomType.CAPSULE: (0, 0, 1), GeomType.CYLINDER: (0, 0, 1)}
+_MIRRORS = (GeomType.PLANE, GeomType.BOX)
 _ACTUAL = (GeomType.MESH, GeomType.SDF, GeomType.HFIELD)
 
 
@@ -28,12 +29,14 @@ class Paint(NamedTuple):
     Attributes:
         rgba: (ngeom, 4) colour.
         emission, specular, shininess: (ngeom,) of the material.
+        mirror: (ngeom,) its reflectance: that of planes and boxes only, as in MuJoCo.
     """
 
     rgba: Array
     emission: Array
     specular: Array
     shininess: Array
+    mirror: Array
 
 
 def paint(model: Model) -> Paint:
@@ -41,7 +44,7 @@ def paint(model: Model) -> Paint:
     s = model.structure
     real = model.geom_rgba.dtype
     plain = jnp.zeros(s.ngeom, real)
-    rough = Paint(model.geom_rgba, plain, plain + _SPECULAR, plain + _SHININESS)
+    rough = Paint(model.geom_rgba, plain, plain + _SPECULAR, plain + _SHININESS, plain)
     if not s.nmat:
         return rough
     ids, has = np.maximum(s.geom_matid, 0), s.geom_matid >= 0
@@ -51,6 +54,7 @@ def paint(model: Model) -> Paint:
         jnp.where(has, model.mat_emission[ids], rough.emission),
         jnp.where(has, model.mat_specular[ids], rough.specular),
         jnp.where(has, model.mat_shininess[ids], rough.shininess),
+        jnp.where(has & np.isin(s.geom_type, _MIRRORS), model.mat_reflectance[ids], 0),
     )
 
 
@@ -132,38 +136,50 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
 
 
 def texture_colour(
-    model: Model, geom: Array, local: Array, spread: Array, triangles: Triangles | None
+    model: Model,
+    geom: Array,
+    local: Array,
+    along: Array,
+    spread: Array,
+    triangles: Triangles | None,
 ) -> Array:
-    """Colours (n, 3) of the textures at points of geoms, 1 where there is none.
+    """Colours (n, 3) of textures: of geoms, 1 without one; of the sky, black without one.
 
     Args:
         model: model.
-        geom: (n,) geoms.
+        geom: (n,) geoms, -1 for the sky.
         local: (n, 3) points in their frames.
-        spread: (n,) width of what one pixel of the picture sees of the surface [m].
+        along: (n, 3) unit directions of the rays, world.
+        spread: (n,) width of what one pixel of the picture sees: of the surface [m], or of a
+            sphere of radius 1 with the sky on it.
         triangles: of meshes' triangles, None if there are no meshes.
     """
     s = model.structure
-    of_geom = geom_textures(s)
-    if not (of_geom >= 0).any():
-        return jnp.ones_like(local)
+    met, geom = geom >= 0, jnp.maximum(geom, 0)
+    of_geom, above = geom_textures(s), sky(s)
+    used = np.union1d(of_geom[of_geom >= 0], [above] if above >= 0 else []).astype(int)
+    if not len(used):
+        return jnp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
     pool = texture_pool(s)
-    texture = jnp.asarray(of_geom, jnp.int32)[geom]
-    used = np.unique(of_geom[of_geom >= 0])
-    plain = texture < 0
-    texture = jnp.maximum(texture, 0)
-    face = jnp.zeros_like(geom)
-    st, density = _flat_place(model, geom, local, triangles)
+    texture = jnp.full(geom.shape, above, jnp.int32)
+    if s.ngeom:
+        texture = jnp.where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)
+    there, texture = texture >= 0, jnp.maximum(texture, 0)
     width = jnp.asarray(pool.size[:, 0], local.dtype)[texture]
-    covered = spread * density * jnp.sqrt(width[:, 0] * width[:, 1])
+    face, st, density = jnp.zeros_like(geom), local[:, :2], jnp.zeros_like(spread)
+    if (of_geom >= 0).any():
+        st, density = _flat_place(model, geom, local, triangles)
+    covered = spread * density * safe.sqrt(width[:, 0] * width[:, 1])
     if pool.cube[used].any():
         turned, scale = _cube_direction(model, geom, local)
-        side, place, reach = cube_place(turned)
-        cube = jnp.asarray(pool.cube)[texture]
+        upright = jnp.stack([along[:, 0], along[:, 2], -along[:, 1]], axis=1)
+        side, place, reach = cube_place(jnp.where(met[:, None], turned, upright))
+        cube, scale = jnp.asarray(pool.cube)[texture], jnp.where(met, scale, 1)
         face, st = jnp.where(cube, side, face), jnp.where(cube[:, None], place, st)
         covered = jnp.where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
     found = sample(pool, texture, face, st, covered)
-    return jnp.where(plain[:, None], 1, found)
+    nothing = jnp.where(met, 1, 0).astype(local.dtype)[:, None]
+    return jnp.where(there[:, None], found, nothing)
 
 
 def _flat_place(
@@ -195,6 +211,8 @@ def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Arr
     times their size if `texuniform`.
     """
     s = model.structure
+    if not (geom_textures(s) >= 0).any():
+        return local, jnp.ones_like(local[:, 0])
     uniform = s.mat_texuniform[np.maximum(s.geom_matid, 0)]
     actual = np.isin(s.geom_type, _ACTUAL)
     size = _extents(model)
@@ -207,22 +225,3 @@ def sky(s: Structure) -> int:
     """The texture of the sky: the first skybox, -1 if there is none."""
     found = np.flatnonzero((s.tex_type == TextureType.SKYBOX) & (s.tex_height > 0))
     return int(found[0]) if len(found) else -1
-
-
-def sky_colour(s: Structure, direction: Array, spread: Array) -> Array:
-    """Colours (n, 3) of the sky in unit directions, black without one.
-
-    Args:
-        s: structure.
-        direction: (n, 3) directions, world.
-        spread: () angle that one pixel of the picture covers [rad].
-    """
-    texture = sky(s)
-    if texture < 0:
-        return jnp.zeros_like(direction)
-    pool: Pool = texture_pool(s)
-    turned = jnp.stack([direction[:, 0], direction[:, 2], -direction[:, 1]], axis=1)
-    face, st, reach = cube_place(turned)
-    ids = jnp.full(face.shape, texture, jnp.int32)
-    covered = spread * 0.5 * pool.size[texture, 0, 0] / reach
-    return sample(pool, ids, face, st, covered)

@@ -22,11 +22,12 @@ from mjjax.render import camera as cameras
 from mjjax.render.camera import FreeCamera, View
 from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit_lights
 from mjjax.render.light import toward_lights as toward
-from mjjax.render.paint import Paint, on_triangles, paint, sky_colour, texture_colour
+from mjjax.render.paint import Paint, on_triangles, paint, texture_colour
 
 GROUPS = (True, True, True, False, False, False)  # geoms that are seen by default, as in MuJoCo
 _LAYERS = 8  # surfaces that are seen through one another
 _OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
+_GRAZING = 1e-3  # cosine: flatter surfaces do not look flatter
 _WORK = 2**21  # rays times geoms that are tried together in one world
 _FEWEST, _MOST = 256, 16384  # rays in such a piece
 
@@ -88,12 +89,12 @@ def render(
     """What a camera sees (MuJoCo's `Renderer`), without OpenGL: one ray per pixel.
 
     Light is MuJoCo's: ambient, diffuse and specular, attenuation and cones, shadows; materials,
-    textures and sky as well. Only geoms are drawn: no sites, tendons, skins, flexes, fog, haze or
-    reflections. A transparent geom shows what is behind it. A solid (no mesh) that the camera is
-    in is not seen. `jit` and `vmap` work over worlds and models.
+    textures, mirrors and sky as well. Only geoms are drawn: no sites, tendons, skins, fog or haze.
+    A transparent geom shows what is behind it. A solid (no mesh) that the camera is in is not
+    seen. `jit` and `vmap` work over worlds and models.
 
     The derivative of `depth` is that of `ray`: exact for the geom that is seen. That of `rgb` is of
-    the shading of the nearest surface; shadows and what is seen through it have none.
+    the shading of the nearest surface; shadows and what is seen through or in it have none.
 
     Args:
         model: model.
@@ -192,7 +193,9 @@ def _around(model: Model, data: Data, plan: RayPlan, eye: Array) -> Array:
 
 
 def _piece(scene: _Scene) -> int:
-    """How many rays are followed together."""
+    """How many rays are followed together; where one may take long, only those near to it."""
+    if len(scene.plan.meshes):
+        return _FEWEST
     return int(np.clip(_WORK // max(1, len(scene.seen)), _FEWEST, _MOST))
 
 
@@ -207,22 +210,37 @@ def _in_pieces(function: Callable[..., Any], arrays: Any, size: int) -> Any:
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], pieces)
 
 
+class _Ray(NamedTuple):
+    """Rays that add to the colours of pixels.
+
+    Attributes:
+        start, along: (n, 3) where they start and their unit directions.
+        weight: (n,) how much their colours count.
+        mirrored: (n,) whether they come from a mirror, in which there is no sky and no mirror.
+    """
+
+    start: Array
+    along: Array
+    weight: Array
+    mirrored: Array
+
+
 def _look(scene: _Scene, start: Array, along: Array) -> tuple[Array, Array, Array]:
     """Colours (n, 3), depths (n,) and geoms (n,) of rays."""
-    hit, face = _first(scene, start, along)
-    depth = hit.dist * dot(along, scene.ahead[None])
-    met = hit.geomid >= 0
-    rgb, alpha = _surface(scene, start, along, hit, face)
-    behind = _behind(scene, *lax.stop_gradient((start, along, hit, alpha)))
-    rgb = alpha[:, None] * rgb + (1 - alpha[:, None]) * behind
-    return rgb, jnp.where(met, depth, scene.far), hit.geomid
+    one = jnp.ones_like(start[:, 0])
+    ray = _Ray(start, along, one, one < 0)
+    hit, face = _first(scene, ray)
+    depth = jnp.where(hit.geomid >= 0, hit.dist * dot(along, scene.ahead[None]), scene.far)
+    rgb, following = _surface(scene, ray, hit, face)
+    rgb = rgb + _beyond(scene, lax.stop_gradient(following))
+    return jnp.clip(rgb, 0, 1), depth, hit.geomid
 
 
-def _first(scene: _Scene, start: Array, along: Array) -> tuple[Hit, Array]:
-    """What rays see first, and its triangle: nothing beyond the far plane."""
-    lines = Lines(start, along, jnp.full(start.shape[0], -1, jnp.int32))
+def _first(scene: _Scene, ray: _Ray) -> tuple[Hit, Array]:
+    """What rays meet first, and its triangle: nothing beyond the far plane."""
+    lines = Lines(ray.start, ray.along, jnp.full(ray.weight.shape, -1, jnp.int32))
     hit, face = cast_faces(scene.model, scene.data, scene.plan, lines, scene.seen)
-    met = (hit.dist >= 0) & (hit.dist * dot(along, scene.ahead[None]) <= scene.far)
+    met = (hit.dist >= 0) & (hit.dist * dot(ray.along, scene.ahead[None]) <= scene.far)
     hit = Hit(
         jnp.where(met, hit.dist, 0),
         jnp.where(met, hit.geomid, -1),
@@ -231,41 +249,46 @@ def _first(scene: _Scene, start: Array, along: Array) -> tuple[Hit, Array]:
     return hit, face
 
 
-def _behind(scene: _Scene, start: Array, along: Array, hit: Hit, alpha: Array) -> Array:
-    """Colours (n, 3) behind the surfaces that rays met first; without a derivative."""
+def _beyond(scene: _Scene, ray: _Ray) -> Array:
+    """Colours (n, 3) that come through transparent surfaces and from mirrors; no derivative."""
     scene = scene._replace(**{
         name: lax.stop_gradient(getattr(scene, name))
         for name in ("model", "data", "paint", "shining", "far", "ahead", "pixel")
     })  # fmt: skip
 
-    def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        count, begin, rgb, through = state
-        hit, face = _first(scene, begin, along)
-        own, alpha = _surface(scene, begin, along, hit, face)
-        rgb = rgb + (through * alpha)[:, None] * own
-        return count + 1, _beyond(begin, along, hit.dist), rgb, through * (1 - alpha)
+    def body(state: tuple[Array, Array, _Ray]) -> tuple[Array, Array, _Ray]:
+        count, rgb, ray = state
+        own, following = _surface(scene, ray, *_first(scene, ray))
+        return count + 1, rgb + own, following
 
-    through = (alpha < 1).astype(alpha.dtype)
-    first = (jnp.int32(0), _beyond(start, along, hit.dist), jnp.zeros_like(start), through)
-    last = lax.while_loop(lambda x: (x[0] < _LAYERS) & jnp.any(x[3] > 0), body, first)
-    return last[2]
+    first = (jnp.int32(0), jnp.zeros_like(ray.start), ray)
+    more = lax.while_loop(lambda x: (x[0] < _LAYERS) & jnp.any(x[2].weight > 0), body, first)
+    return more[1]
 
 
-def _beyond(start: Array, along: Array, dist: Array) -> Array:
-    return start + (dist * (1 + _OFF))[:, None] * along
+def _following(ray: _Ray, hit: Hit, alpha: Array, mirror: Array) -> _Ray:
+    """The rays behind transparent surfaces, or from mirrors."""
+    through = alpha < 1
+    turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
+    off = jnp.where(through, 1 + _OFF, 1 - _OFF)
+    reflected = jnp.where(ray.mirrored, 0, mirror)
+    return _Ray(
+        ray.start + (hit.dist * off)[:, None] * ray.along,
+        jnp.where(through[:, None], ray.along, turned),
+        ray.weight * jnp.where(through, 1 - alpha, reflected),
+        ray.mirrored | ~through,
+    )
 
 
-def _surface(
-    scene: _Scene, start: Array, along: Array, hit: Hit, face: Array
-) -> tuple[Array, Array]:
-    """Colours (n, 3) and opacities (n,) of what rays met; of the sky where that is nothing."""
-    model, data = scene.model, scene.data
-    s = model.structure
-    background = sky_colour(s, along, scene.pixel)
-    if not s.ngeom:
-        return background, jnp.ones_like(start[:, 0])
+def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _Ray]:
+    """What the surfaces that rays met, or the sky, add to the colours (n, 3); how rays go on."""
+    model, data, look = scene.model, scene.data, scene.paint
+    size = jnp.broadcast_to(scene.pixel, hit.dist.shape)
+    if not model.structure.ngeom:
+        plain = texture_colour(model, hit.geomid, ray.start, ray.along, size, None)
+        return plain, ray._replace(weight=0 * ray.weight)
     met, geom = hit.geomid >= 0, jnp.maximum(hit.geomid, 0)
-    point = start + hit.dist[:, None] * along
+    point = ray.start + hit.dist[:, None] * ray.along
     turn, normal = mat3(data.geom_xmat[geom]), hit.normal
     local = matvec3(jnp.swapaxes(turn, 1, 2), point - data.geom_xpos[geom])
     triangles = None
@@ -273,22 +296,23 @@ def _surface(
         triangles = on_triangles(model, geom, face, local)
         smooth = safe.normalize(matvec3(turn, triangles.normal))[0]
         normal = jnp.where(jnp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
-    size = scene.pixel if scene.parallel else scene.pixel * hit.dist
-    slope = jnp.maximum(jnp.abs(dot(hit.normal, along)), 1e-3)
-    spread = jnp.broadcast_to(size, hit.dist.shape) / safe.sqrt(slope)
-    look = scene.paint
+    slope = jnp.where(met, jnp.maximum(jnp.abs(dot(hit.normal, ray.along)), _GRAZING), 1)
+    size = jnp.where(met & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
     at = Surface(
         point,
         normal,
-        -along,
+        -ray.along,
         look.rgba[geom, :3],
         look.emission[geom],
         look.specular[geom],
         look.shininess[geom],
     )
-    rgb = texture_colour(model, geom, local, spread, triangles) * _shade(scene, at, hit)
-    rgb = jnp.where(met[:, None], rgb, background)
-    return rgb, jnp.where(met, look.rgba[geom, 3], 1)
+    shade = jnp.where(met[:, None], _shade(scene, at, hit), 1)
+    rgb = texture_colour(model, hit.geomid, local, ray.along, size, triangles) * shade
+    alpha = jnp.where(met, look.rgba[geom, 3], 1)
+    counts = jnp.where(met | ~ray.mirrored, ray.weight * alpha, 0)
+    following = _following(ray, hit, alpha, jnp.where(met, look.mirror[geom], 0))
+    return counts[:, None] * rgb, following
 
 
 def _shade(scene: _Scene, at: Surface, hit: Hit) -> Array:
@@ -298,7 +322,7 @@ def _shade(scene: _Scene, at: Surface, hit: Hit) -> Array:
     if len(scene.casting):
         dark = _shadows(scene, at, hit, unit[:, scene.casting], dist[:, scene.casting])
         free = free.at[:, scene.casting].set(~dark)
-    return colour(at, scene.shining, scene.kinds, unit, dist, free)
+    return colour(at, scene.shining, scene.kinds, unit, dist, free, scene.casting)
 
 
 def _shadows(scene: _Scene, at: Surface, hit: Hit, unit: Array, dist: Array) -> Array:

@@ -17,6 +17,7 @@ from mjjax.model.structure import Structure
 
 _FACES = 6
 _WHITE = 255
+_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
 
 
 class Pool(NamedTuple):
@@ -108,15 +109,14 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     low = jnp.floor(lax.stop_gradient(place)).astype(jnp.int32)
     part = place - low.astype(st.dtype)
 
-    def corner(right: int, down: int) -> Array:
-        at = low + jnp.asarray([[right, down]], jnp.int32)
-        at = jnp.where(cube[:, None], jnp.clip(at, 0, size - 1), at % size)
-        word = jnp.asarray(pool.pixel)[start + at[:, 1] * size[:, 0] + at[:, 0]]
-        colour = word[:, None] >> jnp.asarray([[0, 8, 16]], jnp.uint32) & jnp.uint32(_WHITE)
-        share = (part if right else 1 - part)[:, :1] * (part if down else 1 - part)[:, 1:]
-        return share * colour.astype(st.dtype)
-
-    return sum(corner(r, d) for r in (0, 1) for d in (0, 1)) / _WHITE
+    at = low[:, None] + jnp.asarray(_CORNERS)[None]
+    size = size[:, None]
+    at = jnp.where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
+    word = jnp.asarray(pool.pixel)[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
+    colour = word[..., None] >> jnp.asarray([[[0, 8, 16]]], jnp.uint32) & jnp.uint32(_WHITE)
+    part = part[:, None]
+    share = jnp.prod(jnp.where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
+    return jnp.sum(share * colour.astype(st.dtype), axis=1) / _WHITE
 
 
 def cube_place(direction: Array) -> tuple[Array, Array, Array]:
