@@ -137,7 +137,7 @@ def pixel_rays(
     real = view.eye.dtype
     row, column = np.divmod(pixels, width)
     part = np.stack([(column + 0.5) / width, 1 - (row + 0.5) / height], axis=1)
-    flat = view.low + jnp.asarray(part, real) * (view.high - view.low)
+    flat = view.low[None] + jnp.asarray(part, real) * (view.high - view.low)[None]
     zero = jnp.zeros((len(pixels), 1), real)
     turn, eye = view.turn[None], jnp.broadcast_to(view.eye[None], (len(pixels), 3))
     if parallel:

@@ -31,11 +31,11 @@ def builtin_texture(values: dict[str, Any], square: bool) -> np.ndarray:
         part = _cube_gradient(width) if square else _flat_gradient(height, width)
         ends = [np.array(values[name] or default) for name, default in _COLOURS]
         mixed = part[..., None] * ends[1] + (1 - part[..., None]) * ends[0]
-        faces = (mixed * 255).astype(np.uint8)
-        faces = faces[[0, 0, 1, 2, 0, 0]] if square else faces[None]
+        faces = (mixed * 255).astype(np.uint8) if width > 1 else np.zeros(mixed.shape, np.uint8)
+        faces = faces[[0, 0, 1, 2, 0, 0]] if square else faces
     elif kind == _CHECKER:
-        board = np.array([first, second])[_board(height, width)]
-        faces = np.stack([board[:, ::-1] if t else board for t in _TURNED]) if square else board
+        board, turned = _board(height, width), np.array(_TURNED if square else (0,))
+        faces = np.array([first, second])[board ^ turned[:, None, None]]
     else:
         faces = np.broadcast_to(first, (_FACES if square else 1, height, width, 3)).copy()
         if square:
@@ -60,7 +60,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 def _places(n: int) -> np.ndarray:
     """Where n pixels are between -1 and 1."""
-    return 2 * np.arange(n) / (n - 1) - 1 if n > 1 else np.array([-1.0])
+    return 2 * np.arange(n) / max(1, n - 1) - 1
 
 
 def _flat_gradient(height: int, width: int) -> np.ndarray:
