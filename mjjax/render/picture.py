@@ -56,6 +56,7 @@ class _Scene(NamedTuple):
         drawn: (ngeom,) geoms that can be seen, and `seen`: without those that the camera is in.
         paint: how they look.
         shining, kinds, casting: the lights, their types, and which of them cast shadows.
+        eye: (3,) position of the camera, world [m].
         far: () depth beyond which nothing is seen [m].
         ahead: (3,) optical axis.
         pixel: () width of a pixel at distance 1, or everywhere if `parallel` [m].
@@ -71,6 +72,7 @@ class _Scene(NamedTuple):
     shining: Lights
     kinds: np.ndarray
     casting: np.ndarray
+    eye: Array
     far: Array
     ahead: Array
     pixel: Array
@@ -171,6 +173,7 @@ def _scene(
         lights(model, data, view),
         light_kinds(model),
         np.flatnonzero(s.light_castshadow[lit_lights(s)]),
+        view.eye,
         model.vis.map.zfar * model.stat.extent,
         -view.turn[:, 2],
         jnp.max((view.high - view.low) / jnp.asarray(shape, real)),
@@ -298,10 +301,13 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
         normal = jnp.where(jnp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
     slope = jnp.where(met, jnp.maximum(jnp.abs(dot(hit.normal, ray.along)), _GRAZING), 1)
     size = jnp.where(met & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
+    toward_eye = -ray.along
+    if scene.parallel:  # highlights are where they are for an eye at the camera, as in MuJoCo
+        toward_eye = safe.normalize(scene.eye[None] - point)[0]
     at = Surface(
         point,
         normal,
-        -ray.along,
+        toward_eye,
         look.rgba[geom, :3],
         look.emission[geom],
         look.specular[geom],
