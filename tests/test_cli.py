@@ -242,6 +242,8 @@ def test_info_says_what_is_not_simulated(
     assert len(facts["not_simulated"]) == 1 and "m.xml:1" in facts["not_simulated"][0]
 
 
+@pytest.mark.slow
+@pytest.mark.feature("A177")
 def test_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A keyframe, seen by a camera, is in the file: the ball above the middle, right side up."""
     xml = BALL.replace("<worldbody>", '<worldbody><camera name="c" pos="0 -3 1" euler="80 0 0"/>')

@@ -27,5 +27,6 @@ def visual(spec: Spec) -> Visual:
         written = spec.visual.get(name.rstrip("_"), {})
         values = {k: written.get(k, default) for k, default in _DEFAULTS[name].items()}
         real = {k: np.array(values[k], float) for k in specs(cls)}
-        parts[name] = cls(**(values | real))
+        whole = {k: int(values[k]) for k in values if k not in real}
+        parts[name] = cls(**whole, **real)
     return Visual(**parts)

@@ -97,7 +97,7 @@ LEFT = (
     "geom_size body_margin mesh_vert mesh_normal mesh_texcoord mesh_scale mesh_pos mesh_quat "
     "mesh_bvhbox mesh_nodeball mesh_polynormal oct_aabb oct_coeff "
     "hfield_data cam_intrinsic cam_sensorsize cam_fovy sensor_delay sensor_interval actuator_delay "
-    "eq_data key_mquat key_qpos wrap_prm stat opt structure"
+    "eq_data key_mquat key_qpos wrap_prm stat opt vis structure"
 ).split()
 FIRST_OF_JOINT = "dof_armature dof_damping dof_frictionloss dof_solref dof_solimp".split()
 

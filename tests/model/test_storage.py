@@ -47,8 +47,8 @@ def test_loaded_model_is_the_saved_one(model: mjjax.Model, tmp_path: Path) -> No
 def test_settings_of_pictures_and_pixels_are_saved() -> None:
     """Also those that are no real numbers."""
     model = mjjax.Model.from_xml_string(
-        '<mujoco><visual><global orthographic="1" fovy="3"/><headlight active="0"/></visual><asset>'
-        '<texture name="t" type="2d" builtin="checker" width="4" height="4"/></asset></mujoco>'
+        '<mujoco><visual><global orthographic="true" fovy="3"/><headlight active="0"/></visual>'
+        '<asset><texture name="t" type="2d" builtin="checker" width="4" height="4"/></asset></mujoco>'
     )
     loaded = mjjax.Model.from_bytes(model.to_bytes())
     assert (loaded.vis.global_.orthographic, loaded.vis.headlight.active) == (1, 0)

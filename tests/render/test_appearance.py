@@ -84,7 +84,7 @@ def test_checkered_floor() -> None:
     row = np.floor((0.5 - 0.5 * 3 * -x) * 2).astype(int)
     blue = (column[None] + row[:, None]) % 2
     np.testing.assert_array_equal(np.argmax(rgb, axis=2), 2 * blue)
-    assert len(np.unique(column)) == 5 and len(np.unique(row)) == 7
+    assert len(np.unique(column)) == 4 and len(np.unique(row)) == 6
 
 
 def sides() -> dict[str, bytes]:
@@ -92,7 +92,7 @@ def sides() -> dict[str, bytes]:
     found = {}
     for k, side in enumerate("right left up down front back".split()):
         pixels = np.full((4, 4, 3), 20 * (k + 1), np.uint8)
-        pixels[:2, :2] = 255
+        pixels[0, 0] = 255
         stream = io.BytesIO()
         Image.fromarray(pixels).save(stream, "png")
         found[f"{side}.png"] = stream.getvalue()

@@ -64,6 +64,7 @@ def test_rays_are_those_of_the_camera(name: str | None) -> None:
     assert (above[:, 2] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A177", "D22")
 def test_geoms_and_depth_are_those_of_single_rays() -> None:
     """Each pixel shows what `mj_ray` and our `ray` meet, at the same distance."""
@@ -93,6 +94,7 @@ def test_geoms_and_depth_are_those_of_single_rays() -> None:
         assert types == set(GeomType)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D22")
 def test_batch_is_loop() -> None:
     """Worlds that are drawn together look as drawn one by one."""
@@ -104,6 +106,7 @@ def test_batch_is_loop() -> None:
             np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D23")
 def test_derivative_of_depth() -> None:
     """Depth changes with the pose of a body as differences say, in every pixel that keeps its geom;
@@ -136,6 +139,7 @@ HIDDEN = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A177")
 def test_what_is_around_and_too_far_is_not_seen() -> None:
     """A camera in a head sees out of it, and nothing beyond the far plane."""
