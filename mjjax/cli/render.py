@@ -9,6 +9,7 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.models import UsageError, load
+from mjjax.math.namespace import Array
 from mjjax.mjcf.budget import PIXELS
 
 _FINER = 2  # rays along the side of a pixel
@@ -73,7 +74,7 @@ def posed(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
     return mjjax.camlight(model, mjjax.com_pos(model, mjjax.kinematics(model, data)))
 
 
-def save(rgb: jax.Array, path: Path) -> None:
+def save(rgb: Array, path: Path) -> None:
     """Writes colours as a picture, the mean of so many rays in each pixel."""
     from PIL import Image
 

@@ -1,5 +1,7 @@
 """`Visual`: the settings of pictures (`mjVisual`), as far as they decide what is seen."""
 
+from typing import Any
+
 import jax
 
 from mjjax.core.struct import PyTree, array, static
@@ -37,7 +39,7 @@ class Visual(PyTree):
     map: VisualMap = array(doc="distances")
 
 
-PARTS: dict[str, type[PyTree]] = {
+PARTS: dict[str, Any] = {
     "global_": VisualGlobal,
     "headlight": Headlight,
     "map": VisualMap,

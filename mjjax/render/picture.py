@@ -29,7 +29,7 @@ _LAYERS = 8  # surfaces that are seen through one another
 _OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
 _GRAZING = 1e-3  # cosine: flatter surfaces do not look flatter
 _WORK = 2**21  # rays times geoms that are tried together in one world
-_FEWEST, _MOST = 256, 16384  # rays in such a piece
+_FEWEST, _MOST = 256, 1024  # rays in such a piece
 
 
 class Picture(NamedTuple):
@@ -113,13 +113,8 @@ def render(
     """
     if width < 1 or height < 1:
         raise ValueError(f"a picture of {width} x {height} pixels is empty")
-    free, fixed = None, None
-    if camera is None:
-        free = cameras.free_camera(model)
-    elif isinstance(camera, FreeCamera):
-        free = camera
-    else:
-        fixed = cameras.camera_id(model, camera)
+    free = camera if isinstance(camera, FreeCamera) else None
+    fixed = cameras.camera_id(model, camera) if isinstance(camera, str | int) else None
     groups = tuple(bool(x) for x in geomgroup)
     return _render(model, data, free, fixed, int(width), int(height), groups)
 
@@ -136,10 +131,10 @@ def _render(
     groups: tuple[bool, ...],
 ) -> Picture:
     aspect = width / height
-    if free is not None:
-        view = cameras.free_view(model, free, aspect)
-    else:
+    if fixed is not None:
         view = cameras.fixed_view(model, data, fixed, aspect)
+    else:
+        view = cameras.free_view(model, free or cameras.free_camera(model), aspect)
     parallel = cameras.is_orthographic(model, fixed)
     order = cameras.pixel_order(width, height)
     scene = _scene(model, data, view, parallel, (width, height), groups)

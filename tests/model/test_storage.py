@@ -48,7 +48,7 @@ def test_settings_of_pictures_and_pixels_are_saved() -> None:
     """Also those that are no real numbers."""
     model = mjjax.Model.from_xml_string(
         '<mujoco><visual><global orthographic="true" fovy="3"/><headlight active="0"/></visual>'
-        '<asset><texture name="t" type="2d" builtin="checker" width="4" height="4"/></asset></mujoco>'
+        '<asset><texture name="t" builtin="flat" width="4"/></asset></mujoco>'
     )
     loaded = mjjax.Model.from_bytes(model.to_bytes())
     assert (loaded.vis.global_.orthographic, loaded.vis.headlight.active) == (1, 0)

@@ -11,6 +11,7 @@ from PIL import Image
 
 import mjjax
 from benchmarks.engines import equations
+from mjjax.math.namespace import Array
 from tests.oracle_tools import quick
 from tests.render.scenes import posed
 
@@ -20,10 +21,10 @@ ABOVE = '<camera pos="0 0 4" projection="orthographic" fovy="2"/>'
 
 
 @functools.cache
-def painter(width: int, height: int) -> Callable[[mjjax.Model], jax.Array]:
+def painter(width: int, height: int) -> Callable[[mjjax.Model], Array]:
     """A function that draws what the first camera sees; equal structures share the program."""
 
-    def paint(model: mjjax.Model) -> jax.Array:
+    def paint(model: mjjax.Model) -> Array:
         data = posed(model, mjjax.make_data(model))
         return mjjax.render(model, data, camera=0, width=width, height=height).rgb
 

@@ -8,6 +8,7 @@ import pytest
 
 import mjjax
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import Array
 from mjjax.render import camera as cameras
 from tests.oracle_tools import load, quick, stack, to_ours, world
 from tests.render.scenes import CAMERAS, SCENE, oracle_rays, posed
@@ -116,7 +117,7 @@ def test_derivative_of_depth() -> None:
     data = ours(state(0))
     step = 1e-6
 
-    def seen(move: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def seen(move: Array) -> tuple[Array, Array]:
         qpos = mjjax.integrate_pos(model, data.qpos, move, jnp.ones(()))
         picture = draw(model, posed(model, data.replace(qpos=qpos)))
         return picture.depth, picture.segmentation
