@@ -99,6 +99,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.model.view import id2name, name2id
+from mjjax.model.visual import Visual
 from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
@@ -126,6 +127,8 @@ from mjjax.pipeline.state import (
     state_size,
 )
 from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.render.camera import FreeCamera, free_camera
+from mjjax.render.picture import Picture, render
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.stages import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
@@ -149,6 +152,7 @@ __all__ = [
     "DynType",
     "EnableBit",
     "EqType",
+    "FreeCamera",
     "GainType",
     "GeomType",
     "IntegratorType",
@@ -159,6 +163,7 @@ __all__ = [
     "Model",
     "ObjType",
     "Option",
+    "Picture",
     "SensorType",
     "SolverStat",
     "SolverType",
@@ -170,6 +175,7 @@ __all__ = [
     "TransitionJacobian",
     "TrnType",
     "UnsupportedFeature",
+    "Visual",
     "WarningType",
     "WrapType",
     "add_m",
@@ -193,6 +199,7 @@ __all__ = [
     "factor_m",
     "forward",
     "forward_skip",
+    "free_camera",
     "full_m",
     "fwd_acceleration",
     "fwd_actuation",
@@ -245,6 +252,7 @@ __all__ = [
     "read_ctrl",
     "read_sensor",
     "reference_constraint",
+    "render",
     "reset_data",
     "rne",
     "rne_postconstraint",

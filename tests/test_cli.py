@@ -11,6 +11,7 @@ import jax
 import mujoco
 import numpy as np
 import pytest
+from PIL import Image
 
 import mjjax
 from mjjax import cli
@@ -239,3 +240,40 @@ def test_info_says_what_is_not_simulated(
     facts = json.loads(capsys.readouterr().out)
     assert facts["sensors"] == [{"name": "angle", "type": "JOINTPOS", "dim": 1}]
     assert len(facts["not_simulated"]) == 1 and "m.xml:1" in facts["not_simulated"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.feature("A177")
+def test_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A keyframe, seen by a camera, is in the file: the ball above the middle, right side up."""
+    xml = BALL.replace("<worldbody>", '<worldbody><camera name="c" pos="0 -3 1" euler="80 0 0"/>')
+    key = '<keyframe><key name="up" qpos="0 0 1 1 0 0 0"/></keyframe></mujoco>'
+    (tmp_path / "ball.xml").write_text(xml.replace("</mujoco>", key).replace('"0.1"', '"0.5"'))
+    out = tmp_path / "ball.png"
+    size = ["--width", "16", "--height", "12"]
+    seen = ["--keyframe", "up", "--camera", "c"]
+    assert cli.main(["render", str(tmp_path / "ball.xml"), "-o", str(out), *size, *seen]) == 0
+    assert "16 x 12" in capsys.readouterr().out
+    with Image.open(out) as image:
+        pixels = np.asarray(image)
+    assert pixels.shape == (12, 16, 3)
+    bright = pixels.sum(axis=2)
+    assert bright[0].max() == 0 and bright[5, 8] > 0  # the sky is black
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-o", "x.jpg"], "must end in .png"),
+        (["-o", "nowhere/x.png"], "no such folder"),
+        (["-o", "x.png", "--width", "0"], "pixels"),
+        (["-o", "x.png", "--camera", "side"], "no camera 'side'"),
+        (["-o", "x.png", "--keyframe", "3"], "no keyframe '3'"),
+    ],
+)
+def test_refuses_pictures(
+    args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be drawn is one line that says why."""
+    assert cli.main(["render", "double_pendulum", *args]) == 2
+    assert message in capsys.readouterr().err

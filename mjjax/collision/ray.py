@@ -98,7 +98,14 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
 
 
 def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
-    """First hits of rays.
+    """First hits of rays; arguments as for `cast_faces`."""
+    return cast_faces(model, data, plan, lines, seen)[0]
+
+
+def cast_faces(
+    model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array
+) -> tuple[Hit, Array]:
+    """First hits of n rays, and which triangle of `mesh_face` (n,) that is, -1 for none.
 
     Args:
         model: model.
@@ -107,14 +114,11 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
         lines: the rays.
         seen: (ngeom,) geoms that can be met.
     """
-    point = lines.point
-    if not len(plan.geom) + len(plan.meshes) + len(plan.fields):
-        nothing = jnp.full(point.shape[0], -1, point.dtype)
-        return Hit(nothing, nothing.astype(jnp.int32), jnp.zeros_like(point))
     point, direction, _ = lines
     s = model.structure
-    far = jnp.full(point.shape[0], MISS, point.dtype)
-    hit = Hit(far, jnp.full(point.shape[0], -1, jnp.int32), jnp.zeros_like(point))
+    nothing = jnp.full(point.shape[0], -1, jnp.int32)
+    hit = Hit(jnp.full(point.shape[0], MISS, point.dtype), nothing, jnp.zeros_like(point))
+    face = nothing
     if len(plan.geom):
         hit = _entries(model, data, plan, lines, seen)
     if len(plan.bases):
@@ -130,8 +134,9 @@ def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> 
         local = _local(data, plan.meshes, point, direction)
         met = mesh_hits(model, plan.meshes, *local, allowed, hit.dist)
         a, b, c = (met.corners[:, k] for k in range(3))
+        face = jnp.where((met.dist >= 0) & (met.dist < hit.dist), met.face, -1)
         hit = _nearer(data, hit, met.dist, plan.meshes, met.which, cross(b - a, c - a))
-    return hit._replace(dist=jnp.where(hit.dist < MISS, hit.dist, -1))
+    return hit._replace(dist=jnp.where(hit.dist < MISS, hit.dist, -1)), face
 
 
 def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Array:

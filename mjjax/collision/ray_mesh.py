@@ -25,11 +25,13 @@ class MeshHit(NamedTuple):
     Attributes:
         dist: (n,) distance in units of the ray's direction, -1 if nothing is met.
         which: (n,) index into the list of geoms.
+        face: (n,) triangle in `mesh_face`, -1 if nothing is met.
         corners: (n, 3, 3) the triangle, in the frame of the geom [m].
     """
 
     dist: Array
     which: Array
+    face: Array
     corners: Array
 
 
@@ -76,7 +78,7 @@ def mesh_hits(
     dist = triangle(
         start[row, owner], along[row, owner], (corners[:, 0], corners[:, 1], corners[:, 2])
     )
-    return MeshHit(jnp.where(met, dist, -1), owner, corners)
+    return MeshHit(jnp.where(met, dist, -1), owner, face, corners)
 
 
 def _nodes(s: Structure, geoms: np.ndarray) -> _Nodes:
@@ -108,13 +110,14 @@ def _search(
     """Triangles (n,) that rays hit first, -1 for none, and their geoms."""
     n, m = seen.shape
     row = np.arange(n, dtype=np.int32)
+    after_this = _following(seen & _enters(start, along, box[nodes.first][None], limit[:, None]))
 
     def step(walk: _Walk) -> _Walk:
         going = walk.geom < m
         geom = jnp.minimum(walk.geom, m - 1)
         node = jnp.where(going, walk.node, nodes.first[geom])
         point, way = start[row, geom], along[row, geom]
-        enters = going & seen[row, geom] & _enters(point, way, box[node], walk.dist)
+        enters = going & _enters(point, way, box[node], walk.dist)
         faces = nodes.face[node]
         corners = _corners(s, vert, nodes, faces, jnp.broadcast_to(geom[:, None], faces.shape))
         parts = (corners[:, :, 0], corners[:, :, 1], corners[:, :, 2])
@@ -126,7 +129,7 @@ def _search(
         inner = faces[:, 0] < 0
         after = jnp.where(enters & inner, node + 1, nodes.skip[node])
         over = after >= nodes.end[geom]
-        following = walk.geom + over.astype(jnp.int32)
+        following = jnp.where(over, after_this[row, geom + 1], geom)
         after = jnp.where(over, nodes.first[jnp.minimum(following, m - 1)], after)
         new = _Walk(
             following,
@@ -137,19 +140,27 @@ def _search(
         )
         return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, walk)
 
-    no = jnp.zeros(n, jnp.int32)
-    first = _Walk(no, no + nodes.first[0], limit, no - 1, no)
+    no, begin = jnp.zeros(n, jnp.int32), after_this[:, 0]
+    first = _Walk(begin, nodes.first[jnp.minimum(begin, m - 1)], limit, no - 1, no)
     last = lax.while_loop(lambda w: jnp.any(w.geom < m), step, first)
     return last.face, last.owner
 
 
+def _following(wanted: Array) -> Array:
+    """The first wanted geom (n, m + 1) from every geom on, m if there is none."""
+    n, m = wanted.shape
+    index = jnp.where(wanted, jnp.arange(m, dtype=jnp.int32)[None], m)
+    index = jnp.concatenate([index, jnp.full((n, 1), m, jnp.int32)], axis=1)
+    return lax.cummin(index, axis=1, reverse=True)
+
+
 def _enters(point: Array, way: Array, box: Array, limit: Array) -> Array:
-    """Whether rays (n, 3) meet boxes (n, 6) before `limit` (n,)."""
+    """Whether rays (..., 3) meet boxes (..., 6) before `limit` (...,)."""
     moves = jnp.abs(way) > MINVAL
     speed = jnp.where(moves, way, 1)
-    one, two = (box[:, :3] - point) / speed, (box[:, 3:] - point) / speed
-    within = (box[:, :3] <= point) & (point <= box[:, 3:])
+    one, two = (box[..., :3] - point) / speed, (box[..., 3:] - point) / speed
+    within = (box[..., :3] <= point) & (point <= box[..., 3:])
     enter = jnp.where(moves, jnp.minimum(one, two), jnp.where(within, -jnp.inf, jnp.inf))
     leave = jnp.where(moves, jnp.maximum(one, two), jnp.inf)
-    begin, end = jnp.max(enter, axis=1), jnp.min(leave, axis=1)
+    begin, end = jnp.max(enter, axis=-1), jnp.min(leave, axis=-1)
     return (begin <= end) & (end >= 0) & (begin < limit)

@@ -49,7 +49,7 @@ def host_model(compiled: Compiled) -> Model:
     leaves: dict[str, Any] = {
         k: np.array(fields[k], float) if k in fields else np.zeros(_shape(spec.shape, dims))
         for k, spec in specs(Model).items()
-        if k not in ("opt", "stat")
+        if k not in ("opt", "stat", "vis")
     }
     static = {k: v for k, v in option.items() if k not in specs(Option)}
     real: dict[str, Any] = {k: np.array(v, float) for k, v in option.items() if k in specs(Option)}
@@ -57,7 +57,8 @@ def host_model(compiled: Compiled) -> Model:
         k: np.zeros(_shape(spec.shape, {})) for k, spec in specs(Statistic).items()
     }
     stat = Statistic(**zeros)
-    return Model(structure=structure, opt=Option(**real, **static), stat=stat, **leaves)
+    opt = Option(**real, **static)
+    return Model(structure=structure, opt=opt, stat=stat, vis=compiled.visual, **leaves)
 
 
 def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:

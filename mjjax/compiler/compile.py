@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from mjjax.compiler.assets.hfields import compile_hfields
-from mjjax.compiler.assets.materials import compile_materials, compile_textures
+from mjjax.compiler.assets.materials import compile_materials
 from mjjax.compiler.assets.meshes import compile_meshes
 from mjjax.compiler.assets.skins import compile_skins
+from mjjax.compiler.assets.textures import compile_textures
 from mjjax.compiler.context import Context
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
@@ -30,6 +31,7 @@ from mjjax.compiler.fields import Compiled
 from mjjax.compiler.names import Names
 from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.tree import KINDS, Frames, flatten
+from mjjax.compiler.visual import visual
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
@@ -104,6 +106,7 @@ def compile_spec(spec: Spec) -> Compiled:
             name: np.array(value) if isinstance(value, tuple) else value
             for name, value in spec.statistic.items()
         },
+        visual=visual(spec),
         warnings=tuple(spec.warnings),
         modelname=spec.modelname,
         origins=ctx.names.origins | {(tag, 0): origin for tag, origin in _sections(spec)},

@@ -18,6 +18,7 @@ from mjjax.mjcf.spec import Element, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
+from mjjax.model.visual import PARTS
 
 _ROUNDS = 3  # what follows from the changes of one round is corrected in the next
 _ROUNDING = 100  # epsilons by which numbers may differ without being changed
@@ -293,8 +294,21 @@ def _statistics(copy: _Copy) -> None:
             copy.spec.statistic[name] = _plain(np.asarray(value))
 
 
+def _visual(copy: _Copy) -> None:
+    for part in PARTS:
+        ours, base = getattr(copy.model.vis, part), getattr(copy.base.vis, part)
+        for name in vars(ours):
+            value = getattr(ours, name)
+            if _unequal(value, getattr(base, name)):
+                section = copy.spec.visual[part.rstrip("_")]
+                section[name] = _plain(np.asarray(value))
+
+
 def _unequal(ours: Any, base: Any) -> bool:
     return bool(len(_differing(np.atleast_1d(np.asarray(ours, float)), np.atleast_1d(base))))
 
 
-_PARTS = (_attributes, _poses, _joints, _inertia, _relations, _parts_of_elements, _options)
+_PARTS = (
+    *(_attributes, _poses, _joints, _inertia, _relations, _parts_of_elements),
+    *(_options, _visual),
+)

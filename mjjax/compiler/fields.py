@@ -9,6 +9,7 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Element, Origin
+from mjjax.model.visual import Visual
 
 _HEADER = 2  # the user's slot and the cursor
 
@@ -24,6 +25,7 @@ class Compiled:
         names: for each kind the names by id, ``""`` where there is none.
         option: mjOption by member.
         statistic: members of mjStatistic that the user gave.
+        visual: settings of pictures.
         warnings: messages for the user.
         modelname: name of the model.
         origins: where elements were written, by (kind, id); sections have id 0.
@@ -34,6 +36,7 @@ class Compiled:
     names: dict[str, tuple[str, ...]]
     option: dict[str, Any]
     statistic: dict[str, Any]
+    visual: Visual
     warnings: tuple[str, ...] = ()
     modelname: str = ""
     origins: dict[tuple[str, int], Origin] = field(default_factory=dict)

@@ -113,6 +113,12 @@ class LightType(IntEnum):
     IMAGE = 3
 
 
+class TextureType(IntEnum):
+    FLAT = 0
+    CUBE = 1
+    SKYBOX = 2
+
+
 class ProjectionType(IntEnum):
     PERSPECTIVE = 0
     ORTHOGRAPHIC = 1

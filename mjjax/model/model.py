@@ -15,6 +15,7 @@ from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS, leaf
 from mjjax.model.view import Named
+from mjjax.model.visual import Visual
 
 
 class Model(PyTree, Named, StaticFields):
@@ -29,6 +30,7 @@ class Model(PyTree, Named, StaticFields):
     structure: Structure = static(doc="everything static")
     opt: Option = array(doc="physics options")
     stat: Statistic = array(doc="statistics")
+    vis: Visual = array(doc="settings of pictures")
     qpos0: jax.Array = array("nq", doc="joint positions of the reference configuration")
     qpos_spring: jax.Array = array("nq", doc="joint positions at which springs are at rest")
     body_pos: jax.Array = array("nbody", 3, unit="m", doc="position in the parent body")

@@ -58,6 +58,7 @@ class StaticFields:
     nlight: int = size("lights")
     nmat: int = size("materials")
     ntex: int = size("textures")
+    ntexdata: int = size("bytes of the pixels of all textures")
     nmesh: int = size("meshes")
     nmeshvert: int = size("vertices of all meshes")
     nmeshnormal: int = size("normals of all meshes")
@@ -169,6 +170,13 @@ class StaticFields:
     light_texid: np.ndarray = table("nlight", doc="texture of image lights, -1: none")
     light_castshadow: np.ndarray = table("nlight", dtype=bool, doc="casts shadows")
     light_active: np.ndarray = table("nlight", dtype=bool, doc="is on")
+    # tex
+    tex_type: np.ndarray = table("ntex", doc="`TextureType`")
+    tex_height: np.ndarray = table("ntex", doc="rows of pixels, of cubes all faces; 0: not read")
+    tex_width: np.ndarray = table("ntex", doc="columns of pixels")
+    tex_nchannel: np.ndarray = table("ntex", doc="bytes per pixel")
+    tex_adr: np.ndarray = table("ntex", doc="first byte in `tex_data`")
+    tex_data: np.ndarray = table("ntexdata", doc="pixels, uint8, rows from the top")
     # mat
     mat_texid: np.ndarray = table("nmat", 10, doc="texture by role, -1: none")
     mat_texuniform: np.ndarray = table(

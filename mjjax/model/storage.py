@@ -1,5 +1,6 @@
 """Compiled models and states as files."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -16,6 +17,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS
+from mjjax.model.visual import PARTS, Visual
 
 Path = str | os.PathLike[str]
 # What decides the next step of the simulation; the rest of `Data` follows from it.
@@ -23,13 +25,15 @@ _STATE = tuple(
     "time qpos qvel act history ctrl qfrc_applied xfrc_applied eq_active qacc_warmstart mocap_pos "
     "mocap_quat userdata warning".split()
 )
-_PARTS = {"model": Model, "opt": Option, "stat": Statistic}
+_VISUAL = {f"vis.{name}": cls for name, cls in PARTS.items()}
+_PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 
 
 def model_to_bytes(model: Model) -> bytes:
     """See `Model.to_bytes`."""
     s = model.structure
     parts = {"model": model, "opt": model.opt, "stat": model.stat}
+    parts |= {f"vis.{name}": getattr(model.vis, name) for name in PARTS}
     arrays = {
         f"{part}.{name}": np.asarray(getattr(parts[part], name))
         for part, cls in _PARTS.items()
@@ -37,7 +41,6 @@ def model_to_bytes(model: Model) -> bytes:
     }
     arrays |= {f"structure.{name}": a for name, a in s.arrays.items()}
     arrays |= {f"terms.{name}": a for name, a in s.terms.items()}
-    fields = {f: getattr(model.opt, f) for f in Option.__dataclass_fields__}
     meta = {
         "mjjax": VERSION,
         "sizes": s.sizes,
@@ -45,7 +48,10 @@ def model_to_bytes(model: Model) -> bytes:
         "model_name": s.model_name,
         "warnings": s.warnings,
         "origins": [[kind, i, *origin] for (kind, i), origin in s.origins.items()],
-        "option": {f: int(x) for f, x in fields.items() if f not in specs(Option)},
+        "static": {
+            part: {name: int(getattr(parts[part], name)) for name in _statics(cls)}
+            for part, cls in _PARTS.items()
+        },
     }
     return pack("model", meta, arrays)
 
@@ -55,7 +61,7 @@ def model_from_bytes(content: bytes) -> Model:
     meta, arrays = unpack("model", content)
     groups: dict[str, dict[str, np.ndarray]] = {}
     for name, value in arrays.items():
-        group, _, field = name.partition(".")
+        group, _, field = name.rpartition(".")
         groups.setdefault(group, {})[field] = value
     stale = ValueError(
         f"the file was written by mjjax {meta.get('mjjax')}, this is {VERSION}; "
@@ -78,14 +84,16 @@ def model_from_bytes(content: bytes) -> Model:
         tuple(meta["warnings"]),
     )
     real = jnp.zeros(()).dtype
-    leaves: dict[str, dict[str, Any]] = {
-        part: {name: jnp.asarray(a, real) for name, a in groups[part].items()} for part in _PARTS
+    fields: dict[str, dict[str, Any]] = {
+        part: {name: jnp.asarray(a, real) for name, a in groups[part].items()} | static
+        for part, static in meta["static"].items()
     }
     return Model(
         structure=structure,
-        opt=Option(**leaves["opt"], **meta["option"]),
-        stat=Statistic(**leaves["stat"]),
-        **leaves["model"],
+        opt=Option(**fields["opt"]),
+        stat=Statistic(**fields["stat"]),
+        vis=Visual(**{name: cls(**fields[f"vis.{name}"]) for name, cls in PARTS.items()}),
+        **fields["model"],
     )
 
 
@@ -149,7 +157,13 @@ def _read(path: Path, parse: Any) -> Any:
 
 
 def _leaves(cls: type) -> list[str]:
-    return [name for name in specs(cls) if name not in ("opt", "stat")]
+    return [name for name in specs(cls) if name not in ("opt", "stat", "vis")]
+
+
+def _statics(cls: type) -> list[str]:
+    """Numbers that are no leaves."""
+    names = [f.name for f in dataclasses.fields(cls)]
+    return [name for name in names if name not in specs(cls) and name != "structure"]
 
 
 def _state_fields() -> list[str]:

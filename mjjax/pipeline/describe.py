@@ -10,6 +10,7 @@ from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, specs
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.visual import PARTS, Visual
 
 Target = TextIO | str | os.PathLike[str] | None
 
@@ -49,6 +50,7 @@ def print_model(model: Model, file: Target = None, digits: int = 4) -> None:
         "SIZES": s.sizes,
         "OPTION": _leaves(model.opt) | _statics(model.opt),
         "STATISTIC": _leaves(model.stat),
+        "VISUAL": _visual(model.vis),
         "FIELDS": _leaves(model) | integers,
     }
     _write(sections, file, digits)
@@ -69,6 +71,15 @@ def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -
     touching = np.asarray(data.contact.geom)[:, 0] >= 0
     contact = {name: np.asarray(x)[touching] for name, x in _leaves(data.contact).items()}
     _write({"WARNINGS": warnings, "DATA": fields, "CONTACT": contact}, file, digits)
+
+
+def _visual(vis: Visual) -> dict[str, Any]:
+    parts = {name: getattr(vis, name) for name in PARTS}
+    return {
+        f"{part}.{name}": value
+        for part, tree in parts.items()
+        for name, value in (_leaves(tree) | _statics(tree)).items()
+    }
 
 
 def _leaves(tree: PyTree) -> dict[str, Any]:

@@ -22,6 +22,7 @@ LAYERS = (
     "sensor",
     "compiler",
     "pipeline",
+    "render",
     "__init__",
     "cli",
     "__main__",

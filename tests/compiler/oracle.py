@@ -16,7 +16,7 @@ LATER = re.compile(
     r"|actuator_(acc0|length0|lengthrange)|dof_length"
     r"|(cam|light)_(pos0|poscom0|mat0|dir0)|bvh_.*|oct_.*|B_.*|D_.*|M_.*|map.*|.*_J_.*|names_map"
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
-    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|(hfield|skin)_pathadr|tex_.*)$"
+    r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|(hfield|skin|tex)_pathadr|tex_colorspace)$"
 )
 # Meanings that MuJoCo replaces after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
@@ -24,7 +24,7 @@ SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
     "ntext ntuple ntree nmesh nmeshvert nmeshface nmeshnormal nmeshtexcoord nhfield nhfielddata "
     "nuser_body nuser_jnt nuser_geom nuser_site nuser_cam nuser_actuator "
-    "nskin nskinvert nskintexvert nskinface nskinbone nskinbonevert "
+    "ntex ntexdata nskin nskinvert nskintexvert nskinface nskinbone nskinbonevert "
     "neq ntendon nwrap nsensor nsensordata nhistory nuser_tendon nuser_sensor"
 ).split()
 OBJECTS = (

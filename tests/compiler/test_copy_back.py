@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ LEFT = (
     "geom_size body_margin mesh_vert mesh_normal mesh_texcoord mesh_scale mesh_pos mesh_quat "
     "mesh_bvhbox mesh_nodeball mesh_polynormal oct_aabb oct_coeff "
     "hfield_data cam_intrinsic cam_sensorsize cam_fovy sensor_delay sensor_interval actuator_delay "
-    "eq_data key_mquat key_qpos wrap_prm stat opt structure"
+    "eq_data key_mquat key_qpos wrap_prm stat opt vis structure"
 ).split()
 FIRST_OF_JOINT = "dof_armature dof_damping dof_frictionloss dof_solref dof_solimp".split()
 
@@ -156,7 +157,8 @@ def assert_compiles_to(spec: mjjax.Spec, model: Model) -> None:
         for name in specs(type(getattr(model, part))):
             mine, theirs = (getattr(getattr(m, part), name) for m in (again, model))
             np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10, err_msg=name)
-    for name in set(specs(Model)) - {"opt", "stat", "structure", "body_margin"}:
+    chex.assert_trees_all_close(again.vis, model.vis, rtol=1e-10)
+    for name in set(specs(Model)) - {"opt", "stat", "vis", "structure", "body_margin"}:
         mine, theirs = np.asarray(getattr(again, name)), np.asarray(getattr(model, name))
         atol = 1e-10 * max(1, np.abs(theirs).max(initial=0))
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=atol, err_msg=name)
@@ -189,6 +191,12 @@ EDITS: dict[str, Edit] = {
     "option": lambda m: m.replace(
         opt=m.opt.replace(
             timestep=np.array(0.1), iterations=7, disableflags=5, enableflags=2, disableactuator=6
+        )
+    ),
+    "visual": lambda m: m.replace(
+        vis=m.vis.replace(
+            global_=m.vis.global_.replace(fovy=np.array(30.0), orthographic=1),
+            headlight=m.vis.headlight.replace(ambient=np.array([0.5, 0.4, 0.3])),
         )
     ),
     "statistic": lambda m: m.replace(stat=m.stat.replace(extent=np.array(7.0))),

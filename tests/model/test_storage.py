@@ -44,6 +44,19 @@ def test_loaded_model_is_the_saved_one(model: mjjax.Model, tmp_path: Path) -> No
 
 
 @pytest.mark.feature("D25")
+def test_settings_of_pictures_and_pixels_are_saved() -> None:
+    """Also those that are no real numbers."""
+    model = mjjax.Model.from_xml_string(
+        '<mujoco><visual><global orthographic="true" fovy="3"/><headlight active="0"/></visual>'
+        '<asset><texture name="t" builtin="flat" width="4"/></asset></mujoco>'
+    )
+    loaded = mjjax.Model.from_bytes(model.to_bytes())
+    assert (loaded.vis.global_.orthographic, loaded.vis.headlight.active) == (1, 0)
+    assert_same_leaves(model, loaded)
+    assert loaded.tex_data.dtype == np.uint8 and loaded.structure == model.structure
+
+
+@pytest.mark.feature("D25")
 def test_batch_of_models_is_saved(model: mjjax.Model) -> None:
     """Models with other numbers per world keep their batch dimension."""
     mass = jnp.stack([model.body_mass, 2 * model.body_mass])

@@ -71,8 +71,8 @@ def everything(integrator: str) -> str:
 def fields(model: mjjax.Model) -> list[str]:
     """All real leaves that are not empty."""
     names = [f.name for f in dataclasses.fields(mjjax.Model)]
-    names = [n for n in names if n not in ("structure", "opt", "stat")]
-    for part in ("opt", "stat"):
+    names = [n for n in names if n not in ("structure", "opt", "stat", "vis")]
+    for part in ("opt", "stat", "vis"):
         inner = jax.tree_util.tree_leaves_with_path(getattr(model, part))
         names += [part + jax.tree_util.keystr(path) for path, _ in inner]
     return [n for n in names if leaf(model, n).size]

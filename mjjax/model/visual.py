@@ -1,0 +1,46 @@
+"""`Visual`: the settings of pictures (`mjVisual`), as far as they decide what is seen."""
+
+from typing import Any
+
+import jax
+
+from mjjax.core.struct import PyTree, array, static
+
+
+class VisualGlobal(PyTree):
+    """The free camera (`mjVisual.global`)."""
+
+    fovy: jax.Array = array(unit="deg", doc="vertical field of view; orthographic: height [m]")
+    azimuth: jax.Array = array(unit="deg", doc="where the free camera looks at first, around z")
+    elevation: jax.Array = array(unit="deg", doc="where it looks at first, above the horizon")
+    orthographic: int = static(0, doc="whether it is orthographic")
+
+
+class Headlight(PyTree):
+    """The light at the camera (`mjVisual.headlight`), which shines where that looks."""
+
+    ambient: jax.Array = array(3, doc="ambient colour")
+    diffuse: jax.Array = array(3, doc="diffuse colour")
+    specular: jax.Array = array(3, doc="specular colour")
+    active: int = static(1, doc="whether it is on")
+
+
+class VisualMap(PyTree):
+    """Distances (`mjVisual.map`), in units of the extent of the model."""
+
+    zfar: jax.Array = array(doc="depth beyond which nothing is seen")
+
+
+class Visual(PyTree):
+    """Settings of pictures (`mjVisual`)."""
+
+    global_: VisualGlobal = array(doc="the free camera")
+    headlight: Headlight = array(doc="the light at the camera")
+    map: VisualMap = array(doc="distances")
+
+
+PARTS: dict[str, Any] = {
+    "global_": VisualGlobal,
+    "headlight": Headlight,
+    "map": VisualMap,
+}

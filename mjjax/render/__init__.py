@@ -1,0 +1,1 @@
+"""Pictures: rays through the pixels of a camera, light, colours, textures."""

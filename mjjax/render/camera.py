@@ -1,0 +1,147 @@
+"""Cameras: where they are, and the rays through their pixels."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import ObjType, ProjectionType
+from mjjax.math import safe
+from mjjax.math.linalg import matvec3
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+TILE = 16  # pixels along the side of the squares in which rays are ordered
+
+
+class FreeCamera(NamedTuple):
+    """A camera that looks at a point from somewhere around it (`mjvCamera`).
+
+    Attributes:
+        lookat: (3,) the point, world [m].
+        distance: () how far the camera is from it [m].
+        azimuth: () direction in which it looks, around z from x [deg].
+        elevation: () how far above the horizon it looks [deg]; from above: negative.
+    """
+
+    lookat: Array
+    distance: Array | float
+    azimuth: Array | float
+    elevation: Array | float
+
+
+class View(NamedTuple):
+    """What decides the rays of a camera.
+
+    Attributes:
+        eye: (3,) position, world [m].
+        turn: (3, 3) its axes as columns: right, up, backward.
+        low: (2,) left and lower edge of the image: at depth 1, or in metres if orthographic.
+        high: (2,) right and upper edge.
+    """
+
+    eye: Array
+    turn: Array
+    low: Array
+    high: Array
+
+
+def free_camera(model: Model) -> FreeCamera:
+    """The camera from which the whole model is seen (`mjv_defaultFreeCamera`)."""
+    stat, look = model.stat, model.vis.global_
+    return FreeCamera(stat.center, 1.5 * stat.extent, look.azimuth, look.elevation)
+
+
+def camera_id(model: Model, camera: str | int) -> int:
+    """Id of a camera by its name or id.
+
+    Raises:
+        KeyError: no camera has that name.
+        ValueError: there is no camera of that id.
+    """
+    if isinstance(camera, str):
+        return model.structure.id_of(NAME, camera)
+    if not 0 <= camera < model.structure.ncam:
+        raise ValueError(f"no camera {camera}: the model has {model.structure.ncam}")
+    return int(camera)
+
+
+NAME = ObjType.CAMERA.name.lower()
+
+
+def is_orthographic(model: Model, camera: int | None) -> bool:
+    """Whether a camera of the model, or (None) the free one, has parallel rays."""
+    if camera is None:
+        return bool(model.vis.global_.orthographic)
+    return bool(model.structure.cam_projection[camera] == ProjectionType.ORTHOGRAPHIC)
+
+
+def free_view(model: Model, free: FreeCamera, aspect: float) -> View:
+    """The view of a free camera; `aspect`: width over height of the picture."""
+    real = model.stat.center.dtype
+    azimuth, elevation = (jnp.asarray(x, real) * (np.pi / 180) for x in free[2:])
+    ahead = jnp.stack(
+        [
+            jnp.cos(elevation) * jnp.cos(azimuth),
+            jnp.cos(elevation) * jnp.sin(azimuth),
+            jnp.sin(elevation),
+        ]
+    )
+    right = jnp.stack([jnp.sin(azimuth), -jnp.cos(azimuth), jnp.zeros_like(azimuth)])
+    turn = jnp.stack([right, cross(right, ahead), -ahead], axis=1)
+    eye = jnp.asarray(free.lookat, real) - jnp.asarray(free.distance, real) * ahead
+    high = _half(model.vis.global_.fovy, is_orthographic(model, None), aspect)
+    return View(eye, turn, -high, high)
+
+
+def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> View:
+    """The view of a camera of the model.
+
+    One with the size of a sensor sees what falls on that, whatever the shape of the picture.
+    """
+    high = _half(model.cam_fovy[camera], is_orthographic(model, camera), aspect)
+    low = -high
+    if not is_orthographic(model, camera):
+        size, intrinsic = model.cam_sensorsize[camera], model.cam_intrinsic[camera]
+        sensed = jnp.all(size != 0)
+        focal, centre = jnp.where(sensed, intrinsic[:2], 1), intrinsic[2:]
+        centre = centre * jnp.asarray([1, -1], centre.dtype)  # it counts to the right and down
+        low = jnp.where(sensed, (centre - 0.5 * size) / focal, low)
+        high = jnp.where(sensed, (centre + 0.5 * size) / focal, high)
+    return View(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
+
+
+def _half(fovy: Array, parallel: bool, aspect: float) -> Array:
+    """Half width and height of the image, of equal scale in both."""
+    half = 0.5 * fovy if parallel else jnp.tan(fovy * (np.pi / 360))
+    return jnp.stack([half * aspect, half])
+
+
+def pixel_order(width: int, height: int) -> np.ndarray:
+    """Pixels (n,), numbered by rows, so that neighbours in the picture are neighbours here."""
+    row, column = np.divmod(np.arange(width * height), width)
+    keys = (column % TILE, row % TILE, column // TILE, row // TILE)
+    return np.lexsort(keys)
+
+
+def pixel_rays(
+    view: View, parallel: bool, width: int, height: int, pixels: np.ndarray
+) -> tuple[Array, Array]:
+    """Starts and unit directions (n, 3) of the rays through the centres of pixels, world.
+
+    Pixel 0 is in the upper left corner of the picture; numbers go along its rows.
+    """
+    real = view.eye.dtype
+    row, column = np.divmod(pixels, width)
+    part = np.stack([(column + 0.5) / width, 1 - (row + 0.5) / height], axis=1)
+    flat = view.low[None] + jnp.asarray(part, real) * (view.high - view.low)[None]
+    zero = jnp.zeros((len(pixels), 1), real)
+    turn, eye = view.turn[None], jnp.broadcast_to(view.eye[None], (len(pixels), 3))
+    if parallel:
+        ahead = jnp.broadcast_to(-view.turn[None, :, 2], (len(pixels), 3))
+        return eye + matvec3(turn, jnp.concatenate([flat, zero], axis=1)), ahead
+    look = safe.normalize(jnp.concatenate([flat, zero - 1], axis=1))[0]
+    return eye, matvec3(turn, look)

@@ -1,0 +1,227 @@
+"""Colours of geoms: their own or their material's, and where textures lie on them."""
+
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import GeomType, TextureType
+from mjjax.math import safe
+from mjjax.math.linalg import dot
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+from mjjax.render.texture import cube_place, sample, texture_pool
+
+_RGB, _RGBA = 1, 8  # columns of `mat_texid`
+_PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material
+_SPECULAR, _SHININESS = 0.5, 0.5  # without a material
+_ROUND = {GeomType.SPHERE: (0, 0, 0), GeomType.CAPSULE: (0, 0, 1), GeomType.CYLINDER: (0, 0, 1)}
+_MIRRORS = (GeomType.PLANE, GeomType.BOX)
+_ACTUAL = (GeomType.MESH, GeomType.SDF, GeomType.HFIELD)
+
+
+class Paint(NamedTuple):
+    """How geoms look.
+
+    Attributes:
+        rgba: (ngeom, 4) colour.
+        emission, specular, shininess: (ngeom,) of the material.
+        mirror: (ngeom,) its reflectance: that of planes and boxes only, as in MuJoCo.
+    """
+
+    rgba: Array
+    emission: Array
+    specular: Array
+    shininess: Array
+    mirror: Array
+
+
+def paint(model: Model) -> Paint:
+    """How the geoms of a model look: a colour of their own goes before that of the material."""
+    s = model.structure
+    real = model.geom_rgba.dtype
+    plain = jnp.zeros(s.ngeom, real)
+    rough = Paint(model.geom_rgba, plain, plain + _SPECULAR, plain + _SHININESS, plain)
+    if not s.nmat:
+        return rough
+    ids, has = np.maximum(s.geom_matid, 0), s.geom_matid >= 0
+    own = jnp.any(model.geom_rgba != jnp.asarray([_PLAIN], real), axis=1)
+    return Paint(
+        jnp.where((~has | own)[:, None], model.geom_rgba, model.mat_rgba[ids]),
+        jnp.where(has, model.mat_emission[ids], rough.emission),
+        jnp.where(has, model.mat_specular[ids], rough.specular),
+        jnp.where(has, model.mat_shininess[ids], rough.shininess),
+        jnp.where(has & np.isin(s.geom_type, _MIRRORS), model.mat_reflectance[ids], 0),
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def geom_textures(s: Structure) -> np.ndarray:
+    """Texture (ngeom,) of every geom, -1 for none."""
+    if not s.nmat:
+        return np.full(s.ngeom, -1)
+    by_material = np.where(s.mat_texid[:, _RGB] >= 0, s.mat_texid[:, _RGB], s.mat_texid[:, _RGBA])
+    return np.where(s.geom_matid >= 0, by_material[np.maximum(s.geom_matid, 0)], -1)
+
+
+def _extents(model: Model) -> Array:
+    """Half sizes (ngeom, 3) of the objects that textures lie on; 1 where a plane has no end."""
+    s = model.structure
+    column = np.broadcast_to(np.arange(3), (s.ngeom, 3)).copy()
+    for kind, columns in _ROUND.items():
+        column[s.geom_type == kind] = columns
+    size = jnp.take_along_axis(model.geom_size, jnp.asarray(column, jnp.int32), axis=1)
+    if s.nhfield:
+        field = model.hfield_size[np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), :3]
+        size = jnp.where((s.geom_type == GeomType.HFIELD)[:, None], field, size)
+    endless = (s.geom_type == GeomType.PLANE)[:, None] & (size <= 0)
+    flat = (s.geom_type == GeomType.PLANE)[:, None] & (np.arange(3) == 2)[None]
+    return jnp.where(endless | flat, 1, size)
+
+
+class Triangles(NamedTuple):
+    """What the triangles that rays met say about their points.
+
+    Attributes:
+        normal: (n, 3) normal in the frame of the geom, zero where there is none.
+        st: (n, 2) texture coordinates.
+        density: (n,) their area over that of the triangle, its root [1/m].
+        mapped: (n,) whether there are texture coordinates.
+    """
+
+    normal: Array
+    st: Array
+    density: Array
+    mapped: Array
+
+
+def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triangles:
+    """Normals and texture coordinates, mixed from those of the corners of meshes' triangles.
+
+    Args:
+        model: model with meshes.
+        geom: (n,) geoms.
+        face: (n,) triangles of `mesh_face`, -1 for none.
+        local: (n, 3) points in the frames of the geoms.
+    """
+    s = model.structure
+    met, face = face >= 0, jnp.maximum(face, 0)
+    mesh = jnp.asarray(np.maximum(s.geom_dataid, 0), jnp.int32)[geom]
+    mesh = jnp.minimum(mesh, s.nmesh - 1)
+
+    def corners(values: Array, first: np.ndarray, index: np.ndarray) -> Array:
+        start = jnp.asarray(np.maximum(first, 0), jnp.int32)[mesh]
+        return values[start[:, None] + jnp.asarray(np.maximum(index, 0), jnp.int32)[face]]
+
+    vert = corners(model.mesh_vert, s.mesh_vertadr, s.mesh_face)
+    one, two, at = vert[:, 1] - vert[:, 0], vert[:, 2] - vert[:, 0], local - vert[:, 0]
+    area = cross(one, two)
+    square = jnp.maximum(dot(area, area), jnp.finfo(area.dtype).tiny)
+    v = dot(cross(at, two), area) / square
+    w = dot(cross(one, at), area) / square
+    weight = jnp.stack([1 - v - w, v, w], axis=1)[..., None]
+    normal = jnp.sum(weight * corners(model.mesh_normal, s.mesh_normaladr, s.mesh_facenormal), 1)
+    normal = jnp.where(met[:, None], normal, 0)
+    if not s.nmeshtexcoord:
+        nothing = jnp.zeros_like(v)
+        return Triangles(normal, local[:, :2] * 0, nothing, nothing > 0)
+    flat = corners(model.mesh_texcoord, s.mesh_texcoordadr, s.mesh_facetexcoord)
+    mapped = met & jnp.asarray(s.mesh_texcoordadr >= 0)[mesh]
+    a, b = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
+    density = jnp.sqrt(jnp.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / safe.sqrt(square) + 1e-12)
+    return Triangles(normal, jnp.sum(weight * flat, 1), density, mapped)
+
+
+def texture_colour(
+    model: Model,
+    geom: Array,
+    local: Array,
+    along: Array,
+    spread: Array,
+    triangles: Triangles | None,
+) -> Array:
+    """Colours (n, 3) of textures: of geoms, 1 without one; of the sky, black without one.
+
+    Args:
+        model: model.
+        geom: (n,) geoms, -1 for the sky.
+        local: (n, 3) points in their frames.
+        along: (n, 3) unit directions of the rays, world.
+        spread: (n,) width of what one pixel of the picture sees: of the surface [m], or of a
+            sphere of radius 1 with the sky on it.
+        triangles: of meshes' triangles, None if there are no meshes.
+    """
+    s = model.structure
+    met, geom = geom >= 0, jnp.maximum(geom, 0)
+    of_geom, above = geom_textures(s), sky(s)
+    used = np.union1d(of_geom[of_geom >= 0], [above] if above >= 0 else []).astype(int)
+    if not len(used):
+        return jnp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
+    pool = texture_pool(s)
+    texture = jnp.full(geom.shape, above, jnp.int32)
+    if s.ngeom:
+        texture = jnp.where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)
+    there, texture = texture >= 0, jnp.maximum(texture, 0)
+    width = jnp.asarray(pool.size[:, 0], local.dtype)[texture]
+    face, st, density = jnp.zeros_like(geom), local[:, :2], jnp.zeros_like(spread)
+    if (of_geom >= 0).any():
+        st, density = _flat_place(model, geom, local, triangles)
+    covered = spread * density * safe.sqrt(width[:, 0] * width[:, 1])
+    if pool.cube[used].any():
+        turned, scale = _cube_direction(model, geom, local)
+        upright = jnp.stack([along[:, 0], along[:, 2], -along[:, 1]], axis=1)
+        side, place, reach = cube_place(jnp.where(met[:, None], turned, upright))
+        cube, scale = jnp.asarray(pool.cube)[texture], jnp.where(met, scale, 1)
+        face, st = jnp.where(cube, side, face), jnp.where(cube[:, None], place, st)
+        covered = jnp.where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
+    found = sample(pool, texture, face, st, covered)
+    nothing = jnp.where(met, 1, 0).astype(local.dtype)[:, None]
+    return jnp.where(there[:, None], found, nothing)
+
+
+def _flat_place(
+    model: Model, geom: Array, local: Array, triangles: Triangles | None
+) -> tuple[Array, Array]:
+    """Places (n, 2) on flat textures, and how many of these there are per metre (n,).
+
+    They lie in the x-y plane of the geom: `texrepeat` times over it, or with `texuniform` over two
+    metres. Meshes with texture coordinates have those.
+    """
+    s = model.structure
+    ids = np.maximum(s.geom_matid, 0)
+    uniform = jnp.asarray(s.mat_texuniform[ids])[:, None]
+    half = jnp.where(uniform, 1, _extents(model)[:, :2])
+    factor = (0.5 * model.mat_texrepeat[ids] / half)[geom]
+    st = 0.5 + factor * local[:, :2] * jnp.asarray([[1, -1]], local.dtype)
+    density = safe.sqrt(jnp.abs(factor[:, 0] * factor[:, 1]))
+    if triangles is None:
+        return st, density
+    mapped = triangles.mapped
+    st = jnp.where(mapped[:, None], triangles.st, st)
+    return st, jnp.where(mapped, triangles.density, density)
+
+
+def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Array]:
+    """Directions (n, 3) in which points lie on cubes, and how these grow with the points (n,).
+
+    Shapes are seen as drawn at unit size, unless `texuniform`; meshes and height fields at theirs,
+    times their size if `texuniform`.
+    """
+    s = model.structure
+    if not (geom_textures(s) >= 0).any():
+        return local, jnp.ones_like(local[:, 0])
+    uniform = s.mat_texuniform[np.maximum(s.geom_matid, 0)]
+    actual = np.isin(s.geom_type, _ACTUAL)
+    size = _extents(model)
+    scale = jnp.where((actual & uniform)[:, None], size, 1)
+    scale = jnp.where((~actual & ~uniform)[:, None], 1 / size, scale)[geom]
+    return local * scale, jnp.max(scale, axis=1)
+
+
+def sky(s: Structure) -> int:
+    """The texture of the sky: the first skybox, -1 if there is none."""
+    found = np.flatnonzero((s.tex_type == TextureType.SKYBOX) & (s.tex_height > 0))
+    return int(found[0]) if len(found) else -1

@@ -1,0 +1,132 @@
+"""Colours from textures: their pixels, in smaller and smaller copies, where rays hit.
+
+A copy is chosen by how much of the texture a pixel of the picture covers, so that what is far away
+does not flicker; in it, the four nearest pixels are mixed.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.core.enums import TextureType
+from mjjax.math.namespace import Array
+from mjjax.model.structure import Structure
+
+_FACES = 6
+_WHITE = 255
+_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
+
+
+class Pool(NamedTuple):
+    """Pixels of all textures and their copies; arrays of numpy.
+
+    Attributes:
+        pixel: (n,) uint32, red in the lowest byte, then green and blue.
+        first: (ntex, nlevel) first pixel of every copy, each half as large as the one before.
+        size: (ntex, nlevel, 2) width and height of a copy, of cubes: of one face.
+        last: (ntex,) the smallest copy.
+        faces: (ntex,) how many faces are different: 1 or 6.
+        cube: (ntex,) whether it is a cube.
+    """
+
+    pixel: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+    last: np.ndarray
+    faces: np.ndarray
+    cube: np.ndarray
+
+
+@functools.lru_cache(maxsize=8)
+def texture_pool(s: Structure) -> Pool:
+    """The pixels of a model's textures. One without pixels is white."""
+    copies = [_copies(_faces(s, i)) for i in range(s.ntex)]
+    last = np.array([len(row) - 1 for row in copies], np.int32)
+    depth = last.max() + 1
+    padded = [row + row[-1:] * (depth - len(row)) for row in copies]
+    count = [[level[..., 0].size * (k < len(row)) for k, level in enumerate(filled)]
+             for row, filled in zip(copies, padded, strict=True)]  # fmt: skip
+    ends = np.cumsum(count).reshape(s.ntex, depth)
+    pixels = np.concatenate([level.reshape(-1, 4) for row in copies for level in row])
+    return Pool(
+        np.ascontiguousarray(pixels).view("<u4")[:, 0],
+        (ends - count).astype(np.int32),
+        np.array([[level.shape[2:0:-1] for level in row] for row in padded], np.int32),
+        last,
+        np.array([len(row[0]) for row in copies], np.int32),
+        s.tex_type != TextureType.FLAT,
+    )
+
+
+def _faces(s: Structure, texture: int) -> np.ndarray:
+    """Pixels (face, height, width, 4) of a texture."""
+    height, width, channels = (int(x[texture]) for x in (s.tex_height, s.tex_width, s.tex_nchannel))
+    if not height * width:
+        return np.full((1, 1, 1, 4), _WHITE, np.uint8)
+    start = int(s.tex_adr[texture])
+    data = s.tex_data[start : start + height * width * channels]
+    many = s.tex_type[texture] != TextureType.FLAT and height != width
+    data = data.reshape(_FACES if many else 1, -1, width, channels)
+    full = np.zeros((*data.shape[:3], 4), np.uint8)
+    full[..., :3] = data[..., :3]  # one channel is grey
+    return full
+
+
+def _copies(faces: np.ndarray) -> list[np.ndarray]:
+    """A texture, and means of two by two pixels of the copy before, down to a single pixel."""
+    found = [faces]
+    while max(found[-1].shape[1:3]) > 1:
+        large = found[-1].astype(np.uint16)
+        for axis in (1, 2):
+            n = large.shape[axis]
+            if n > 1:
+                even = large.take(range(0, n - 1, 2), axis) + large.take(range(1, n, 2), axis)
+                large = even // 2
+        found.append(large.astype(np.uint8))
+    return found
+
+
+def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -> Array:
+    """Colours (n, 3) from 0 to 1 of textures.
+
+    Args:
+        pool: the pixels.
+        texture: (n,) textures.
+        face: (n,) faces of cubes.
+        st: (n, 2) places: 0 to 1 from left to right and from top to bottom; flat textures repeat.
+        covered: (n,) how many pixels of the texture one of the picture covers, along a side.
+    """
+    level = jnp.log2(jnp.maximum(lax.stop_gradient(covered), 1))
+    level = jnp.minimum(jnp.round(level).astype(jnp.int32), jnp.asarray(pool.last)[texture])
+    size, cube = jnp.asarray(pool.size)[texture, level], jnp.asarray(pool.cube)[texture]
+    face = jnp.minimum(face, jnp.asarray(pool.faces)[texture] - 1)
+    start = jnp.asarray(pool.first)[texture, level] + face * size[:, 0] * size[:, 1]
+    flat = jnp.where(cube[:, None], jnp.clip(st, 0, 1), st - jnp.floor(lax.stop_gradient(st)))
+    place = flat * size.astype(st.dtype) - 0.5
+    low = jnp.floor(lax.stop_gradient(place)).astype(jnp.int32)
+    part = place - low.astype(st.dtype)
+
+    at = low[:, None] + jnp.asarray(_CORNERS)[None]
+    size = size[:, None]
+    at = jnp.where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
+    word = jnp.asarray(pool.pixel)[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
+    colour = word[..., None] >> jnp.asarray([[[0, 8, 16]]], jnp.uint32) & jnp.uint32(_WHITE)
+    part = part[:, None]
+    share = jnp.prod(jnp.where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
+    return jnp.sum(share * colour.astype(st.dtype), axis=1) / _WHITE
+
+
+def cube_place(direction: Array) -> tuple[Array, Array, Array]:
+    """Faces (n,), places (n, 2) and largest components (n,) of directions (n, 3) on cubes."""
+    x, y, z = (direction[:, k] for k in range(3))
+    axis = jnp.argmax(jnp.abs(direction), axis=1).astype(jnp.int32)
+    largest = jnp.take_along_axis(direction, axis[:, None], axis=1)[:, 0]
+    ahead = largest >= 0
+    across = jnp.where(axis == 0, jnp.where(ahead, -z, z), jnp.where((axis == 2) & ~ahead, -x, x))
+    down = jnp.where(axis == 1, jnp.where(ahead, z, -z), -y)
+    reach = jnp.maximum(jnp.abs(largest), jnp.finfo(direction.dtype).tiny)
+    st = 0.5 * (jnp.stack([across, down], axis=1) / reach[:, None] + 1)
+    return 2 * axis + jnp.where(ahead, 0, 1).astype(jnp.int32), st, reach
