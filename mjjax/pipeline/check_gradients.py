@@ -1,6 +1,6 @@
 """Comparison of derivatives with differences, stage by stage, for every input."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from mjjax.pipeline.gradient_verdict import (
     not_finite_in_reverse,
     other_in_reverse,
 )
-from mjjax.pipeline.probe import STAGES, Move, Outcome, at_once, probe, reals
+from mjjax.pipeline.probe import STAGES, Fields, Move, Outcome, at_once, probe, reals
 
 # Inputs of a step in `Data`; the rest of it is computed.
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
@@ -124,10 +124,7 @@ def _absent_terms(model: Model) -> Iterator[Finding]:
             if mask.all() or not leaves[field].size:
                 continue
             some = "in part" if mask.any() else "not"
-            text = (
-                f"{field}: the term '{name}' is {some} in the program, and no derivative can be "
-                f"taken by it; ask for it, model.with_terms('{name}')"
-            )
+            text = f"{field}: its term is {some} in the program; model.with_terms('{name}')"
             yield Finding("", Verdict.OFF, field, "", (), text)
 
 
@@ -139,6 +136,7 @@ class _Check:
         noted: findings of other kinds, by what makes them different.
         decided: contacts and rows that come or go near the state, with the inputs that move them.
         no_effect: inputs with a zero derivative.
+        uncompared: inputs whose differences cross decisions, however short.
         end: data after the constraint stage.
     """
 
@@ -151,6 +149,7 @@ class _Check:
         self.noted: dict[tuple[str, str, str], Finding] = {}
         self.decided: dict[str, list[str]] = {}
         self.no_effect: list[str] = []
+        self.uncompared: dict[str, None] = {}
 
     def random_moves(self, rng: np.random.Generator) -> list[Move]:
         """One direction for every input; a model's entries move in proportion to their size."""
@@ -170,13 +169,15 @@ class _Check:
     def run(self, moves: Sequence[Move]) -> None:
         """Tries some moves and notes what is not right."""
         effect, kinked = [move.name in INPUTS for move in moves], set()
-        for stage, outcome in self._probe(moves).items():
+        for stage, outcome in self._probe(moves):
             if stage == "fwd_constraint":
                 self.end = outcome.after
             if self._note_values(stage, outcome):
                 return
             self._note_reverse(stage, outcome, moves)
             self._note_decisions(outcome, moves)
+            lost = [m.name for i, m in enumerate(moves) if not outcome.settled[i].any()]
+            self.uncompared |= dict.fromkeys(lost)
             found = list(judge(stage, outcome, moves, self.tolerance))
             # what follows from a kink has one too
             self.issues += [
@@ -218,11 +219,20 @@ class _Check:
         yield Finding("", Verdict.OFF, "contact", names, (), text)
         for name, inputs in self.decided.items():
             moved = ", ".join(inputs)
-            text = f"{name} comes or goes with small changes of {moved}: the derivative is that of "
-            yield Finding("", Verdict.OFF, "contact", name, tuple(inputs), text + "it as it is")
+            text = f"{name} comes or goes with small changes of {moved}; the derivative does not"
+            yield Finding("", Verdict.OFF, "contact", name, tuple(inputs), text)
+        if self.uncompared:
+            text = "every difference crosses one of these: not compared by "
+            text += ", ".join(self.uncompared)
+            yield Finding("", Verdict.UNSETTLED, "contact", "", tuple(self.uncompared), text)
 
-    def _probe(self, moves: Sequence[Move], **options: Any) -> dict[str, Outcome]:
-        return probe(self.model, self.data, self.callbacks, self.names, moves, **options)
+    def _probe(
+        self, moves: Sequence[Move], cotangents: Mapping[str, Fields] | None = None
+    ) -> Iterator[tuple[str, Outcome]]:
+        return probe(self.model, self.data, self.callbacks, self.names, moves, cotangents)
+
+    def _at(self, stage: str, *args: Any) -> Outcome:
+        return next(outcome for name, outcome in self._probe(*args) if name == stage)
 
     def _words(self, field: str, index: tuple[int, ...]) -> tuple[str, str]:
         """Owner of an entry, and the field with it."""
@@ -264,20 +274,18 @@ class _Check:
         while len(fields) > 1:
             half = fields[: len(fields) // 2]
             weights = {f: x * (f in half) for f, x in outcome.cotangent.items()}
-            again = self._probe(moves, until=stage, cotangents={stage: weights})[stage]
+            again = self._at(stage, moves, {stage: weights})
             fields = half if bad(again) else fields[len(half) :]
         return fields[0]
 
     def _note_decisions(self, outcome: Outcome, moves: Sequence[Move]) -> None:
+        here = outcome.after
         for i, k in np.argwhere(outcome.changed[: len(moves)]):
-            there = outcome.moved.contact.geom[i, k]
-            sets = [{tuple(g) for g in np.asarray(x)} for x in (outcome.after.contact.geom, there)]
+            sets = [{tuple(g) for g in x} for x in (here.contact.geom, outcome.geoms[i, k])]
             names = [pair(self.model, g) for g in (sets[0] ^ sets[1]) if g[0] >= 0]
             if not names:
-                active = np.asarray(outcome.after.efc_D > 0) ^ np.asarray(
-                    outcome.moved.efc_D[i, k] > 0
-                )
-                names = [self._words("efc_D", (int(r),))[0] for r in np.flatnonzero(active)]
+                rows = np.flatnonzero((here.efc_D > 0) ^ outcome.rows[i, k])
+                names = [entry(self.model, here, "efc_D", (int(r),)) for r in rows]
             for name in names:
                 inputs = self.decided.setdefault(name, [])
                 if moves[i].name not in inputs:
@@ -306,7 +314,7 @@ class _Check:
         while True:
             groups = np.array_split(entries, min(at_once(self.data), len(entries)))
             moves = [Move(issue.move.name, _only(along, some)) for some in groups]
-            outcome = self._probe(moves, until=issue.stage)[issue.stage]
+            outcome = self._at(issue.stage, moves)
             found = [
                 x
                 for x in judge(issue.stage, outcome, moves, self.tolerance)

@@ -47,7 +47,7 @@ def judge(stage: str, outcome: Outcome, moves: Sequence[Move], tolerance: float)
         sides = outcome.sides[field][:n].reshape(n, 2, 2, -1)
         error, masks = _verdicts(mine, theirs, sides, value.ravel(), outcome.settled[:n], tolerance)
         for verdict, mask in masks.items():
-            for i in np.flatnonzero(mask.any(axis=-1)):
+            for i in map(int, np.flatnonzero(mask.any(axis=-1))):
                 at = int(np.argmax(np.where(mask[i], np.nan_to_num(error[i], nan=1e300), -1)))
                 centred = float(theirs[i, 1, at])
                 both = (float(sides[i, 1, 0, at]), float(sides[i, 0, 0, at]))
@@ -86,21 +86,25 @@ def _verdicts(
     scale = np.maximum(size, floor)
     away = np.where(settled[..., None], np.abs(mine - theirs) / scale, np.inf)
     error = np.min(away, axis=1)
-    finite = np.isfinite(mine).all(axis=1)
-    off = ~(error <= tolerance) & settled.any(axis=1)[:, None]
-    gap = np.abs(sides[:, 0] - sides[:, 1])
-    slack = 0.05 * gap[:, 0] + tolerance * scale[:, 0]
-    low, high = sides[:, :, 0].min(axis=1) - slack, sides[:, :, 0].max(axis=1) + slack
-    kink = (gap[:, 0] > 0.5 * gap[:, 1]) & (gap[:, 0] < 2 * gap[:, 1]) & settled[:, :1]
-    kink &= (gap[:, 0] > tolerance * scale[:, 0]) & (low <= mine[:, 0]) & (mine[:, 0] <= high)
-    spread = np.ptp(theirs, axis=1) / scale.min(axis=1)
-    sure = spread < 0.3 * error
+    finite = np.asarray(np.isfinite(mine).all(axis=1))
+    off = ~(error <= tolerance) & np.asarray(settled.any(axis=1))[:, None] & finite
+    kink = off & settled[:, :1] & _between(mine[:, 0], sides, tolerance * scale[:, 0])
+    sure = np.ptp(theirs, axis=1) / scale.min(axis=1) < 0.3 * error
     return error, {
         Verdict.NOT_FINITE: ~finite,
-        Verdict.WRONG: off & finite & ~kink & sure,
-        Verdict.KINK: off & finite & kink,
-        Verdict.UNSETTLED: off & finite & ~kink & ~sure,
+        Verdict.WRONG: off & ~kink & sure,
+        Verdict.KINK: kink,
+        Verdict.UNSETTLED: off & ~kink & ~sure,
     }
+
+
+def _between(mine: np.ndarray, sides: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
+    """Whether the sides differ by as much at both lengths, and `mine` (n, size) is between them."""
+    one, two = (np.abs(sides[:, 0, k] - sides[:, 1, k]) for k in range(2))
+    slack = 0.05 * one + tolerance
+    low, high = (f(sides[:, 0, 0], sides[:, 1, 0]) for f in (np.minimum, np.maximum))
+    differ = (one > 0.5 * two) & (one < 2 * two) & (one > tolerance)
+    return differ & (low - slack <= mine) & (mine <= high + slack)
 
 
 def not_finite_in_reverse(outcome: Outcome) -> tuple[str, tuple[int, ...]] | None:

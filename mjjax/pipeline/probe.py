@@ -6,13 +6,14 @@ derivative is taken along the differences of what enters it: an error stays in i
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.compiling import quick
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import integrate_pos
 from mjjax.math.namespace import Array
@@ -23,7 +24,7 @@ from mjjax.pipeline import forward
 from mjjax.pipeline.integrate import integrate
 
 StageFunction = Callable[[Model, Data, Callbacks], Data]
-Reals = dict[str, Any]
+Fields = dict[str, Any]
 
 # The pipeline, by the names of its stages; sensors and energies belong to the stage before them.
 STAGES: dict[str, StageFunction] = {
@@ -57,12 +58,12 @@ class Move(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a stage made of n directions; all fields by name, with their shapes at the end.
+    """What a stage made of n directions; real fields by name, with their shapes at the end.
 
     Attributes:
-        value: (...) results at the state itself.
-        pushed: (n, 3, ...) derivative along the differences of what entered.
-        expected: (n, 3, ...) differences, of fourth order, from three lengths.
+        value: (...) results at the state itself: those fields that the stage writes.
+        pushed: (n, 3, ...) derivative of the results along the differences of what entered.
+        expected: (n, 3, ...) differences of the results, of fourth order, from three lengths.
         sides: (n, 2, 2, ...) differences to the right and to the left, from two lengths.
         settled: (n, 3) whether no decision changed between the points.
         changed: (n, 8) whether a decision is another one than at the state.
@@ -70,48 +71,55 @@ class Outcome(NamedTuple):
         cotangent: random weights of the results.
         entered: (n, 3, ...) differences of what entered, which `pushed` multiplies.
         after: data at the state, after the stage.
-        moved: the same at the points (n, 8).
+        geoms: (n, 8, nconmax, 2) geoms in contact at the points.
+        rows: (n, 8, njmax) constraint rows that are active at the points.
     """
 
-    value: Reals
-    pushed: Reals
-    expected: Reals
-    sides: Reals
+    value: Fields
+    pushed: Fields
+    expected: Fields
+    sides: Fields
     settled: np.ndarray
     changed: np.ndarray
-    pulled: Reals
-    cotangent: Reals
-    entered: Reals
+    pulled: Fields
+    cotangent: Fields
+    entered: Fields
     after: Data
-    moved: Data
+    geoms: np.ndarray
+    rows: np.ndarray
 
 
-def name_of(path: Any) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator=".")
-
-
-def reals(tree: Any) -> Reals:
-    """Real leaves of a model or data by name."""
+def fields(tree: Any) -> Fields:
+    """Leaves of a model or data by name."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {name_of(p): x for p, x in leaves if jnp.issubdtype(x.dtype, jnp.floating)}
+    return {jax.tree_util.keystr(p, simple=True, separator="."): x for p, x in leaves}
 
 
-def with_reals(tree: Any, new: Mapping[str, Any]) -> Any:
-    """The same with other real leaves; does not widen a model's terms."""
-    return jax.tree_util.tree_map_with_path(lambda path, x: new.get(name_of(path), x), tree)
+def is_real(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.floating)
 
 
-@functools.partial(jax.jit, static_argnames=("stage", "callbacks"))
+def reals(tree: Any) -> Fields:
+    """Real leaves of a model or data by name."""
+    return {name: x for name, x in fields(tree).items() if is_real(x)}
+
+
+def with_fields(tree: Any, new: Mapping[str, Any]) -> Any:
+    """The same with other leaves; does not widen a model's terms."""
+    leaves, kind = fields(tree), jax.tree.structure(tree)
+    return jax.tree.unflatten(kind, [new.get(name, x) for name, x in leaves.items()])
+
+
 def run_stage(
     stage: str,
     callbacks: Callbacks,
     model: Model,
     data: Data,
-    slopes: Reals,
-    entered: Reals,
-    moved: Data,
-    cotangent: Reals,
-) -> tuple[Data, Data, Reals, tuple[Reals, Reals]]:
+    slopes: Fields,
+    entered: Fields,
+    moved: Fields,
+    cotangent: Fields,
+) -> tuple[Fields, Fields, Fields, tuple[Fields, Fields]]:
     """A stage at a state and at points beside it, with its derivatives in both modes.
 
     Args:
@@ -120,36 +128,48 @@ def run_stage(
         model: model.
         data: data before the stage.
         slopes: (n, ...) directions of the model's leaves that have a derivative.
-        entered: (n, 3, ...) directions of the data.
+        entered: (n, 3, ...) directions of the real fields of the data.
         moved: (n, 8, ...) data before the stage at the points of each direction.
         cotangent: (...) weights of the results.
 
     Returns:
-        The results; those at the points; derivatives along the directions (n, 3, ...); derivatives
-        of the weighted sum of the results by model and data.
+        The fields that the stage writes; the same at the points; derivatives of the real ones along
+        the directions (n, 3, ...); derivatives of their weighted sum by model and data.
     """
-    function = STAGES[stage]
 
-    def of_reals(numbers: Reals, state: Reals) -> tuple[Reals, Data]:
-        after = function(with_reals(model, numbers), with_reals(data, state), callbacks)
-        return reals(after), after
+    def written(numbers: Fields, state: Fields) -> Fields:
+        before = with_fields(data, state)
+        after = STAGES[stage](with_fields(model, numbers), before, callbacks)
+        old = fields(before)
+        # what a stage passes on would be copied at every point, which takes long to compile
+        return {name: x for name, x in fields(after).items() if x is not old[name]}
 
-    def at_points(given: tuple[Reals, Data]) -> Data:
-        slope, points = given
+    def differentiable(numbers: Fields, state: Fields) -> tuple[Fields, Fields]:
+        after = written(numbers, state)
+        return {name: x for name, x in after.items() if is_real(x)}, after
 
-        def at(point: tuple[Array, Data]) -> Data:
-            length, before = point
-            numbers = {name: x + length * slope[name] for name, x in base.items()}
-            return function(with_reals(model, numbers), before, callbacks)
+    def at(point: tuple[Array, Fields, Fields]) -> Fields:
+        length, slope, state = point
+        return written({name: x + length * slope[name] for name, x in base.items()}, state)
 
-        return jax.lax.map(at, (jnp.asarray(POINTS), points))
+    leaves, state = reals(model), reals(data)
+    base = {name: leaves[name] for name in slopes}
+    value, push, after = jax.linearize(differentiable, base, state, has_aux=True)
+    pushed = jax.vmap(jax.vmap(push, in_axes=(None, 0)))(slopes, entered)
+    weights = {name: cotangent[name] for name in value}
+    pulled = jax.linear_transpose(push, base, state)(weights)
+    n, m = moved["time"].shape
+    each = {name: jnp.repeat(x, m, axis=0) for name, x in slopes.items()}
+    flat = {name: x.reshape(n * m, *x.shape[2:]) for name, x in moved.items()}
+    ends = jax.lax.map(at, (jnp.tile(jnp.asarray(POINTS), n), each, flat))
+    ends = {name: x.reshape(n, m, *x.shape[1:]) for name, x in ends.items()}
+    return after, ends, pushed, pulled
 
-    leaves = reals(model)
-    base, state = {name: leaves[name] for name in slopes}, reals(data)
-    _, push, after = jax.linearize(of_reals, base, state, has_aux=True)
-    pushed = jax.lax.map(lambda d: jax.lax.map(lambda v: push(d[0], v), d[1]), (slopes, entered))
-    pulled = jax.linear_transpose(push, base, state)(cotangent)
-    return after, jax.lax.map(at_points, (slopes, moved)), pushed, pulled
+
+@functools.cache
+def stage_program() -> Callable[..., tuple[Fields, Fields, Fields, tuple[Fields, Fields]]]:
+    """`run_stage`, compiled once per stage, structure and callbacks."""
+    return quick(run_stage, static_argnames=("stage", "callbacks"))
 
 
 def probe(
@@ -158,10 +178,9 @@ def probe(
     callbacks: Callbacks,
     names: Sequence[str],
     moves: Sequence[Move],
-    until: str = "integrate",
-    cotangents: Mapping[str, Reals] | None = None,
-) -> dict[str, Outcome]:
-    """Runs the stages, up to one of them, with `AT_ONCE` directions at most.
+    cotangents: Mapping[str, Fields] | None = None,
+) -> Iterator[tuple[str, Outcome]]:
+    """Runs one stage after the other with `at_once` directions at most.
 
     Args:
         model: model.
@@ -169,101 +188,80 @@ def probe(
         callbacks: functions of the user's.
         names: leaves of the model that have a derivative.
         moves: directions.
-        until: last stage.
         cotangents: weights of the results of some stages; by default random ones.
     """
     n = at_once(data)
-    leaves = reals(model)
+    leaves, moved = reals(model), fields(data)
     slopes = {name: np.zeros((n, *leaves[name].shape)) for name in names}
-    moved = jax.tree.map(lambda x: np.array(np.broadcast_to(x, (n, 8, *x.shape))), data)
+    moved = {k: np.array(np.broadcast_to(x, (n, 8, *x.shape))) for k, x in moved.items()}
     for i, move in enumerate(moves):
         if move.name in slopes:
             slopes[move.name][i] = move.along
         else:
-            getattr(moved, move.name)[i] = _displaced(model, data, move)
-    given, found = cotangents or {}, {}
+            moved[move.name][i] = _displaced(model, data, move)
+    given = cotangents or {}
     for stage in STAGES:
         if stage == "control" and callbacks.control is None:
             continue
         weights = given.get(stage, _random_like(reals(data)))
-        entered = differences(reals(moved))
-        after, ends, pushed, pulled = run_stage(
-            stage, callbacks, model, data, slopes, entered, moved, weights
+        entered = {name: differences(moved[name]) for name in reals(data)}
+        found = stage_program()(stage, callbacks, model, data, slopes, entered, moved, weights)
+        after, ends, pushed, pulled = jax.tree.map(np.asarray, found)
+        data, moved = with_fields(data, after), moved | ends
+        outcome = Outcome(
+            value={name: after[name] for name in pushed},
+            pushed=pushed,
+            expected={name: differences(ends[name]) for name in pushed},
+            sides={name: one_sided(ends[name], after[name]) for name in pushed},
+            pulled=pulled[0] | pulled[1],
+            cotangent={name: weights[name] for name in pushed},
+            entered=entered,
+            after=data,
+            geoms=moved["contact.geom"],
+            rows=moved["efc_D"] > 0,
+            **_decisions(data, moved),
         )
-        found[stage] = _outcome(after, ends, pushed, pulled, weights, entered)
-        if stage == until:
-            break
-        data, moved = after, ends
-    return found
+        yield stage, outcome
 
 
 def at_once(data: Data) -> int:
     """How many directions a run takes."""
-    size = 8 * sum(x.nbytes for x in jax.tree.leaves(data))
+    size = len(POINTS) * sum(x.nbytes for x in jax.tree.leaves(data))
     return int(np.clip(MEMORY // size, 1, AT_ONCE))
 
 
 def _displaced(model: Model, data: Data, move: Move) -> np.ndarray:
     here = np.asarray(getattr(data, move.name))
     if move.name == "qpos":
-        return np.stack([integrate_pos(model, here, move.along, h) for h in POINTS])
+        return np.stack([integrate_pos(model, here, move.along, float(h)) for h in POINTS])
     return np.stack([here + h * move.along for h in POINTS])
 
 
-def _random_like(tree: Reals) -> Reals:
+def _random_like(tree: Fields) -> Fields:
     rng = np.random.default_rng(0)
     return {name: rng.normal(size=x.shape) for name, x in tree.items()}
 
 
-def differences(points: Reals) -> Reals:
+def differences(points: np.ndarray) -> np.ndarray:
     """Derivatives (n, 3, ...) of fourth order from values (n, 8, ...) at the points."""
-    return {name: _fourth_order(np.asarray(x)) for name, x in points.items()}
-
-
-def _fourth_order(x: np.ndarray) -> np.ndarray:
-    lengths = LENGTHS.reshape((-1,) + (1,) * (x.ndim - 2))
-    slope = (x[:, 0::2] - x[:, 1::2]) / (2 * lengths)
+    lengths = LENGTHS.reshape((-1,) + (1,) * (points.ndim - 2))
+    slope = (points[:, 0::2] - points[:, 1::2]) / (2 * lengths)
     return (16 * slope[:, :-1] - slope[:, 1:]) / 15
 
 
-def _sides(x: np.ndarray, here: np.ndarray) -> np.ndarray:
-    lengths = LENGTHS[:2].reshape((-1,) + (1,) * (x.ndim - 2))
-    return np.stack([(x[:, 0:4:2] - here) / lengths, (here - x[:, 1:4:2]) / lengths], axis=1)
+def one_sided(points: np.ndarray, here: np.ndarray) -> np.ndarray:
+    """Differences (n, 2, 2, ...) to the right and to the left by the two shortest lengths."""
+    lengths = LENGTHS[:2].reshape((-1,) + (1,) * (points.ndim - 2))
+    right, left = points[:, 0:4:2] - here, here - points[:, 1:4:2]
+    return np.stack([right / lengths, left / lengths], axis=1)
 
 
-def _outcome(
-    after: Data,
-    ends: Data,
-    pushed: Reals,
-    pulled: tuple[Reals, Reals],
-    cotangent: Reals,
-    entered: Reals,
-) -> Outcome:
-    value = {name: np.asarray(x) for name, x in reals(after).items()}
-    points = {name: np.asarray(x) for name, x in reals(ends).items()}
-    changed = _changed(after, ends)
+def _decisions(data: Data, moved: Fields) -> dict[str, np.ndarray]:
+    """Whether some decision, an integer of the data, is another one at a point."""
+    changed = np.zeros(moved["ncon"].shape, bool)
+    for name, x in fields(data).items():
+        if not is_real(x) and name not in COUNTERS:
+            other = moved[name] != np.asarray(x)
+            changed |= other.reshape(*changed.shape, -1).any(axis=-1)
     same = ~(changed[:, 0::2] | changed[:, 1::2])
-    return Outcome(
-        value=value,
-        pushed={name: np.asarray(x) for name, x in pushed.items()},
-        expected=differences(points),
-        sides={name: _sides(points[name], value[name]) for name in points},
-        settled=same[:, :-1] & same[:, 1:],
-        changed=changed,
-        pulled={name: np.asarray(x) for part in pulled for name, x in part.items()},
-        cotangent=cotangent,
-        entered=entered,
-        after=after,
-        moved=ends,
-    )
-
-
-def _changed(after: Data, ends: Data) -> np.ndarray:
-    """Whether at a point (n, 8) some decision, an integer of the data, is another one."""
-    here = jax.tree_util.tree_leaves_with_path(after)
-    found = np.zeros(ends.ncon.shape, bool)
-    for (path, x), y in zip(here, jax.tree.leaves(ends), strict=True):
-        if not jnp.issubdtype(x.dtype, jnp.floating) and name_of(path) not in COUNTERS:
-            other = np.asarray(y) != np.asarray(x)
-            found |= other.reshape(*found.shape, -1).any(axis=-1)
-    return found
+    return {"changed": changed, "settled": same[:, :-1] & same[:, 1:]}
