@@ -77,12 +77,17 @@ def test_gradient_of_a_rollout() -> None:
         np.testing.assert_allclose(slope, expected, rtol=2e-6)
 
 
+def same(first: Any, second: Any, **tolerance: float) -> None:
+    compare = functools.partial(np.testing.assert_allclose, **tolerance)
+    jax.tree.map(compare, first, second)
+
+
 @pytest.mark.slow
 @pytest.mark.feature("D02", "D05", "D15")
 def test_checkpoints_change_memory_and_nothing_else() -> None:
     """Gradients by controls, initial data and model at once; room for states, for few, for all."""
     start = mjjax.make_data(model())
-    n, state = 229, sum(getattr(start, name).nbytes for name in STATE)
+    n, state = 997, sum(getattr(start, name).nbytes for name in STATE)
     u = jnp.asarray(np.random.default_rng(0).normal(size=(n, 2)))
 
     def outcome(x: tuple, checkpoint: Any) -> tuple[jax.Array, Any]:
@@ -105,13 +110,11 @@ def test_checkpoints_change_memory_and_nothing_else() -> None:
     (_, expected), slope = found["step"]
     assert all(np.abs(s).max() > 1e-6 for s in slope)
     for (_, values), other in (found["sqrt"], found["none"]):
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), values, expected)
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-10), other, slope
-        )
+        same(values, expected, atol=1e-12)
+        same(other, slope, rtol=1e-7, atol=1e-10)
     recorded = sum(x.nbytes for x in jax.tree.leaves(expected))
     assert room["step"] < 2 * n * state + 3 * recorded, (room, state, recorded)
-    assert room["sqrt"] < room["step"] < 0.1 * room["none"], room
+    assert room["sqrt"] < room["step"] < 0.05 * room["none"], room
 
 
 def test_blocks_that_fit_are_the_same_rollout() -> None:
