@@ -113,11 +113,7 @@ def rollout(
             there is no such way of checkpointing.
     """
     sequence = ctrl is not None and jnp.ndim(ctrl) == 2
-    length = len(ctrl) if ctrl is not None and sequence else nstep
-    if length is None:
-        raise ValueError("rollout needs nstep, or ctrl of shape (nstep, nu)")
-    if nstep is not None and nstep != length:
-        raise ValueError(f"nstep is {nstep}, but ctrl has {length} rows")
+    length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
     if ctrl is not None and not sequence:
@@ -136,6 +132,16 @@ def rollout(
     if checkpoint == "sqrt":
         return _scan_in_blocks(body, data, controls, length)
     return jax.lax.scan(body, data, controls, length=length)
+
+
+def _length(controls: Array | None, nstep: int | None) -> int:
+    """Number of steps of a rollout."""
+    length = nstep if controls is None else len(controls)
+    if length is None:
+        raise ValueError("rollout needs nstep, or ctrl of shape (nstep, nu)")
+    if nstep is not None and nstep != length:
+        raise ValueError(f"nstep is {nstep}, but ctrl has {length} rows")
+    return length
 
 
 def _scan_in_blocks(
