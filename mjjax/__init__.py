@@ -100,6 +100,7 @@ from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.model.view import id2name, name2id
 from mjjax.model.visual import Visual
+from mjjax.pipeline.check_gradients import check_gradients
 from mjjax.pipeline.describe import print_data, print_model, warning_text
 from mjjax.pipeline.devices import jit_worlds, shard_worlds
 from mjjax.pipeline.forward import (
@@ -109,6 +110,7 @@ from mjjax.pipeline.forward import (
     fwd_position,
     fwd_velocity,
 )
+from mjjax.pipeline.gradient_report import Finding, GradientReport, Verdict
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.linearize import (
@@ -152,9 +154,11 @@ __all__ = [
     "DynType",
     "EnableBit",
     "EqType",
+    "Finding",
     "FreeCamera",
     "GainType",
     "GeomType",
+    "GradientReport",
     "IntegratorType",
     "InverseJacobian",
     "JacobianType",
@@ -175,6 +179,7 @@ __all__ = [
     "TransitionJacobian",
     "TrnType",
     "UnsupportedFeature",
+    "Verdict",
     "Visual",
     "WarningType",
     "WrapType",
@@ -182,6 +187,7 @@ __all__ = [
     "angmom_mat",
     "apply_ft",
     "camlight",
+    "check_gradients",
     "collision",
     "com_pos",
     "com_vel",

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,9 +11,8 @@ import mujoco
 import numpy as np
 
 import mjjax
+from mjjax.core.compiling import quick
 
-# Cheaper code generation: a test's program runs a few times only.
-CHEAP = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
 # Entries are compared each relative to itself. One that is smaller than this part of the field's
 # scale is a difference of larger terms, whose rounding errors it carries, and counts relative to
@@ -34,25 +33,6 @@ FORCE = dict.fromkeys("act_dot actuator_force qfrc_actuator qfrc_smooth".split()
 SMOOTH = POSITION | VELOCITY | FORCE | {"qacc_smooth": 1e-8}
 SOLVED = {"qacc": 1e-6, "qfrc_constraint": 1e-6}
 STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
-
-
-@functools.cache
-def known_options() -> dict[str, Any]:
-    """Those of the options `CHEAP` that this version of XLA has."""
-
-    def known(name: str) -> bool:
-        try:
-            jax.jit(lambda: 0, compiler_options={name: CHEAP[name]})()
-        except jax.errors.JaxRuntimeError:
-            return False
-        return True
-
-    return {name: value for name, value in CHEAP.items() if known(name)}
-
-
-def quick(function: Callable) -> Callable:
-    """`jax.jit` that compiles in less time and runs in more."""
-    return jax.jit(function, compiler_options=known_options())
 
 
 step_worlds = quick(jax.vmap(mjjax.step, in_axes=(None, 0)))

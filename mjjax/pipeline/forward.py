@@ -84,19 +84,29 @@ def position_and_velocity(
     model: Model, data: Data, callbacks: Callbacks, skipstage: Stage | int, skipsensor: bool
 ) -> Data:
     """The stages before controls are needed, from the first that is not skipped."""
-    energy = model.opt.enabled(EnableBit.ENERGY)
     if skipstage < Stage.POS:
-        data = fwd_position(model, data, callbacks)
-        if not skipsensor:
-            data = sensor_pos(model, data, callbacks)
-        data = energy_pos(model, data) if energy else _sensed_energy(model, data, skipsensor)
+        data = position(model, data, callbacks, skipsensor)
     if skipstage < Stage.VEL:
-        data = fwd_velocity(model, data, callbacks)
-        if not skipsensor:
-            data = sensor_vel(model, data, callbacks)
-        if energy:
-            data = energy_vel(model, data)
+        data = velocity(model, data, callbacks, skipsensor)
     return data
+
+
+def position(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """What depends on positions only, with sensors and energy."""
+    data = fwd_position(model, data, callbacks)
+    if not skipsensor:
+        data = sensor_pos(model, data, callbacks)
+    if model.opt.enabled(EnableBit.ENERGY):
+        return energy_pos(model, data)
+    return _sensed_energy(model, data, skipsensor)
+
+
+def velocity(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """What depends on velocities too, with sensors and energy."""
+    data = fwd_velocity(model, data, callbacks)
+    if not skipsensor:
+        data = sensor_vel(model, data, callbacks)
+    return energy_vel(model, data) if model.opt.enabled(EnableBit.ENERGY) else data
 
 
 def _sensed_energy(model: Model, data: Data, skipsensor: bool) -> Data:
@@ -110,10 +120,22 @@ def _sensed_energy(model: Model, data: Data, skipsensor: bool) -> Data:
     return data.replace(energy=jnp.where(left, data.energy, 0))
 
 
+def control(model: Model, data: Data, callbacks: Callbacks) -> Data:
+    """Controls and applied forces of the callback, if there is one."""
+    if callbacks.control and not model.opt.disabled(DisableBit.ACTUATION):
+        return callbacks.control(model, data)
+    return data
+
+
 def acceleration(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
     """The stages after controls are known: forces, accelerations, sensors."""
     data = fwd_actuation(model, data, callbacks)
     data = fwd_acceleration(model, data)
+    return constraint(model, data, callbacks, skipsensor)
+
+
+def constraint(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
+    """The acceleration with constraints, and the sensors that need it."""
     data = fwd_constraint(model, data)
     return data if skipsensor else sensor_acc(model, data, callbacks)
 
@@ -147,6 +169,5 @@ def forward_skip(
     """
     calls = callbacks or NONE
     data = position_and_velocity(model, data, calls, skipstage, skipsensor)
-    if calls.control and not model.opt.disabled(DisableBit.ACTUATION):
-        data = calls.control(model, data)
+    data = control(model, data, calls)
     return acceleration(model, data, calls, skipsensor)

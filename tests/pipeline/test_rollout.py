@@ -1,6 +1,8 @@
 """Rollouts, resets and integration of positions."""
 
+import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.pipeline.step import _block
 from tests.derivatives import difference
 from tests.oracle_tools import load, quick, random_state
 from tests.random_models import random_mjcf
@@ -25,6 +28,7 @@ XML = """
     mquat="0 1 0 0"/></keyframe></mujoco>
 """
 STEPS = 30
+STATE = "time qpos qvel act qacc_warmstart ctrl qfrc_applied xfrc_applied mocap_pos".split()
 
 
 @functools.cache
@@ -71,6 +75,72 @@ def test_gradient_of_a_rollout() -> None:
         slope = sum(jax.tree.leaves(jax.tree.map(lambda a, b: jnp.sum(a * b), grad, v)))
         expected = difference(lambda x: program(x)[0], x, v, 1e-6)
         np.testing.assert_allclose(slope, expected, rtol=2e-6)
+
+
+def same(first: Any, second: Any, **tolerance: float) -> None:
+    compare = functools.partial(np.testing.assert_allclose, **tolerance)
+    jax.tree.map(compare, first, second)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D02", "D05", "D15")
+def test_checkpoints_change_memory_and_nothing_else() -> None:
+    """Gradients by controls, initial data and model at once; room for states, for few, for all."""
+    start = mjjax.make_data(model())
+    n, state = 997, sum(getattr(start, name).nbytes for name in STATE)
+    u = jnp.asarray(np.random.default_rng(0).normal(size=(n, 2)))
+
+    def outcome(x: tuple, checkpoint: Any) -> tuple[jax.Array, Any]:
+        qpos, u, mass = x
+        end, kept = mjjax.rollout(
+            dataclasses.replace(model(), body_mass=mass),
+            start.replace(qpos=qpos),
+            u,
+            checkpoint=checkpoint,
+        )
+        return jnp.sum(jnp.sin(kept["qpos"])) + jnp.sum(end.qvel), (end.qpos, kept)
+
+    x = (start.qpos.at[2].set(0.1), u, model().body_mass)
+    program = quick(jax.value_and_grad(outcome, has_aux=True), static_argnums=1)
+    found, room = {}, {}
+    for checkpoint in ("step", "sqrt", "none"):
+        compiled = program.lower(x, checkpoint).compile()
+        found[checkpoint] = compiled(x)
+        room[checkpoint] = compiled.memory_analysis().temp_size_in_bytes  # pyright: ignore
+    (_, expected), slope = found["step"]
+    assert all(np.abs(s).max() > 1e-6 for s in slope)
+    for (_, values), other in (found["sqrt"], found["none"]):
+        same(values, expected, atol=1e-12)
+        same(other, slope, rtol=1e-7, atol=1e-10)
+    recorded = sum(x.nbytes for x in jax.tree.leaves(expected))
+    assert room["step"] < 2 * n * state + 3 * recorded, (room, state, recorded)
+    assert room["sqrt"] < room["step"] < 0.05 * room["none"], room
+
+
+def test_blocks_that_fit_are_the_same_rollout() -> None:
+    """Where nothing is left over, no step is behind a condition."""
+    start, (keep, n) = mjjax.make_data(model()), (("qpos", "time"), 4)
+    run = quick(
+        lambda d, c: mjjax.rollout(model(), d, nstep=n, keep=keep, checkpoint=c),
+        static_argnums=1,
+    )
+    jax.tree.map(np.testing.assert_array_equal, run(start, "sqrt"), run(start, "step"))
+    assert not -n % _block(n)
+
+
+def test_an_unknown_checkpoint_is_refused() -> None:
+    """The error names the choices."""
+    with pytest.raises(ValueError, match="step, sqrt, none"):
+        mjjax.rollout(model(), mjjax.make_data(model()), nstep=3, checkpoint="all")  # pyright: ignore
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10, 97, 997, 1000])
+def test_blocks_are_about_the_root(length: int) -> None:
+    """So that memory grows with the root, and next to nothing is left over."""
+    size = _block(length)
+    count = -(-length // size)
+    assert size + count <= 3 * np.sqrt(length) + 1
+    assert count * size - length <= 0.1 * length
 
 
 @pytest.mark.feature("A074")

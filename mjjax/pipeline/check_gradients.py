@@ -1,0 +1,348 @@
+"""Comparison of derivatives with differences, stage by stage, for every input."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.enums import SolverType
+from mjjax.dynamics.position import normalize_quat
+from mjjax.model.callbacks import NONE, Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.terms import TERMS
+from mjjax.pipeline.entries import entry, pair
+from mjjax.pipeline.gradient_report import Finding, GradientReport, Verdict
+from mjjax.pipeline.gradient_verdict import (
+    Issue,
+    judge,
+    not_finite_in_reverse,
+    other_in_reverse,
+)
+from mjjax.pipeline.probe import STAGES, Fields, Move, Outcome, at_once, probe, reals
+
+# Inputs of a step in `Data`; the rest of it is computed.
+INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
+# Options that decide how exactly something is computed, and not what.
+NUMERICAL = {f"opt.{name}tolerance" for name in ("", "ls_", "noslip_", "ccd_", "sleep_")}
+TRACED = 6  # results per stage whose errors are traced to an entry of the input
+
+
+def check_gradients(
+    model: Model,
+    data: Data,
+    callbacks: Callbacks | None = None,
+    *,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+) -> GradientReport:
+    """Compares the derivatives of each stage of a step with centred differences.
+
+    Each real field of the model, the state, controls and applied forces move along a random
+    direction, in the tangent space; a disagreement is then traced to the entry. Differences are of
+    fourth order, the best of three lengths counts; an entry below a hundredth of the largest of
+    its field counts relative to that. Reverse mode is compared with forward mode.
+
+    For this the solver and the collision of convex shapes are run to rounding, by Newton's method:
+    what is checked is the derivative at the optimum. Compiles each stage once per structure.
+
+    Args:
+        model: model, in float64.
+        data: state, of one world.
+        callbacks: functions of the user's, checked with the stage that calls them.
+        tolerance: largest relative error.
+        seed: of the directions.
+
+    Raises:
+        ValueError: the model or the data is not in float64, or the data is a batch.
+    """
+    _require_float64(model, data)
+    findings = list(_bad_inputs(model, data))
+    if findings:
+        return GradientReport(model.structure.model_name, tuple(findings), (), ())
+    check = _Check(_exact(model), _unit(model, data), callbacks or NONE, tolerance)
+    moves = check.random_moves(np.random.default_rng(seed))
+    for first in range(0, len(moves), at_once(data)):
+        check.run(moves[first : first + at_once(data)])
+    findings = [*check.findings(), *_absent_terms(model), *check.contacts()]
+    checked = tuple(move.name for move in moves)
+    return GradientReport(
+        model.structure.model_name, tuple(findings), checked, tuple(check.no_effect)
+    )
+
+
+def _require_float64(model: Model, data: Data) -> None:
+    kinds = {x.dtype for tree in (model, data) for x in reals(tree).values()}
+    if kinds != {np.dtype(np.float64)}:
+        raise ValueError(
+            "differences need float64: jax.config.update('jax_enable_x64', True) at the start, "
+            "then make the model and the data"
+        )
+    if data.qpos.ndim != 1:
+        raise ValueError("check_gradients takes the data of one world, not a batch")
+
+
+def _exact(model: Model) -> Model:
+    """The model with optima found to rounding, so that differences of them can be taken."""
+    opt = model.opt
+    tiny = {"tolerance": 1e-15, "ls_tolerance": 1e-6, "ccd_tolerance": 1e-11}
+    return model.replace(
+        opt=opt.replace(
+            solver=int(SolverType.NEWTON),
+            iterations=max(opt.iterations, 100),
+            ls_iterations=max(opt.ls_iterations, 50),
+            ccd_iterations=max(opt.ccd_iterations, 170),
+            **{name: jnp.asarray(x, model.qpos0.dtype) for name, x in tiny.items()},
+        )
+    )
+
+
+def _unit(model: Model, data: Data) -> Data:
+    return data.replace(qpos=normalize_quat(model, data.qpos))
+
+
+def _bad_inputs(model: Model, data: Data) -> Iterator[Finding]:
+    given = reals(model) | {name: getattr(data, name) for name in INPUTS}
+    for name, x in given.items():
+        for index in np.argwhere(~np.isfinite(x))[:1]:
+            where = entry(model, data, name, tuple(index))
+            text = " of ".join(filter(None, (name, where))) + f" is {np.asarray(x)[tuple(index)]}"
+            yield Finding("", Verdict.NOT_FINITE, name, where, (), text)
+
+
+def _absent_fields(model: Model) -> set[str]:
+    """Fields by which no derivative can be taken, because their term is off for some entry."""
+    off = [name for name, mask in model.terms.items() if not mask.all()]
+    return {field for name in off for field in TERMS[name].fields}
+
+
+def _absent_terms(model: Model) -> Iterator[Finding]:
+    leaves = reals(model)
+    for name, mask in model.terms.items():
+        for field in TERMS[name].fields:
+            if mask.all() or not leaves[field].size:
+                continue
+            some = "in part" if mask.any() else "not"
+            text = f"{field}: its term is {some} in the program; model.with_terms('{name}')"
+            yield Finding("", Verdict.OFF, field, "", (), text)
+
+
+class _Check:
+    """A check of one model in one state, and what it has found so far.
+
+    Attributes:
+        issues: what forward mode has wrong.
+        noted: findings of other kinds, by what makes them different.
+        decided: contacts and rows that come or go near the state, with the inputs that move them.
+        no_effect: inputs with a zero derivative.
+        uncompared: inputs whose differences cross decisions, however short.
+        end: data after the constraint stage.
+    """
+
+    def __init__(self, model: Model, data: Data, callbacks: Callbacks, tolerance: float):
+        self.model, self.data, self.callbacks = model, data, callbacks
+        self.tolerance, self.end = tolerance, data
+        off = _absent_fields(model) | NUMERICAL
+        self.names = [n for n, x in reals(model).items() if x.size and n not in off]
+        self.issues: list[Issue] = []
+        self.noted: dict[tuple[str, str, str], Finding] = {}
+        self.decided: dict[str, list[str]] = {}
+        self.no_effect: list[str] = []
+        self.uncompared: dict[str, None] = {}
+
+    def random_moves(self, rng: np.random.Generator) -> list[Move]:
+        """One direction for every input; a model's entries move in proportion to their size."""
+        leaves, moves = reals(self.model), []
+        for name in INPUTS:
+            shape = np.shape(self.data.qvel if name == "qpos" else getattr(self.data, name))
+            if np.prod(shape):
+                moves.append(Move(name, rng.normal(size=shape)))
+        for name in self.names:
+            x = np.asarray(leaves[name])
+            along = rng.normal(size=x.shape) * _scale(x)
+            if name.endswith("quat"):
+                along -= x * np.sum(along * x, axis=-1, keepdims=True)
+            moves.append(Move(name, along))
+        return moves
+
+    def run(self, moves: Sequence[Move]) -> None:
+        """Tries some moves and notes what is not right."""
+        effect, kinked = [move.name in INPUTS for move in moves], set()
+        for stage, outcome in self._probe(moves):
+            if stage == "fwd_constraint":
+                self.end = outcome.after
+            if self._note_values(stage, outcome):
+                return
+            self._note_reverse(stage, outcome, moves)
+            self._note_decisions(outcome, moves)
+            lost = [m.name for i, m in enumerate(moves) if not outcome.settled[i].any()]
+            self.uncompared |= dict.fromkeys(lost)
+            found = list(judge(stage, outcome, moves, self.tolerance))
+            # what follows from a kink has one too
+            self.issues += [
+                x for x in found if x.verdict != Verdict.KINK or x.move.name not in kinked
+            ]
+            kinked |= {x.move.name for x in found if x.verdict == Verdict.KINK}
+            for i in range(len(moves)):
+                effect[i] = effect[i] or any(x[i].any() for x in outcome.pushed.values())
+        self.no_effect += [move.name for move, any_ in zip(moves, effect, strict=True) if not any_]
+
+    def findings(self) -> list[Finding]:
+        """All that was found, in the order of the pipeline."""
+        order = {name: i for i, name in enumerate(reals(self.data))}
+        first = order["xpos"]  # state and results stand before it, but are computed last
+        groups: dict[tuple[str, Verdict, str], list[Issue]] = {}
+        for issue in self.issues:
+            groups.setdefault((issue.stage, issue.verdict, issue.field), []).append(issue)
+        traced = dict.fromkeys(STAGES, 0)
+        found = list(self.noted.values())
+        for (stage, verdict, _), some in groups.items():
+            trace = verdict == Verdict.WRONG and traced[stage] < TRACED
+            traced[stage] += trace
+            found.append(self._finding(some, trace))
+        stages = list(STAGES)
+
+        def place(finding: Finding) -> tuple[int, int]:
+            return stages.index(finding.stage), (order.get(finding.field, 0) - first) % len(order)
+
+        return sorted(found, key=place)
+
+    def contacts(self) -> Iterator[Finding]:
+        """What is fixed about contacts, so that no derivative shows it."""
+        geoms = np.asarray(self.end.contact.geom)
+        if not len(geoms):
+            return
+        touching = list(dict.fromkeys(pair(self.model, g) for g in geoms if g[0] >= 0))
+        names = ", ".join(touching) or "none"
+        text = f"contacts: {names}; pairs that are not in contact have no derivative"
+        yield Finding("", Verdict.OFF, "contact", names, (), text)
+        for name, inputs in self.decided.items():
+            moved = ", ".join(inputs)
+            text = f"{name} comes or goes with small changes of {moved}; the derivative does not"
+            yield Finding("", Verdict.OFF, "contact", name, tuple(inputs), text)
+        if self.uncompared:
+            text = "every difference crosses one of these: not compared by "
+            text += ", ".join(self.uncompared)
+            yield Finding("", Verdict.UNSETTLED, "contact", "", tuple(self.uncompared), text)
+
+    def _probe(
+        self, moves: Sequence[Move], cotangents: Mapping[str, Fields] | None = None
+    ) -> Iterator[tuple[str, Outcome]]:
+        return probe(self.model, self.data, self.callbacks, self.names, moves, cotangents)
+
+    def _at(self, stage: str, *args: Any) -> Outcome:
+        return next(outcome for name, outcome in self._probe(*args) if name == stage)
+
+    def _words(self, field: str, index: tuple[int, ...]) -> tuple[str, str]:
+        """Owner of an entry, and the field with it."""
+        where = entry(self.model, self.end, field, index)
+        return where, " of ".join(filter(None, (field, where)))
+
+    def _note(self, stage: str, field: str, index: tuple[int, ...], *by: str, text: str) -> None:
+        where, result = self._words(field, index) if field else ("", "")
+        finding = Finding(stage, Verdict.NOT_FINITE, field, where, by, text.format(result=result))
+        self.noted.setdefault((stage, field, text), finding)
+
+    def _note_values(self, stage: str, outcome: Outcome) -> bool:
+        """Notes results that are not finite; whether there are any."""
+        for field, x in outcome.value.items():
+            for index in np.argwhere(~np.isfinite(x))[:1]:
+                self._note(stage, field, tuple(index), text="{result} itself is not finite")
+        return any(key[0] == stage and "itself" in key[2] for key in self.noted)
+
+    def _note_reverse(self, stage: str, outcome: Outcome, moves: Sequence[Move]) -> None:
+        bad = not_finite_in_reverse(outcome)
+        if bad:
+            field = self._blamed(stage, outcome, moves, lambda x: not_finite_in_reverse(x))
+            _, by = self._words(*bad)
+            text = f"derivative of {{result}} by {by} in reverse mode"
+            self._note(stage, field, (), by, text=text)
+            return
+        other = other_in_reverse(outcome, moves)
+        if other:
+            field = self._blamed(stage, outcome, moves, lambda x: other_in_reverse(x, moves))
+            text = f"{field} by {other.name}: reverse mode gives something else than forward mode"
+            finding = Finding(stage, Verdict.WRONG, field, "", (other.name,), text)
+            self.noted.setdefault((stage, field, "reverse"), finding)
+
+    def _blamed(
+        self, stage: str, outcome: Outcome, moves: Sequence[Move], bad: Callable[[Outcome], Any]
+    ) -> str:
+        """The result whose part of the weighted sum is `bad` in reverse mode, by bisection."""
+        fields = [name for name, x in outcome.cotangent.items() if x.size]
+        while len(fields) > 1:
+            half = fields[: len(fields) // 2]
+            weights = {f: x * (f in half) for f, x in outcome.cotangent.items()}
+            again = self._at(stage, moves, {stage: weights})
+            fields = half if bad(again) else fields[len(half) :]
+        return fields[0]
+
+    def _note_decisions(self, outcome: Outcome, moves: Sequence[Move]) -> None:
+        here = outcome.after
+        for i, k in np.argwhere(outcome.changed[: len(moves)]):
+            sets = [{tuple(g) for g in x} for x in (here.contact.geom, outcome.geoms[i, k])]
+            names = [pair(self.model, g) for g in (sets[0] ^ sets[1]) if g[0] >= 0]
+            if not names:
+                rows = np.flatnonzero((here.efc_D > 0) ^ outcome.rows[i, k])
+                names = [entry(self.model, here, "efc_D", (int(r),)) for r in rows]
+            for name in names:
+                inputs = self.decided.setdefault(name, [])
+                if moves[i].name not in inputs:
+                    inputs.append(moves[i].name)
+
+    def _finding(self, issues: list[Issue], trace: bool) -> Finding:
+        issues = sorted(issues, key=lambda x: -np.nan_to_num(x.error, nan=np.inf))
+        worst = issues[0]
+        by = worst.move.name
+        if trace:
+            worst, by = self._traced(worst)
+        where, result = self._words(worst.field, worst.index)
+        left, right = (f"{x:.6g}" for x in worst.expected)
+        says = {
+            Verdict.NOT_FINITE: "",
+            Verdict.KINK: f": {worst.mine:.6g}, between {left} and {right} on its sides",
+        }.get(worst.verdict, f": {worst.mine:.6g}, differences say {left}")
+        more = list(dict.fromkeys(x.move.name for x in issues[1:] if x.move != issues[0].move))
+        also = f"; also by {', '.join(more)}" if more else ""
+        text = f"derivative of {result} by {by}{says}{also}"
+        return Finding(worst.stage, worst.verdict, worst.field, where, (by, *more), text)
+
+    def _traced(self, issue: Issue) -> tuple[Issue, str]:
+        """The issue by a single entry of the input, as far as it can be found, and the entry."""
+        along, entries = issue.move.along, np.flatnonzero(issue.move.along)
+        while True:
+            groups = np.array_split(entries, min(at_once(self.data), len(entries)))
+            moves = [Move(issue.move.name, _only(along, some)) for some in groups]
+            outcome = self._at(issue.stage, moves)
+            found = [
+                x
+                for x in judge(issue.stage, outcome, moves, self.tolerance)
+                if (x.field, x.verdict) == (issue.field, issue.verdict)
+            ]
+            if not found:
+                return issue, issue.move.name
+            issue = max(found, key=lambda x: x.error)
+            entries = np.flatnonzero(issue.move.along)
+            if len(entries) == 1:
+                break
+        index = tuple(int(k) for k in np.unravel_index(int(entries[0]), along.shape))
+        rate = float(along[index])
+        left, right = issue.expected
+        per_unit = issue._replace(mine=issue.mine / rate, expected=(left / rate, right / rate))
+        owner = "qvel" if issue.move.name == "qpos" else issue.move.name
+        where = self._words(owner, index)[0]
+        return per_unit, " of ".join(filter(None, (issue.move.name, where)))
+
+
+def _scale(x: np.ndarray) -> np.ndarray:
+    """How far entries of a leaf move: in proportion to themselves, a little if they are zero."""
+    largest = np.abs(x).max()
+    return np.abs(x) + 1e-3 * largest if largest > 0 else np.ones_like(x)
+
+
+def _only(along: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """A direction with only some of its entries, as indices of the flat array."""
+    mask = np.zeros(along.size, bool)
+    mask[entries] = True
+    return np.where(mask.reshape(along.shape), along, 0)
