@@ -17,7 +17,8 @@ from jax.custom_batching import custom_vmap
 from mjjax.math.namespace import Array
 
 Tree = Any
-GROUPS, LEAST = 16, 16  # a group is a sixteenth of the batch, but has as many worlds at least
+GROUPS = 16  # a group is a sixteenth of the batch
+WHOLE = 16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
 REST = 2  # it goes on while more than half of its worlds run (measured, as are the others)
 SMALLEST = 64  # below this batch size groups cost more than they save
 
@@ -46,7 +47,7 @@ def grouped_loop(
 
         problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
         if size >= SMALLEST:
-            state = _in_groups(body, running, problem, state, max(size // GROUPS, LEAST))
+            state = _in_groups(body, running, problem, state, WHOLE * -(-size // (GROUPS * WHOLE)))
         else:
             state = _together(body, running, problem, state, jnp.int32(0))
         return state, jax.tree.map(lambda _: True, state)

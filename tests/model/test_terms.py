@@ -72,7 +72,7 @@ def fields(model: mjjax.Model) -> list[str]:
     """All real leaves that are not empty."""
     names = [f.name for f in dataclasses.fields(mjjax.Model)]
     names = [n for n in names if n not in ("structure", "opt", "stat", "vis")]
-    for part in ("opt", "stat", "vis"):
+    for part in ("opt", "stat"):  # a step does not depend on how things look
         inner = jax.tree_util.tree_leaves_with_path(getattr(model, part))
         names += [part + jax.tree_util.keystr(path) for path, _ in inner]
     return [n for n in names if leaf(model, n).size]

@@ -48,7 +48,7 @@ CHANGED = (
 # Functions of one model on the host: of names and sizes, or that read and write.
 SINGLE = (
     "set_length_range id2name name2id is_dual is_pyramidal state_size print_data print_model "
-    "save_state load_state shard_worlds"
+    "save_state load_state shard_worlds check_gradients"
 ).split()
 POINT = jnp.array([0.1, 0.2, 0.3])
 TIMES = jnp.array([-0.003, -0.002, -0.001])
@@ -65,6 +65,7 @@ PARTS: dict[str, Call] = {
     "extract_state": lambda m, d: mjjax.extract_state(
         m, mjjax.get_state(m, d, State.QPOS | State.QVEL), State.QPOS | State.QVEL, State.QVEL
     ),
+    "free_camera": lambda m, d: mjjax.free_camera(m),
     "geom_distance": lambda m, d: mjjax.geom_distance(m, d, 2, 1, 1.0),
     "get_state": lambda m, d: mjjax.get_state(m, d, State.QPOS | State.EQ_ACTIVE | State.HISTORY),
     "get_total_mass": lambda m, d: mjjax.get_total_mass(m),
@@ -119,8 +120,8 @@ WHOLE: dict[str, Call] = {
 STAGES = (
     "camlight collision com_pos com_vel crb energy_pos energy_vel forward_skip fwd_acceleration "
     "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_jacobian inverse_skip "
-    "kinematics make_constraint passive reference_constraint rungekutta4 sensor_acc sensor_pos "
-    "sensor_vel tendon transition_jacobian transmission"
+    "kinematics make_constraint passive reference_constraint render rungekutta4 sensor_acc "
+    "sensor_pos sensor_vel tendon transition_jacobian transmission"
 ).split()
 LOOPS = "rollout step step2".split()
 

@@ -16,7 +16,7 @@ from tests.oracle_tools import quick, world
 from tests.solver.scenes import constrain_worlds, ready, with_options
 
 FINISHED = {"iterations": 20000, "tolerance": 1e-17, "ls_tolerance": 1e-8}
-COARSE = (1e-4, 3e-4, 1e-3, 3e-3)
+COARSE = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 INPUTS = ("qfrc_smooth", "M", "efc_aref")
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 

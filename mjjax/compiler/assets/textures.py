@@ -43,8 +43,8 @@ def compile_textures(ctx: Context) -> None:
     if total > _MAX_CHANNELS * PIXELS:
         bound(elements[-1].origin, "pixels of all textures", total, _MAX_CHANNELS * PIXELS)
     f["tex_type"] = ints(elements, "type")
-    f["tex_height"], f["tex_width"], f["tex_nchannel"] = shapes.T.copy()
-    f["tex_adr"] = np.cumsum(count) - count
+    f["tex_height"], f["tex_width"], f["tex_nchannel"] = shapes.T.astype(np.int32)
+    f["tex_adr"] = (np.cumsum(count) - count).astype(np.int32)
     f["tex_data"] = np.concatenate([np.zeros(0, np.uint8), *(p.ravel() for p in pictures)])
     ctx.sizes["ntexdata"] = total
 
