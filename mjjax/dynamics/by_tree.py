@@ -67,7 +67,7 @@ def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
         block + np.eye(dofs.shape[1], dtype=matrix.dtype)[None] * gather(diagonal, dofs)[:, None]
         for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True)
     ]
-    return join_blocks(blocks) if blocks else matrix
+    return join_blocks(blocks, matrix)
 
 
 def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
@@ -78,4 +78,4 @@ def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
 def of_dense(s: Structure, matrix: Array) -> Array:
     """Entries by trees of a dense matrix (nv, nv); what couples trees is dropped."""
     blocks = [matrix[dofs[:, :, None], dofs[:, None, :]] for _, dofs in tree_groups(s)]
-    return join_blocks(blocks) if blocks else matrix.reshape(-1)
+    return join_blocks(blocks, matrix)

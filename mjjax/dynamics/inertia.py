@@ -96,7 +96,7 @@ def crb(model: Model, data: Data) -> Data:
     """
     composite = subtree_sum(model.structure, data.cinert)
     blocks = tree_inertia(model, composite, data.cdof)
-    return data.replace(crb=composite, M=join_blocks(blocks))
+    return data.replace(crb=composite, M=join_blocks(blocks, data.cdof))
 
 
 def tree_inertia(model: Model, composite: Array, cdof: Array) -> list[Array]:

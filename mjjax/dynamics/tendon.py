@@ -203,7 +203,7 @@ def tendon_inertia(model: Model, data: Data) -> Data:
     s = model.structure
     if not s.terms["tendon_armature"].any():
         return data.replace(M=complete_or_absent(model, "tendon_armature", data.M))
-    return data.replace(M=data.M + join_blocks(tendon_blocks(model, data)))
+    return data.replace(M=data.M + join_blocks(tendon_blocks(model, data), data.M))
 
 
 def tendon_blocks(model: Model, data: Data) -> list[Array]:

@@ -42,9 +42,11 @@ def split_blocks(s: Structure, entries: Array) -> list[Array]:
     return found
 
 
-def join_blocks(blocks: list[Array]) -> Array:
-    """Entries (n,) of the blocks (T, d, d) of a matrix by trees."""
-    xp = namespace(*blocks)
+def join_blocks(blocks: list[Array], like: Array) -> Array:
+    """Entries (n,) of the blocks (T, d, d) of a matrix by trees; none, of the type of `like`."""
+    xp = namespace(like, *blocks)
+    if not blocks:
+        return xp.zeros(0, like.dtype)
     return xp.concatenate([block.reshape(-1) for block in blocks])
 
 

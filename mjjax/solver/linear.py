@@ -111,4 +111,4 @@ def _held(problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvatur
         for k, (_, dofs) in enumerate(tree_groups(s)):
             arms = problem.jac.general[:, dofs]
             blocks[k] = blocks[k] + einsum("nti,n,ntj->tij", arms, weight, arms)
-    return join_blocks(blocks)
+    return join_blocks(blocks, contact.cdof)

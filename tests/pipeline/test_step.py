@@ -182,3 +182,15 @@ def test_forward_keeps_the_state_and_inputs() -> None:
     assert_same_results(both, after, d)
     for name in "time qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat".split():
         assert jnp.array_equal(getattr(before, name), getattr(after, name)), name
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_nothing_moves(integrator: str) -> None:
+    """A world without dofs is simulated like any other: its time goes on."""
+    model = mjjax.Model.from_xml_string(
+        f'<mujoco><option integrator="{integrator}"/><worldbody><geom size="1"/>'
+        '<body pos="0 0 1"><geom size="1"/></body></worldbody></mujoco>'
+    )
+    data = jax.jit(mjjax.step)(model, mjjax.make_data(model))
+    assert data.time > 0 and data.qM.shape == (0, 0)
+    assert not jax.jit(mjjax.inverse)(model, data).qfrc_inverse.size
