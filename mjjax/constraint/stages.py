@@ -8,8 +8,8 @@ from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
 from mjjax.constraint.layout import FRICTION, layout_of
 from mjjax.constraint.rows import all_rows
 from mjjax.constraint.scalar_rows import scalar_rows
-from mjjax.constraint.trees import row_trees
-from mjjax.core.enums import ConeType, SolverType, WarningType
+from mjjax.constraint.trees import find_islands, row_trees
+from mjjax.core.enums import ConeType, DisableBit, SolverType, WarningType
 from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
 from mjjax.math.linalg import matmul
@@ -36,7 +36,7 @@ def make_constraint(model: Model, data: Data) -> Data:
     rows = all_rows(model, data, layout, scalar)
     on = rows.active
     if sleeps(model, data):
-        scalar_on = any_awake(data, row_trees(layout, model.structure))
+        scalar_on = any_awake(data, row_trees(layout))
         on &= jnp.concatenate([scalar_on, jnp.ones(layout.nrow - layout.nscalar, bool)])
     columns = {
         "efc_pos": jnp.where(on, rows.pos, 0),
@@ -65,6 +65,21 @@ def make_constraint(model: Model, data: Data) -> Data:
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )
+
+
+@stage
+def island(model: Model, data: Data) -> Data:
+    """Islands: trees that active rows connect, `tree_island` and `nisland` (`mj_island`).
+
+    Numbered by their first trees. A tree without rows is in none, -1, and with the flag `island`
+    off there are none. Integers: no derivatives.
+    """
+    layout = layout_of(model, data)
+    if model.opt.disabled(DisableBit.ISLAND) or not layout.nrow:
+        none = jnp.full_like(data.tree_island, -1)
+        return data.replace(tree_island=none, nisland=jnp.int32(0))
+    tree_island, nisland = find_islands(layout, data)
+    return data.replace(tree_island=tree_island, nisland=nisland)
 
 
 @stage

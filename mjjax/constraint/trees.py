@@ -1,4 +1,4 @@
-"""Which kinematic trees the constraint rows act on."""
+"""Which kinematic trees the constraint rows act on, and the islands of those they connect."""
 
 import functools
 
@@ -10,12 +10,14 @@ from mjjax.core.enums import ConstraintType, EqType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.structure import Structure
+from mjjax.sleep.cycles import components
 from mjjax.sleep.members import mask_of, members
 
 
 @functools.lru_cache(maxsize=64)
-def row_trees(layout: RowLayout, s: Structure) -> np.ndarray:
+def row_trees(layout: RowLayout) -> np.ndarray:
     """Trees (nscalar, ntree) of the scalar rows, as a mask."""
+    s = layout.structure
     its = members(s)
     dof = mask_of(s.dof_treeid[:, None], s.ntree)
     joint = dof[s.jnt_dofadr]
@@ -43,23 +45,60 @@ def _equalities(s: Structure) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=64)
-def _static_links(layout: RowLayout, s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _static_links(layout: RowLayout) -> tuple[np.ndarray, np.ndarray]:
     """Scalar rows that act on several trees (n,), and pairs of these trees (n, 2)."""
     rows, links = [], []
-    for row, mask in enumerate(row_trees(layout, s)):
+    for row, mask in enumerate(row_trees(layout)):
         trees = np.flatnonzero(mask)
         links += [(trees[0], other) for other in trees[1:]]
         rows += [row] * (len(trees) - 1)
     return np.array(rows, int), np.array(links, np.int32).reshape(-1, 2)
 
 
-def tree_links(layout: RowLayout, s: Structure, data: Data) -> tuple[Array, Array]:
+def tree_links(layout: RowLayout, data: Data) -> tuple[Array, Array]:
     """Pairs of trees (n, 2) that rows can connect, -1 for none, and whether (n,) one does now."""
-    rows, links = _static_links(layout, s)
-    active = data.efc_D > 0
-    lossy = layout.mask(*FRICTION)
-    active &= ~(jnp.pad(lossy, (0, len(active) - len(lossy))) & (data.efc_frictionloss == 0))
-    geom = data.contact.geom
-    touching = jnp.asarray(members(s).geom, jnp.int32)[jnp.maximum(geom, 0)]
-    pressed = data.contact.efc_address >= 0
-    return jnp.concatenate([jnp.asarray(links), touching]), jnp.append(active[rows], pressed)
+    rows, links = _static_links(layout)
+    links, touching = jnp.asarray(links), _touching_trees(layout, data)
+    return jnp.concatenate([links, touching]), _exist(layout, data)[_of_links(layout, rows)]
+
+
+def item_trees(layout: RowLayout, data: Data) -> Array:
+    """A tree (nscalar + ncontact,) that each scalar row and contact acts on, -1 if there is none.
+
+    Also -1 where a slot is empty.
+    """
+    trees = row_trees(layout)
+    first = np.where(trees.any(axis=1), trees.argmax(axis=1), -1).astype(np.int32)
+    contact = jnp.max(_touching_trees(layout, data), axis=1)
+    return jnp.where(_exist(layout, data), jnp.append(jnp.asarray(first), contact), -1)
+
+
+def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:
+    """Island of each tree (ntree,), -1 for trees without rows, and the number of islands."""
+    s, tree = layout.structure, item_trees(layout, data)
+    label = jnp.arange(s.ntree, dtype=jnp.int32)
+    if s.ntree > 1:
+        label = components(s.ntree, *tree_links(layout, data))
+    first = jnp.where(tree >= 0, label[tree], s.ntree)
+    used = jnp.zeros(s.ntree, bool).at[first].set(True, mode="drop")
+    number = jnp.cumsum(used, dtype=jnp.int32) - 1
+    return jnp.where(used, number, -1)[label], jnp.sum(used, dtype=jnp.int32)
+
+
+def _touching_trees(layout: RowLayout, data: Data) -> Array:
+    """Trees (ncontact, 2) of the contacts, -1 for static geoms."""
+    geom = jnp.maximum(data.contact.geom[: layout.ncontact], 0)
+    return jnp.asarray(members(layout.structure).geom, jnp.int32)[geom]
+
+
+def _exist(layout: RowLayout, data: Data) -> Array:
+    """Which scalar rows and contacts (nscalar + ncontact,) there are in C."""
+    n = layout.nscalar
+    lossy = layout.mask(*FRICTION)[:n]
+    scalar = (data.efc_D[:n] > 0) & ~(lossy & (data.efc_frictionloss[:n] == 0))
+    return jnp.append(scalar, data.contact.efc_address[: layout.ncontact] >= 0)
+
+
+def _of_links(layout: RowLayout, rows: np.ndarray) -> np.ndarray:
+    """Items of the links: rows, then contacts."""
+    return np.append(rows, layout.nscalar + np.arange(layout.ncontact)).astype(np.int32)

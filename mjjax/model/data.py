@@ -80,6 +80,8 @@ class Data(PyTree, Named):
     solver_gradient: jax.Array = array(doc="what the solver left, scaled: see fwd_constraint")
     ncon: jax.Array = array(dtype=int, doc="number of detected contacts")
     nefc: jax.Array = array(dtype=int, doc="number of constraint rows")
+    nisland: jax.Array = array(dtype=int, doc="number of islands")
+    tree_island: jax.Array = array("ntree", dtype=int, doc="island of the tree, -1 for none")
     maxuse_con: jax.Array = array(dtype=int, doc="largest number of contacts since the reset")
     maxuse_efc: jax.Array = array(dtype=int, doc="largest number of rows since the reset")
     # position

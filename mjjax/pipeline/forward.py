@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.asleep import wake_contacts
 from mjjax.collision.driver import collision
-from mjjax.constraint.stages import make_constraint, reference_constraint
+from mjjax.constraint.stages import island, make_constraint, reference_constraint
 from mjjax.core.enums import DisableBit, EnableBit, SensorType, Stage
 from mjjax.core.profile import stage
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
@@ -46,6 +46,7 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
     data = wake_contacts(model, data)
     data = wake_equalities(model, data)
     data = make_constraint(model, data)
+    data = island(model, data)
     data = transmission(model, data)
     return data.replace(
         maxuse_con=jnp.maximum(data.maxuse_con, data.ncon),

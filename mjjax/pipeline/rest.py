@@ -8,8 +8,6 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from mjjax.constraint.layout import layout_of
-from mjjax.constraint.trees import tree_links
 from mjjax.core.enums import DisableBit, SleepPolicy, Stage
 from mjjax.core.profile import stage
 from mjjax.math.all_worlds import largest_of_worlds
@@ -20,7 +18,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import FULLY_AWAKE, sleeps
 from mjjax.pipeline.forward import forward_skip
-from mjjax.sleep.cycles import awake_trees, components, cycles
+from mjjax.sleep.cycles import awake_trees, cycles, first_of_island
 from mjjax.sleep.members import members
 from mjjax.sleep.stages import (
     any_in_tree,
@@ -49,7 +47,7 @@ def settled(model: Model, data: Data) -> Array:
     up = jnp.minimum(old + 1, -1)
     counter = jnp.where(ties.may_sleep & ~busy, up, FULLY_AWAKE)
     awake = awake_trees(old)
-    label = components(s.ntree, *tree_links(layout_of(model, data), s, data))
+    label = first_of_island(data.tree_island)
     unready = jnp.zeros(s.ntree, bool).at[label].max(awake & (counter < -1))
     new = jnp.where(awake & ~unready[label], cycles(label, awake), counter)
     new = jnp.where(awake, new, old)

@@ -88,6 +88,15 @@ def components(count: int, links: Array, on: Array) -> Array:
     return label
 
 
+def first_of_island(tree_island: Array) -> Array:
+    """The first tree (T,) of each tree's island; a tree in none, -1, is alone."""
+    count = len(tree_island)
+    number = jnp.arange(count, dtype=jnp.int32)
+    place = jnp.where(tree_island < 0, count, tree_island)
+    first = jnp.full(count, count, jnp.int32).at[place].min(number, mode="drop")
+    return jnp.where(tree_island < 0, number, first[tree_island])
+
+
 def cycles(label: Array, trees: Array) -> Array:
     """Next tree (T,) of the same component among some `trees` (T,), in order and around."""
     count = len(label)

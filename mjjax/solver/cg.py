@@ -45,12 +45,13 @@ def _iterate(
     state: primal.State,
 ) -> tuple[primal.State, Progress]:
     """One conjugate step with exact line search."""
-    last = state.memory
+    last, parts = state.memory, problem.parts
     solved = solve_factored(layout.structure, factors, state.grad)
-    turn = jnp.sum(state.grad * (solved - last.solved))
-    beta = turn / jnp.maximum(MINVAL, jnp.sum(last.grad * last.solved))
+    products = jnp.stack([state.grad * (solved - last.solved), last.grad * last.solved])
+    turn, size = parts.sum_dofs(layout, products)
+    beta = turn / jnp.maximum(MINVAL, size)
     beta = jnp.where(state.niter == 0, 0, jnp.maximum(beta, 0))
-    step = beta * last.step - solved
+    step = parts.to_dofs(layout, beta) * last.step - solved
     memory = Memory(step, state.grad, solved)
     return primal.iterate(problem, layout, limits, tolerances, state, step, memory, unit=False)
 

@@ -75,12 +75,9 @@ def hessian(problem: Problem, d: Array, r: Array) -> Array:
     return jnp.where(pick[0], diagonal, jnp.where(pick[1], cone, 0))
 
 
-def along(
-    problem: Problem, d: Array, r: Array, v: Array, alpha: Array
-) -> tuple[Array, Array, Array]:
-    """Cost, slope and curvature (m, n) at the residuals r + alpha v for `alpha` (m,)."""
+def along(problem: Problem, d: Array, r: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+    """Cost, slope and curvature (m, n) at the residuals r + a v for `a` (m, n) or (m, 1)."""
     u, w = r * problem.friction, v * problem.friction
-    a = alpha[:, None]
     normal, rate = u[:, 0][None] + a * w[:, 0][None], w[:, 0][None]
     uu = jnp.sum(u[:, 1:] * u[:, 1:], axis=-1)[None]
     uw = jnp.sum(u[:, 1:] * w[:, 1:], axis=-1)[None]
@@ -93,7 +90,7 @@ def along(
     t1 = safe.divide(uw + a * ww, tangent)
     t2 = safe.divide(ww - t1 * t1, tangent)
     mass, gap, gap1 = _middle_mass(problem, d)[None], normal - mu * tangent, rate - mu * t1
-    x = r[None] + alpha[:, None, None] * v[None]
+    x = r[None] + a[:, :, None] * v[None]
     dx = d[None] * x
     quadratic = (
         0.5 * jnp.sum(dx * x, axis=-1),

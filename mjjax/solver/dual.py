@@ -230,7 +230,9 @@ def finished(
     enough: Array,
 ) -> State:
     """Iterate after a sweep; done where the scaled improvement is below `enough`."""
-    change = scaled_norm(tolerances, mul_by_tree(layout.structure, problem.M, a - state.a))
+    change = scaled_norm(
+        problem, layout, tolerances, mul_by_tree(layout.structure, problem.M, a - state.a)
+    )
     done = (improvement < enough) | ~jnp.isfinite(change)
     return State(a, force, state.niter + 1, change, done)
 

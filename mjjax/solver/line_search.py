@@ -6,7 +6,6 @@ a bracket shrinks from both ends and its middle (MuJoCo's scheme, with its count
 that searches cut short by `ls_iterations` end at the same point).
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,9 +47,17 @@ class Points(NamedTuple):
         """Second derivative."""
         return self.packed[3]
 
-    def at(self, k: Array | int) -> "Points":
+    def at(self, k: int) -> "Points":
         """The point number `k`."""
         return Points(self.packed[:, k])
+
+    def least(self, key: Array) -> "Points":
+        """The point with the smallest `key` (m, ...), the first of several."""
+        best, least = self.at(0), key[0]
+        for k in range(1, len(key)):
+            best = _pick(key[k] < least, self.at(k), best)
+            least = jnp.minimum(least, key[k])
+        return best
 
 
 Evaluate = Callable[[Array], Points]
@@ -59,7 +66,10 @@ NEWTON, BRACKET, DONE = 0, 1, 2
 
 
 class State(NamedTuple):
-    """Search state: the two ends (the last and the previous point of a Newton walk)."""
+    """Search state: the two ends (the last and the previous point of a Newton walk).
+
+    With islands each has a search of its own, the last axis (k,) of everything.
+    """
 
     phase: Array
     count: Array
@@ -78,23 +88,29 @@ class Found(NamedTuple):
 
 
 def search(
-    evaluate: Evaluate, first: Array, gtol: Array, magnitude: Array, iterations: int
+    evaluate: Evaluate,
+    first: Array,
+    gtol: Array,
+    magnitude: Array,
+    iterations: int,
+    idle: Array,
 ) -> Found:
     """The minimum along the ray, as well as the settings want it.
 
     Args:
-        evaluate: objective at step lengths (m,).
+        evaluate: objective at step lengths (m, ...).
         first: length of the ray's own Newton step.
         gtol: slope below which a point counts as the minimum.
         magnitude: size of the terms that the slope is a sum of: its rounding error is a few
             units in the last place of this, and no search goes below it.
         iterations: largest number of evaluations before the search gives up.
+        idle: where nothing is to be searched.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
     start = evaluate(first[None]).at(0)
-    settled = ~(jnp.abs(start.slope) >= gtol)
+    settled = idle | ~(jnp.abs(start.slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.int32(2), start, start, start.alpha, start.cost)
+    state = State(phase, jnp.full_like(phase, 2), start, start, start.alpha, start.cost)
     direction = jnp.where(start.slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
@@ -102,10 +118,10 @@ def search(
         points = evaluate(jnp.stack([newton_point(state.end), newton_point(state.other), middle]))
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
-        choose = functools.partial(jnp.where, state.phase == NEWTON)
-        return _out_of_budget(jax.tree.map(choose, walked, shrunk), iterations)
+        new = _out_of_budget(_choose(state.phase == NEWTON, walked, shrunk), iterations)
+        return _choose(state.phase == DONE, state, new) if state.phase.ndim else new
 
-    state = lax.while_loop(lambda s: s.phase != DONE, body, state)
+    state = lax.while_loop(lambda s: jnp.any(s.phase != DONE), body, state)
     return Found(state.alpha, -state.cost, state.count)
 
 
@@ -123,11 +139,11 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
-    good = jnp.abs(points.slope) < gtol
-    best = points.at(jnp.argmin(jnp.where(good, points.cost, jnp.inf)))
+    good = jnp.abs(points.slope) < gtol[None]
+    best = points.least(jnp.where(good, points.cost, jnp.inf))
     end, moved_end = _closer(state.end, points)
     other, moved_other = _closer(state.other, points)
-    found, stuck = jnp.any(good), ~jnp.logical_or(moved_end, moved_other)
+    found, stuck = jnp.any(good, axis=0), ~jnp.logical_or(moved_end, moved_other)
     middle = points.at(2)
     chosen = _pick(found, best, middle)
     phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
@@ -152,14 +168,20 @@ def _out_of_budget(state: State, iterations: int) -> State:
 def _closer(end: Points, points: Points) -> tuple[Points, Array]:
     """The candidate with a slope of the sign of `end` and nearest to zero, if nearer than it."""
     sign = jnp.sign(end.slope)
-    size = jnp.where(points.slope * sign > 0, jnp.abs(points.slope), jnp.inf)
-    best = jnp.argmin(size)
-    moved = (size[best] < jnp.abs(end.slope)) & (sign != 0)
-    return _pick(moved, points.at(best), end), moved
+    size = jnp.where(points.slope * sign[None] > 0, jnp.abs(points.slope), jnp.inf)
+    moved = (jnp.min(size, axis=0) < jnp.abs(end.slope)) & (sign != 0)
+    return _pick(moved, points.least(size), end), moved
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:
-    return Points(jnp.where(condition, a.packed, b.packed))
+    return Points(jnp.where(condition[None], a.packed, b.packed))
+
+
+def _choose(condition: Array, a: State, b: State) -> State:
+    def pick(x: Array, y: Array) -> Array:
+        return jnp.where(condition if x.ndim == condition.ndim else condition[None], x, y)
+
+    return jax.tree.map(pick, a, b)
 
 
 def newton_point(p: Points) -> Array:

@@ -7,6 +7,7 @@ touches nothing but the static world.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -16,6 +17,7 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, solve_factored
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import subtree_sum
+from mjjax.math import safe
 from mjjax.math.linalg import cho_solve, cholesky, einsum, gather, matmul
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
@@ -66,8 +68,15 @@ def solve_hessian(
     def precondition(x: Array) -> Array:
         return solve_factored(s, factors, x)
 
+    def dot(a: Array, b: Array) -> Array:
+        return problem.parts.sum_dofs(layout, a * b)
+
+    def spread(x: Array) -> Array:
+        return problem.parts.to_dofs(layout, x)
+
     def solve(multiply: Operator, b: Array) -> Array:
-        return conjugate_gradients(multiply, precondition, b, tolerance, most)
+        algebra = Algebra(multiply, precondition, dot, spread)
+        return conjugate_gradients(algebra, b, tolerance, most)
 
     return lax.custom_linear_solve(multiply, b, solve, symmetric=True)
 
@@ -75,28 +84,43 @@ def solve_hessian(
 Operator = Callable[[Array], Array]
 
 
-def conjugate_gradients(
-    multiply: Operator, precondition: Operator, b: Array, tolerance: float, iterations: int
-) -> Array:
-    """Solution x (n,) of a positive definite system, until |b - A x| <= tolerance |b|."""
-    enough = tolerance * tolerance * jnp.sum(b * b)
+class Algebra(NamedTuple):
+    """Systems that are solved side by side.
 
-    def going(state: tuple[Array, ...]) -> Array:
-        k, _, left, *_ = state
-        return (k < iterations) & (jnp.sum(left * left) > enough)
+    Attributes:
+        multiply: product of the matrix with (n,).
+        precondition: product of a matrix near the inverse with (n,).
+        dot: inner products (...,) of the systems' parts of two (n,).
+        spread: numbers (...,) of the systems as what multiplies (n,).
+    """
+
+    multiply: Operator
+    precondition: Operator
+    dot: Callable[[Array, Array], Array]
+    spread: Operator
+
+
+def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int) -> Array:
+    """Solution x (n,) of positive definite systems, until |b - A x| <= tolerance |b| in each."""
+    enough = tolerance * tolerance * of.dot(b, b)
+
+    def going(left: Array) -> Array:
+        return of.dot(left, left) > enough
 
     def advance(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, x, left, step, last = state
-        ready = precondition(left)
-        size = jnp.sum(left * ready)
-        step = ready + size / last * step
-        moved = multiply(step)
-        length = size / jnp.sum(step * moved)
-        return k + 1, x + length * step, left - length * moved, step, size
+        k, more, x, left, step, last = state
+        ready = of.precondition(left)
+        size = of.dot(left, ready)
+        step = ready + of.spread(safe.divide(size, last)) * step
+        moved = of.multiply(step)
+        length = jnp.where(more, safe.divide(size, of.dot(step, moved)), 0)
+        x, left = x + of.spread(length) * step, left - of.spread(length) * moved
+        return k + 1, more & going(left), x, left, step, size
 
     zero = jnp.zeros_like(b)
-    first = (jnp.int32(0), zero, b, zero, jnp.full((), jnp.inf, b.dtype))
-    return lax.while_loop(going, advance, first)[1]
+    first = (jnp.int32(0), going(b), zero, b, zero, jnp.full(enough.shape, jnp.inf, b.dtype))
+    end = lax.while_loop(lambda s: jnp.any(s[1]) & (s[0] < iterations), advance, first)
+    return end[2]
 
 
 def _held(problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvature) -> Array:

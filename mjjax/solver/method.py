@@ -27,7 +27,12 @@ class Limits(NamedTuple):
 
 
 class Tolerances(NamedTuple):
-    """Scaled tolerances, and what objective and gradient are multiplied by to scale them."""
+    """Scaled tolerances, and what objective and gradient are multiplied by to scale them.
+
+    Attributes:
+        main, line_search, noslip: tolerances.
+        scale: factor, (k,) with islands.
+    """
 
     main: Array
     line_search: Array
@@ -43,7 +48,7 @@ class Start(NamedTuple):
 
 
 class Iterate(Protocol):
-    """What every solver's iterate has."""
+    """What every solver's iterate has; the last three (k,) with islands."""
 
     @property
     def a(self) -> Array:
@@ -73,7 +78,7 @@ class Iterate(Protocol):
 
 class Progress(NamedTuple):
     """One iteration: decrease of the objective, slope where the search ended, both scaled, and
-    evaluations of the search.
+    evaluations of the search; (k,) with islands.
     """
 
     improvement: Array
@@ -138,7 +143,7 @@ def run(
     constants = (problem, prepared, tolerances)
     if iterations <= 1:
         return body(constants, state) if iterations else state
-    loop = grouped_loop(body, lambda s: (s.niter < iterations) & ~s.done)
+    loop = grouped_loop(body, lambda s: jnp.any((s.niter < iterations) & ~s.done))
     return loop(constants, state)
 
 
@@ -147,6 +152,6 @@ def in_single(x: Array) -> bool:
     return x.dtype == jnp.float32
 
 
-def scaled_norm(tolerances: Tolerances, force: Array) -> Array:
-    """Norm of a generalized force (nv,), scaled."""
-    return tolerances.scale * jnp.sqrt(jnp.sum(force * force))
+def scaled_norm(problem: Problem, layout: RowLayout, tolerances: Tolerances, force: Array) -> Array:
+    """Norm of a generalized force (nv,), scaled; (k,) with islands."""
+    return tolerances.scale * jnp.sqrt(problem.parts.sum_dofs(layout, force * force))

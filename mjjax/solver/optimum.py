@@ -29,8 +29,8 @@ class Optimum(NamedTuple):
         a: (nv,) constrained acceleration.
         force: (n,) row forces.
         r: (n,) row residuals, consistent with the forces.
-        niter: iterations, as a real.
-        grad_norm: scaled norm of what is left to improve.
+        niter: iterations, as a real; the most of any island.
+        grad_norm: scaled norm of what is left to improve; the largest of any island.
     """
 
     a: Array
@@ -60,7 +60,8 @@ def minimize(
         tolerances: when to stop.
     """
     state, a, r = solve(METHODS[solver], problem, layout, start, limits, tolerances)
-    return Optimum(a, state.force, r, state.niter.astype(a.dtype), state.grad_norm)
+    niter, grad_norm = jnp.max(state.niter).astype(a.dtype), jnp.max(state.grad_norm)
+    return Optimum(a, state.force, r, niter, grad_norm)
 
 
 @minimize.defjvp

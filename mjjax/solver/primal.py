@@ -10,9 +10,9 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
-from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
+from mjjax.solver.islands import Islands
 from mjjax.solver.line_search import Evaluate, Points, newton_point, search
 from mjjax.solver.method import (
     Limits,
@@ -46,7 +46,7 @@ class State(NamedTuple):
         r: (n,) row residuals.
         force: (n,) row forces.
         grad: (nv,) gradient of the objective.
-        niter: iterations so far.
+        niter: iterations so far; this and what follows (k,) with islands.
         grad_norm: scaled norm of the gradient.
         done: whether the solver has stopped.
         memory: what the next direction depends on besides.
@@ -65,14 +65,17 @@ class State(NamedTuple):
 
 def better_start(problem: Problem, layout: RowLayout, start: Start) -> Array:
     """Warm start (nv,) unless the smooth acceleration has the lower objective."""
-    a, smooth = start.warm, start.smooth
+    a, smooth, parts = start.warm, start.smooth, problem.parts
     if a is None:
         return smooth
     offset = a - smooth
     gauss = 0.5 * jnp.sum(offset * smooth_gradient(problem, layout, a))
     cost = gauss + row_cost(problem, layout, residual(problem, layout, a))
     other = row_cost(problem, layout, residual(problem, layout, smooth))
-    return jnp.where(cost > other, smooth, a)
+    worse = cost > other
+    if isinstance(parts, Islands):
+        worse |= ~parts.to_dofs(layout, parts.used)  # nothing to solve
+    return jnp.where(worse, smooth, a)
 
 
 def initial(
@@ -84,10 +87,13 @@ def initial(
     gauss_grad = smooth_gradient(problem, layout, a)
     force = row_force(problem, layout, r)
     grad = gauss_grad - mul_t(layout, problem.jac, force)
-    grad_norm = scaled_norm(tolerances, grad)
+    grad_norm = scaled_norm(problem, layout, tolerances, grad)
     # C makes at least one iteration
-    done = grad_norm < tolerances.main if in_single(grad) else jnp.bool_(False)
-    return State(a, gauss_grad, r, force, grad, jnp.int32(0), grad_norm, done, memory)
+    done = grad_norm < tolerances.main if in_single(grad) else jnp.zeros(grad_norm.shape, bool)
+    if isinstance(problem.parts, Islands):
+        done |= ~problem.parts.used
+    niter = jnp.zeros(grad_norm.shape, jnp.int32)
+    return State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
 
 
 def iterate(
@@ -101,34 +107,40 @@ def iterate(
     unit: bool,
 ) -> tuple[State, Progress]:
     """Exact line search along `step` (nv,); `unit` if its own Newton step has length one."""
+    parts = problem.parts
     gauss_step = mul_by_tree(layout.structure, problem.M, step)
     row_step = mul(layout, problem.jac, step)
-    length = jnp.sqrt(jnp.sum(step * step))
+    size, slope0, terms = parts.sum_dofs(
+        layout, jnp.stack([step * step, step * state.grad, jnp.abs(step * state.gauss_grad)])
+    )
+    length = jnp.sqrt(size)
     gtol = tolerances.main * tolerances.line_search * length / tolerances.scale
     evaluate = ray(problem, layout, state, step, gauss_step, row_step)
-    terms = jnp.sum(jnp.abs(step * state.gauss_grad)) + jnp.sum(jnp.abs(row_step * state.force))
-    one = jnp.ones((), step.dtype)
-    first = one if unit else newton_point(evaluate(jnp.zeros((1,), step.dtype)).at(0))
-    found = search(evaluate, first, gtol, terms, limits.ls_iterations)
-    alpha = jnp.where(length < MINVAL, 0, found.alpha)
-    a = state.a + alpha * step
-    gauss_grad = state.gauss_grad + alpha * gauss_step
-    r = state.r + alpha * row_step
+    terms = terms + parts.sum_rows(layout, jnp.abs(row_step * state.force))
+    one = jnp.ones_like(length)
+    first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
+    found = search(evaluate, first, gtol, terms, limits.ls_iterations, state.done)
+    alpha = jnp.where((length < MINVAL) | state.done, 0, found.alpha)
+    along, across = parts.to_dofs(layout, alpha), parts.to_rows(layout, alpha)
+    a = state.a + along * step
+    gauss_grad = state.gauss_grad + along * gauss_step
+    r = state.r + across * row_step
     force = row_force(problem, layout, r)
     grad = gauss_grad - mul_t(layout, problem.jac, force)
-    grad_norm = scaled_norm(tolerances, grad)
+    grad_norm = scaled_norm(problem, layout, tolerances, grad)
     # The objective is convex: it falls by no more than its slope at the start promises. Where the
     # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
-    decrease = jnp.minimum(found.decrease, -alpha * jnp.sum(step * state.grad))
+    decrease = jnp.minimum(found.decrease, -alpha * slope0)
     small = (tolerances.scale * decrease < tolerances.main) | (grad_norm < tolerances.main)
     # a state that is not a number stays so: stop rather than iterate to the limit
-    done = small | (alpha == 0) | ~jnp.isfinite(grad_norm)
+    done = state.done | small | (alpha == 0) | ~jnp.isfinite(grad_norm)
     if unit and in_single(grad):
         done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
     new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
-    slope = jnp.where(alpha != 0, safe.divide(jnp.abs(jnp.sum(grad * step)), length), 0)
+    slope = jnp.abs(parts.sum_dofs(layout, grad * step))
+    slope = jnp.where(alpha != 0, safe.divide(slope, length), 0)
     progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
     return new, progress
 
@@ -139,7 +151,8 @@ def _is_minimum(
     """Whether a whole Newton step stayed where the objective is the same quadratic function."""
     states = row_state(problem, layout, before), row_state(problem, layout, after)
     same = (states[0] == states[1]) & (states[1] != ConstraintState.CONE)
-    return (jnp.abs(alpha - 1) < WHOLE) & jnp.all(same | (problem.D == 0))
+    others = (~same & (problem.D != 0)).astype(alpha.dtype)
+    return (jnp.abs(alpha - 1) < WHOLE) & (problem.parts.sum_rows(layout, others) == 0)
 
 
 def result(
@@ -166,9 +179,10 @@ def ray(
     gauss_step: Array,
     row_step: Array,
 ) -> Evaluate:
-    """The objective along `state.a + alpha step` as a function of step lengths (m,)."""
-    linear = jnp.sum(step * state.gauss_grad)
-    quadratic = jnp.sum(step * gauss_step)
+    """The objective along `state.a + alpha step` as a function of step lengths (m, ...)."""
+    parts = problem.parts
+    products = jnp.stack([step * state.gauss_grad, step * gauss_step])
+    linear, quadratic = (x[None] for x in parts.sum_dofs(layout, products))
     base, direction = split(layout, state.r), split(layout, row_step)
     force0, d, _ = scalar_force(problem, layout, base.scalar)
     half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
@@ -179,7 +193,7 @@ def ray(
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
     def evaluate(alpha: Array) -> Points:
-        a = alpha[:, None]
+        a = parts.to_rows(layout, alpha)[:, : d.shape[0]]
         free = -d[None] * (base.scalar[None] + a * direction.scalar[None])
         force = jnp.clip(free, low, high)
         inside = (free > low) & (free < high)
@@ -188,12 +202,12 @@ def ray(
             base.scalar[None] + half[None] * (force + force0[None])
         )
         terms = jnp.stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
-        cost, slope, curvature = matmul(terms, jnp.ones(d.shape[0], d.dtype))
+        cones = None
         if cone0 is not None:
-            cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, alpha)
-            cost = cost + jnp.sum(cone_terms[0] - cone0, axis=-1)
-            slope = slope + jnp.sum(cone_terms[1], axis=-1)
-            curvature = curvature + jnp.sum(cone_terms[2], axis=-1)
+            a = parts.to_contacts(layout, alpha)
+            cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, a)
+            cones = jnp.stack([cone_terms[0] - cone0, *cone_terms[1:]])
+        cost, slope, curvature = parts.sum_rows(layout, terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
         return Points(jnp.stack([alpha, cost, slope, curvature + quadratic]))

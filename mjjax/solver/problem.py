@@ -16,6 +16,7 @@ from mjjax.core.enums import ConstraintType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.solver.islands import Parts, parts_of
 
 
 class Problem(NamedTuple):
@@ -30,6 +31,7 @@ class Problem(NamedTuple):
         low, high: (n,) bounds of the row forces.
         mu: (ncontact,) regularized friction coefficient of elliptic cones.
         friction: (ncontact, width) cone axes: mu, then the friction coefficients.
+        parts: the problems that this is, one by one.
     """
 
     M: Array
@@ -41,6 +43,7 @@ class Problem(NamedTuple):
     high: Array
     mu: Array
     friction: Array
+    parts: Parts
 
 
 def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
@@ -69,4 +72,5 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
         high=high,
         mu=mu,
         friction=axes,
+        parts=parts_of(model, data, layout),
     )

@@ -3,18 +3,21 @@
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul_t
-from mjjax.constraint.layout import layout_of
+from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.profile import stage
+from mjjax.dynamics.by_tree import diagonal_by_tree
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
+from mjjax.model.trees import split_blocks
+from mjjax.solver.islands import are_apart
 from mjjax.solver.method import SMALLEST_TOLERANCE, Limits, Start, Tolerances, in_single
 from mjjax.solver.noslip import remove_slip
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.optimum import minimize
-from mjjax.solver.problem import problem_of
+from mjjax.solver.problem import Problem, problem_of
 
 
 def start_of(model: Model, data: Data) -> Start:
@@ -23,10 +26,19 @@ def start_of(model: Model, data: Data) -> Start:
     return Start(None if cold else data.qacc_warmstart, data.qacc_smooth)
 
 
-def settings_of(model: Model) -> tuple[Limits, Tolerances]:
-    """The solver's stopping rules; in float32 no tolerance is below what rounding leaves."""
+def settings_of(model: Model, problem: Problem, layout: RowLayout) -> tuple[Limits, Tolerances]:
+    """The solver's stopping rules; in float32 no tolerance is below what rounding leaves.
+
+    What is measured is scaled by the sum of the inertias of an island; of a whole model, by
+    their mean at `qpos0` times `nv`.
+    """
     opt = model.opt
-    scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
+    if are_apart(model):
+        s = layout.structure
+        inertia = problem.parts.sum_dofs(layout, diagonal_by_tree(s, split_blocks(s, problem.M)))
+        scale = 1 / jnp.where(inertia > 0, inertia, 1)
+    else:
+        scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
     limits = Limits(opt.iterations, opt.ls_iterations, opt.noslip_iterations)
     main = jnp.maximum(opt.tolerance, SMALLEST_TOLERANCE) if in_single(scale) else opt.tolerance
     return limits, Tolerances(main, opt.ls_tolerance, opt.noslip_tolerance, scale)
@@ -42,8 +54,12 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     `noslip_iterations` friction is then found once more without its regularization: the derivative
     of that is exact for the sweeps that were made.
 
-    `solver_niter` counts both. `solver_gradient` is the scaled norm of the gradient; of PGS and
-    noslip, that of the last sweep's change of the constraint force. The larger one is kept.
+    Newton and CG solve the islands of connected trees each for itself (`data.tree_island`), trees
+    without rows not at all, unless the flag `island` is off or noslip follows.
+
+    `solver_niter` counts both, of islands the one that took longest. `solver_gradient` is the
+    scaled norm of the gradient; of PGS and noslip, that of the last sweep's change of the
+    constraint force. The largest one is kept.
     """
     layout = layout_of(model, data)
     data = data.replace(qfrc_smooth=_with_all_friction(model, data.qfrc_smooth))
@@ -56,7 +72,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
             solver_gradient=jnp.zeros_like(data.solver_gradient),
         )
     problem = problem_of(model, data, layout)
-    limits, tolerances = settings_of(model)
+    limits, tolerances = settings_of(model, problem, layout)
     solver = SolverType(model.opt.solver)
     found = minimize(solver, layout, limits, problem, start_of(model, data), tolerances)
     qacc, force, niter, left = found.a, found.force, found.niter, found.grad_norm

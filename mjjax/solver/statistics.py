@@ -25,13 +25,14 @@ class SolverStat(NamedTuple):
     """Progress of the solver, (iterations,) each; zero from the iteration `niter` on.
 
     Attributes:
-        improvement: decrease of the objective, scaled.
+        improvement: decrease of the objective, scaled; the sum of all islands.
         gradient: norm of the gradient after the iteration, scaled; of PGS and noslip (0 in C), of
-            the change of the constraint force.
-        lineslope: slope of the objective where the line search ended, scaled; 0 without search.
+            the change of the constraint force; the largest of any island that still iterates.
+        lineslope: slope of the objective where the line search ended, scaled; 0 without search; the
+            largest of any island.
         nactive: active rows after the iteration.
         nchange: rows whose state changed.
-        neval: evaluations of the line search.
+        neval: evaluations of the line searches; the sum of all islands.
     """
 
     improvement: Array
@@ -45,7 +46,8 @@ class SolverStat(NamedTuple):
 def solver_statistics(model: Model, data: Data) -> SolverStat:
     """Statistics of the solver's iterations (`mjData.solver`), found by solving once more.
 
-    Noslip iterations follow those of the solver. Scaled values are divided by
+    Islands iterate side by side; C has statistics for each. Noslip iterations follow those of the
+    solver. Scaled values are divided by an island's sum of inertias, without islands by
     `stat.meaninertia * nv`, as the tolerance is. Every iteration of Newton factors the Hessian
     anew, so that there is no count of updates. No derivatives.
 
@@ -55,12 +57,12 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
             after `forward`, not after `step`, which moves on.
     """
     model, data = lax.stop_gradient((model, data))
-    layout, (limits, tolerances) = layout_of(model, data), settings_of(model)
-    total = limits.iterations + limits.noslip_iterations
+    layout, total = layout_of(model, data), model.opt.iterations + model.opt.noslip_iterations
     if not layout.nrow:
         real, whole = jnp.zeros(total, data.qacc.dtype), jnp.zeros(total, jnp.int32)
         return SolverStat(real, real, real, whole, whole, whole)
     problem, method = problem_of(model, data, layout), METHODS[SolverType(model.opt.solver)]
+    limits, tolerances = settings_of(model, problem, layout)
     prepared = method.prepare(problem, layout)
     start = method.initial(problem, layout, prepared, start_of(model, data), tolerances)
     history = functools.partial(_history, problem, layout, limits, tolerances)
@@ -73,7 +75,7 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
 
     def joined(first: Array, second: Array) -> Array:
         padded = jnp.pad(first, (0, len(second)))
-        return lax.dynamic_update_slice(padded, second, (state.niter,))
+        return lax.dynamic_update_slice(padded, second, (jnp.max(state.niter),))
 
     return jax.tree.map(joined, stat, more)
 
@@ -95,17 +97,21 @@ def _history(
     def advance(state: Any, _: None) -> tuple[Any, SolverStat]:
         new, progress = iterate(problem, layout, prepared, limits, tolerances, state)
         before, after = (zones(problem, layout, x) for x in (state, new))
+        on, going = ~state.done, jnp.any(~state.done)
+
+        def of_running(reduce: Callable[[Array], Array], x: Array) -> Array:
+            return reduce(jnp.where(on, x, 0))
+
         stat = SolverStat(
-            improvement=progress.improvement,
-            gradient=new.grad_norm,
-            lineslope=progress.lineslope,
-            nactive=jnp.sum(exists & (after != 0), dtype=jnp.int32),
-            nchange=jnp.sum(exists & (after != before), dtype=jnp.int32),
-            neval=progress.neval,
+            improvement=of_running(jnp.sum, progress.improvement),
+            gradient=of_running(jnp.max, new.grad_norm),
+            lineslope=of_running(jnp.max, progress.lineslope),
+            nactive=jnp.where(going, jnp.sum(exists & (after != 0), dtype=jnp.int32), 0),
+            nchange=jnp.where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
+            neval=of_running(jnp.sum, progress.neval).astype(jnp.int32),
         )
-        going = ~state.done
-        kept = jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state)
-        return kept, jax.tree.map(lambda x: jnp.where(going, x, 0).astype(x.dtype), stat)
+        # an island that is done stays as it is
+        return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state), stat
 
     return lax.scan(advance, start, length=iterations)
 

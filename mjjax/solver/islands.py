@@ -1,0 +1,117 @@
+"""Islands: trees that rows connect are one optimisation problem, others are problems of their own.
+
+All islands of a world iterate side by side, each with its own step length and its own end: their
+directions come from one linear solve whose matrix does not couple them, and sums over dofs and rows
+become sums for each island. So the result of an island does not depend on what else is there.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.layout import RowLayout
+from mjjax.constraint.trees import item_trees
+from mjjax.core.enums import DisableBit, SolverType
+from mjjax.math.linalg import matmul
+from mjjax.math.namespace import Array
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+
+class Whole(NamedTuple):
+    """Everything is one problem: a number of it is a scalar."""
+
+    def sum_dofs(self, layout: RowLayout, x: Array) -> Array:
+        """Sum (...,) over dofs (..., nv)."""
+        return jnp.sum(x, axis=-1)
+
+    def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
+        """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
+        total = matmul(x, jnp.ones(x.shape[-1], x.dtype))
+        return total if contact is None else total + jnp.sum(contact, axis=-1)
+
+    def to_dofs(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (...,) as what multiplies dofs (..., nv)."""
+        return x[..., None]
+
+    def to_rows(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (...,) as what multiplies rows (..., nrow)."""
+        return x[..., None]
+
+    def to_contacts(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (...,) as what multiplies contacts (..., ncontact)."""
+        return x[..., None]
+
+
+class Islands(NamedTuple):
+    """Several problems: a number of theirs is an array (k,), k the number of trees.
+
+    Trees without rows share the last place, which is free if there are any.
+
+    Attributes:
+        dof: (nv,) island of each dof.
+        item: (nscalar + ncontact,) island of each scalar row and contact; k for empty slots.
+        used: (k,) whether there is such an island.
+    """
+
+    dof: Array
+    item: Array
+    used: Array
+
+    def sum_dofs(self, layout: RowLayout, x: Array) -> Array:
+        """Sums (..., k) over dofs (..., nv)."""
+        return self._sum(self.dof, x)
+
+    def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
+        """Sums (..., k) over rows (..., n), and over contacts (..., ncontact) if there are any."""
+        scalar = x[..., : layout.nscalar]
+        if contact is None:
+            own = (layout.ncontact, layout.per_contact)
+            contact = jnp.sum(x[..., layout.nscalar :].reshape(*x.shape[:-1], *own), axis=-1)
+        return self._sum(self.item, jnp.concatenate([scalar, contact], axis=-1))
+
+    def _sum(self, place: Array, x: Array) -> Array:
+        zero = jnp.zeros((*x.shape[:-1], len(self.used)), x.dtype)
+        return zero.at[..., place].add(x, mode="drop")
+
+    def to_dofs(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (..., k) for dofs (..., nv)."""
+        return x[..., self.dof]
+
+    def to_rows(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (..., k) for rows (..., nrow)."""
+        items = self._items(x)
+        contact = jnp.repeat(items[..., layout.nscalar :], layout.per_contact, axis=-1)
+        return jnp.concatenate([items[..., : layout.nscalar], contact], axis=-1)
+
+    def to_contacts(self, layout: RowLayout, x: Array) -> Array:
+        """Numbers (..., k) for contacts (..., ncontact)."""
+        return self._items(x)[..., layout.nscalar :]
+
+    def _items(self, x: Array) -> Array:
+        return jnp.asarray(x).at[..., self.item].get(mode="fill", fill_value=0)
+
+
+Parts = Whole | Islands
+
+
+def are_apart(model: Model) -> bool:
+    """Whether islands are solved one by one: of solvers for accelerations, without noslip."""
+    opt = model.opt
+    primal = opt.solver in (SolverType.CG, SolverType.NEWTON)
+    return primal and not opt.noslip_iterations and not opt.disabled(DisableBit.ISLAND)
+
+
+def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
+    """The problems that the rows of now are."""
+    count = model.structure.ntree
+    if count < 2 or not are_apart(model):
+        return Whole()
+    place = jnp.where(data.tree_island < 0, count - 1, data.tree_island)
+    tree = item_trees(layout, data)
+    return Islands(
+        dof=place[model.structure.dof_treeid],
+        item=jnp.where(tree >= 0, place[tree], count),
+        used=np.arange(count, dtype=np.int32) < data.nisland,
+    )
