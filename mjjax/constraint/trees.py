@@ -75,10 +75,11 @@ def item_trees(layout: RowLayout, data: Data) -> Array:
 
 def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:
     """Island of each tree (ntree,), -1 for trees without rows, and the number of islands."""
-    s, tree = layout.structure, item_trees(layout, data)
-    label = jnp.arange(s.ntree, dtype=jnp.int32)
-    if s.ntree > 1:
-        label = components(s.ntree, *tree_links(layout, data))
+    s = layout.structure
+    if s.ntree == 1:
+        some = data.nefc > 0
+        return jnp.where(some, 0, jnp.full(1, -1, jnp.int32)), some.astype(jnp.int32)
+    tree, label = item_trees(layout, data), components(s.ntree, *tree_links(layout, data))
     first = jnp.where(tree >= 0, label[tree], s.ntree)
     used = jnp.zeros(s.ntree, bool).at[first].set(True, mode="drop")
     number = jnp.cumsum(used, dtype=jnp.int32) - 1

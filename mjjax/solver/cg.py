@@ -47,8 +47,9 @@ def _iterate(
     """One conjugate step with exact line search."""
     last, parts = state.memory, problem.parts
     solved = solve_factored(layout.structure, factors, state.grad)
-    products = jnp.stack([state.grad * (solved - last.solved), last.grad * last.solved])
-    turn, size = parts.sum_dofs(layout, products)
+    turn, size = parts.sum_dofs(
+        layout, state.grad * (solved - last.solved), last.grad * last.solved
+    )
     beta = turn / jnp.maximum(MINVAL, size)
     beta = jnp.where(state.niter == 0, 0, jnp.maximum(beta, 0))
     step = parts.to_dofs(layout, beta) * last.step - solved

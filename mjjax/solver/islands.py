@@ -22,9 +22,9 @@ from mjjax.model.model import Model
 class Whole(NamedTuple):
     """Everything is one problem: a number of it is a scalar."""
 
-    def sum_dofs(self, layout: RowLayout, x: Array) -> Array:
-        """Sum (...,) over dofs (..., nv)."""
-        return jnp.sum(x, axis=-1)
+    def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
+        """Sums () over dofs (nv,)."""
+        return [jnp.sum(each) for each in x]
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
@@ -59,9 +59,9 @@ class Islands(NamedTuple):
     item: Array
     used: Array
 
-    def sum_dofs(self, layout: RowLayout, x: Array) -> Array:
-        """Sums (..., k) over dofs (..., nv)."""
-        return self._sum(self.dof, x)
+    def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
+        """Sums (k,) over dofs (nv,)."""
+        return list(self._sum(self.dof, jnp.stack(x)))
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sums (..., k) over rows (..., n), and over contacts (..., ncontact) if there are any."""

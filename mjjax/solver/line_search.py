@@ -47,17 +47,11 @@ class Points(NamedTuple):
         """Second derivative."""
         return self.packed[3]
 
-    def at(self, k: int) -> "Points":
-        """The point number `k`."""
+    def at(self, k: Array | int) -> "Points":
+        """The point number `k`, with islands one for each."""
+        if jnp.ndim(k):
+            return Points(jnp.take_along_axis(self.packed, jnp.asarray(k)[None, None], 1)[:, 0])
         return Points(self.packed[:, k])
-
-    def least(self, key: Array) -> "Points":
-        """The point with the smallest `key` (m, ...), the first of several."""
-        best, least = self.at(0), key[0]
-        for k in range(1, len(key)):
-            best = _pick(key[k] < least, self.at(k), best)
-            least = jnp.minimum(least, key[k])
-        return best
 
 
 Evaluate = Callable[[Array], Points]
@@ -140,7 +134,7 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
 def _shrink(state: State, points: Points, gtol: Array) -> State:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
     good = jnp.abs(points.slope) < gtol[None]
-    best = points.least(jnp.where(good, points.cost, jnp.inf))
+    best = points.at(jnp.argmin(jnp.where(good, points.cost, jnp.inf), axis=0))
     end, moved_end = _closer(state.end, points)
     other, moved_other = _closer(state.other, points)
     found, stuck = jnp.any(good, axis=0), ~jnp.logical_or(moved_end, moved_other)
@@ -170,7 +164,7 @@ def _closer(end: Points, points: Points) -> tuple[Points, Array]:
     sign = jnp.sign(end.slope)
     size = jnp.where(points.slope * sign[None] > 0, jnp.abs(points.slope), jnp.inf)
     moved = (jnp.min(size, axis=0) < jnp.abs(end.slope)) & (sign != 0)
-    return _pick(moved, points.least(size), end), moved
+    return _pick(moved, points.at(jnp.argmin(size, axis=0)), end), moved
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:

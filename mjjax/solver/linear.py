@@ -69,7 +69,7 @@ def solve_hessian(
         return solve_factored(s, factors, x)
 
     def dot(a: Array, b: Array) -> Array:
-        return problem.parts.sum_dofs(layout, a * b)
+        return problem.parts.sum_dofs(layout, a * b)[0]
 
     def spread(x: Array) -> Array:
         return problem.parts.to_dofs(layout, x)

@@ -154,4 +154,5 @@ def in_single(x: Array) -> bool:
 
 def scaled_norm(problem: Problem, layout: RowLayout, tolerances: Tolerances, force: Array) -> Array:
     """Norm of a generalized force (nv,), scaled; (k,) with islands."""
-    return tolerances.scale * jnp.sqrt(problem.parts.sum_dofs(layout, force * force))
+    (square,) = problem.parts.sum_dofs(layout, force * force)
+    return tolerances.scale * jnp.sqrt(square)

@@ -111,7 +111,7 @@ def iterate(
     gauss_step = mul_by_tree(layout.structure, problem.M, step)
     row_step = mul(layout, problem.jac, step)
     size, slope0, terms = parts.sum_dofs(
-        layout, jnp.stack([step * step, step * state.grad, jnp.abs(step * state.gauss_grad)])
+        layout, step * step, step * state.grad, jnp.abs(step * state.gauss_grad)
     )
     length = jnp.sqrt(size)
     gtol = tolerances.main * tolerances.line_search * length / tolerances.scale
@@ -139,8 +139,8 @@ def iterate(
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
     new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
-    slope = jnp.abs(parts.sum_dofs(layout, grad * step))
-    slope = jnp.where(alpha != 0, safe.divide(slope, length), 0)
+    (slope,) = parts.sum_dofs(layout, grad * step)
+    slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
     return new, progress
 
@@ -181,8 +181,9 @@ def ray(
 ) -> Evaluate:
     """The objective along `state.a + alpha step` as a function of step lengths (m, ...)."""
     parts = problem.parts
-    products = jnp.stack([step * state.gauss_grad, step * gauss_step])
-    linear, quadratic = (x[None] for x in parts.sum_dofs(layout, products))
+    linear, quadratic = (
+        x[None] for x in parts.sum_dofs(layout, step * state.gauss_grad, step * gauss_step)
+    )
     base, direction = split(layout, state.r), split(layout, row_step)
     force0, d, _ = scalar_force(problem, layout, base.scalar)
     half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)

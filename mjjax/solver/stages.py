@@ -35,7 +35,8 @@ def settings_of(model: Model, problem: Problem, layout: RowLayout) -> tuple[Limi
     opt = model.opt
     if are_apart(model):
         s = layout.structure
-        inertia = problem.parts.sum_dofs(layout, diagonal_by_tree(s, split_blocks(s, problem.M)))
+        diagonal = diagonal_by_tree(s, split_blocks(s, problem.M))
+        (inertia,) = problem.parts.sum_dofs(layout, diagonal)
         scale = 1 / jnp.where(inertia > 0, inertia, 1)
     else:
         scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
