@@ -349,6 +349,6 @@ def _chunk(kinds: tuple[KernelClass, ...], pairs: int) -> int:
     most = CHUNK
     if jax.default_backend() == "cpu":
         ncon = max(kind.collider.ncon for kind in kinds)
-        cheap = 0 if kinds[0].collider.batched else CHEAP_CPU // ncon
+        cheap = 0 if kinds[0].collider.costly else CHEAP_CPU // ncon
         most = max(CHUNK_CPU, 1 << (cheap.bit_length() - 1) if cheap else 0)
     return min(most, 1 << max(3, (pairs - 1).bit_length()))

@@ -48,12 +48,12 @@ class KernelClass:
     @property
     def tested(self) -> bool:
         """Whether the boxes of its pairs are compared before the kernel is run."""
-        return self.collider.batched and not self.plane
+        return self.collider.costly and not self.plane
 
     @property
     def sort(self) -> tuple[bool, bool, int]:
         """Neighbours of one sort go through one loop if their kernels are cheap."""
-        return self.collider.batched, self.swept, min(self.collider.ncon, _SEVERAL)
+        return self.collider.costly, self.swept, min(self.collider.ncon, _SEVERAL)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Search:
         lines: list[list[int]] = []
         for k, kind in enumerate(self.classes):
             last = self.classes[k - 1]
-            if k and kind.sort == last.sort and not kind.collider.batched:
+            if k and kind.sort == last.sort and not kind.collider.costly:
                 lines[-1].append(k)
             else:
                 lines.append([k])

@@ -45,12 +45,14 @@ class Collider(NamedTuple):
         motion: of a batched kernel: the function with the derivative of its contacts, of one
             contact (see `convex/motion.py`). None: the kernel is cheap, and its own derivative
             is exact.
+        long: whether a kernel that is not batched costs many times a comparison of boxes.
     """
 
     function: Callable[..., Any]
     ncon: int
     multi: int | None = None
     motion: Callable[..., ContactSet] | None = None
+    long: bool = False
 
     def slots(self, multiccd: bool) -> int:
         """The most contacts of a pair, by the flag."""
@@ -60,6 +62,11 @@ class Collider(NamedTuple):
     def batched(self) -> bool:
         """Whether the kernel takes many pairs of any shapes at once."""
         return self.motion is not None
+
+    @property
+    def costly(self) -> bool:
+        """Whether boxes are compared before the kernel is run, in a loop of its own."""
+        return self.batched or self.long
 
 
 # The lower type first, as in the kernels' arguments.
@@ -75,7 +82,7 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
     (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
     (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
-    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9),
+    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9, long=True),
 }
 
 # Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
