@@ -138,7 +138,8 @@ def gather(x: Array, index: np.ndarray) -> Array:
     """`x[index]` along the first axis for a static `index`, in the fastest form.
 
     XLA's gather handles one element at a time, and its derivative is a scatter. Runs of indices
-    become slices, repeated ones broadcasts, and small tables a product with a constant 0/1 matrix.
+    become slices, also in equal steps, as from one of equal trees to the next; repeated ones
+    broadcasts, and small tables a product with a constant 0/1 matrix.
     """
     index = np.asarray(index)
     if namespace(x) is np or not index.size:
@@ -150,21 +151,28 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return jnp.broadcast_to(
             x[first : first + 1].reshape((1,) * index.ndim + x.shape[1:]), shape
         )
-    if np.array_equal(flat, np.arange(first, first + len(flat))):
-        return x[first : first + len(flat)].reshape(shape)
+    if (stride := _stride(flat)) > 0:
+        return x[first : int(flat[-1]) + 1 : stride].reshape(shape)
     if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
     table = jnp.asarray(np.eye(n)[flat], x.dtype)
     return matmul(table, x.reshape(n, -1)).reshape(shape)
 
 
+def _stride(index: np.ndarray) -> int:
+    """Step (positive) from each of the indices to the next if all are equal, otherwise 0."""
+    step = np.diff(index)
+    if not len(step):
+        return 1
+    return int(step[0]) if step[0] > 0 and (step == step[0]).all() else 0
+
+
 def gather_columns(x: Array, index: np.ndarray) -> Array:
     """`x[:, index]` of a component-first array (k, n) for a static `index`; see `gather`."""
     index = np.asarray(index)
     n = x.shape[1]
-    run = len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index)))
-    if run:
-        return x[:, index[0] : index[0] + len(index)]
+    if len(index) and (stride := _stride(index)) > 0:
+        return x[:, int(index[0]) : int(index[-1]) + 1 : stride]
     if namespace(x) is np or not len(index) or n > SMALL:
         return x[:, index]
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))

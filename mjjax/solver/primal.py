@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul, mul_t
@@ -63,28 +64,42 @@ class State(NamedTuple):
     memory: Any
 
 
-def better_start(problem: Problem, layout: RowLayout, start: Start) -> Array:
-    """Warm start (nv,) unless the smooth acceleration has the lower objective."""
-    a, smooth, parts = start.warm, start.smooth, problem.parts
-    if a is None:
-        return smooth
-    offset = a - smooth
-    gauss = 0.5 * jnp.sum(offset * smooth_gradient(problem, layout, a))
-    cost = gauss + row_cost(problem, layout, residual(problem, layout, a))
-    other = row_cost(problem, layout, residual(problem, layout, smooth))
-    worse = cost > other
-    if isinstance(parts, Islands):
-        worse |= ~parts.to_dofs(layout, parts.used)  # nothing to solve
-    return jnp.where(worse, smooth, a)
+class Beginning(NamedTuple):
+    """An acceleration (nv,), its `gauss_grad` (nv,) and its residuals (n,)."""
+
+    a: Array
+    gauss_grad: Array
+    r: Array
+
+
+def better_start(problem: Problem, layout: RowLayout, start: Start) -> Beginning:
+    """The warm start, unless the smooth acceleration has the lower objective."""
+
+    def begin(a: Array) -> Beginning:
+        return Beginning(a, smooth_gradient(problem, layout, a), residual(problem, layout, a))
+
+    if start.warm is None:
+        return begin(start.smooth)
+
+    def cost(at: Beginning) -> Array:
+        gauss = 0.5 * jnp.sum((at.a - start.smooth) * at.gauss_grad)
+        return gauss + row_cost(problem, layout, at.r)
+
+    both = jax.vmap(begin)(jnp.stack([start.warm, start.smooth]))
+    warm, smooth = jax.vmap(cost)(both)
+    worse = warm > smooth
+    dofs = worse
+    if isinstance(problem.parts, Islands):
+        dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)  # nothing to solve
+    a, gauss_grad = (jnp.where(dofs, x[1], x[0]) for x in both[:2])
+    return Beginning(a, gauss_grad, jnp.where(worse, both.r[1], both.r[0]))
 
 
 def initial(
     problem: Problem, layout: RowLayout, start: Start, tolerances: Tolerances, memory: Any
 ) -> State:
     """Iterate at the better start."""
-    a = better_start(problem, layout, start)
-    r = residual(problem, layout, a)
-    gauss_grad = smooth_gradient(problem, layout, a)
+    a, gauss_grad, r = better_start(problem, layout, start)
     force = row_force(problem, layout, r)
     grad = gauss_grad - mul_t(layout, problem.jac, force)
     grad_norm = scaled_norm(problem, layout, tolerances, grad)

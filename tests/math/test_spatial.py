@@ -57,7 +57,19 @@ def test_cholesky_solves(n: int) -> None:
             np.testing.assert_allclose(a @ solved, b, atol=1e-9)
 
 
-@pytest.mark.parametrize("index", [[0], [2, 2, 2], [1, 2, 3], [3, 0, 3], [[0, 1], [4, 1]]])
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0],
+        [2, 2, 2],
+        [1, 2, 3],
+        [0, 2, 4],
+        [4, 2, 0],
+        [3, 0, 3],
+        [[0, 1], [4, 1]],
+        [[0, 2], [1, 3]],
+    ],
+)
 @pytest.mark.parametrize("width", [5, 200])
 def test_rows_is_indexing(index: list, width: int) -> None:
     """The fast forms of static indexing give what indexing gives, with the same derivative."""
