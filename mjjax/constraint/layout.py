@@ -103,7 +103,9 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     width = plan_of(model, data.rules).maxdim
     slots, room = data.contact.dist.shape[0], data.efc_D.shape[0]
     layout = row_layout(model, slots, room, width)
-    if layout.nscalar > room or len(layout.general) != data.efc_Jgeneral.shape[0]:
+    items, general = len(data.efc_spring), len(data.efc_Jgeneral)
+    missing = layout.nscalar > room or layout.nscalar + layout.ncontact > items
+    if missing or len(layout.general) != general:
         raise ValueError(
             f"the data has {room} constraint rows and the model needs {layout.nscalar} for "
             "equalities, friction and limits: since make_data it got terms (model.terms), or other "

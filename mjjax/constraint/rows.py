@@ -17,16 +17,29 @@ from mjjax.model.model import Model
 
 
 class Rows(NamedTuple):
-    """Parameters of row slots (n,); an inactive slot has `D == 0`."""
+    """Parameters of row slots (n,), and what the rows of an item share: a scalar row, a contact.
+
+    Attributes:
+        active: (n,) whether the row exists now.
+        item_active: (nitem,) whether the item does.
+        pos: (n,) residual.
+        margin: (n,) margin of inclusion.
+        R: (n,) regularization.
+        frictionloss: (n,) largest friction force.
+        spring: (nitem,) K I (pos - margin), of an elliptic contact for its normal only.
+        damping: (nitem,) B.
+        friction_damping: (ncontact,) B of the friction of elliptic contacts.
+    """
 
     active: Array
+    item_active: Array
     pos: Array
     margin: Array
-    K: Array
-    B: Array
-    imp: Array
     R: Array
     frictionloss: Array
+    spring: Array
+    damping: Array
+    friction_damping: Array
 
 
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> Rows:
@@ -57,13 +70,14 @@ def _of_scalars(model: Model, rows: ScalarRows, layout: RowLayout, imp: Array) -
     k, b = _reference(model, rows.solref, rows.solimp)
     return Rows(
         active=rows.active,
+        item_active=rows.active,
         pos=rows.pos,
         margin=rows.margin,
-        K=jnp.where(np.isin(layout.kind, FRICTION), 0, k),
-        B=b,
-        imp=imp,
         R=regularization(imp, rows.weight),
         frictionloss=rows.frictionloss,
+        spring=jnp.where(np.isin(layout.kind, FRICTION), 0, k) * imp * (rows.pos - rows.margin),
+        damping=b,
+        friction_damping=jnp.zeros(0, b.dtype),
     )
 
 
@@ -114,7 +128,7 @@ def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Row
         both = jnp.maximum(MINVAL, 2 * first / model.opt.impratio * edge_r)
         r = jnp.where(dim[:, None] == 1, normal_r[:, None], both) + jnp.zeros(shape, both.dtype)
         rows_of = jnp.where(dim == 1, 1, 2 * (dim - 1))
-        k_row, b_row, pos_row, margin_row = spread(k), spread(b), spread(pos), spread(margin)
+        pos_row, margin_row, b_friction = spread(pos), spread(margin), jnp.zeros_like(b)
     else:
         r = elliptic_regularization(normal_r, friction[:, : width - 1], model.opt.impratio)
         rows_of = dim
@@ -123,13 +137,32 @@ def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Row
         _, b_friction = _reference(
             model, jnp.where(own[:, None], contact.solreffriction[:n], contact.solref[:n]), solimp
         )
-        k_row = jnp.where(first_row, k[:, None], 0)
-        b_row = jnp.where(first_row, b[:, None], b_friction[:, None])
         pos_row = jnp.where(first_row, pos[:, None], 0)
         margin_row = jnp.where(first_row, margin[:, None], 0)
     active = included[:, None] & (slot < rows_of[:, None])
-    columns = (active, pos_row, margin_row, k_row, b_row, spread(imp), r, jnp.zeros(shape, r.dtype))
-    return Rows(*(c.reshape(-1) for c in columns))
+    return Rows(
+        active=active.reshape(-1),
+        item_active=included,
+        pos=pos_row.reshape(-1),
+        margin=margin_row.reshape(-1),
+        R=r.reshape(-1),
+        frictionloss=jnp.zeros(n * per, r.dtype),
+        spring=k * imp * (pos - margin),
+        damping=b,
+        friction_damping=b_friction,
+    )
+
+
+def of_items(layout: RowLayout, item: Array, friction: Array | float) -> Array:
+    """Values (nrow,) of the rows from those of their items, and for the friction of elliptic
+    contacts (ncontact, 1) or (1, 1).
+    """
+    n, count = layout.nscalar, layout.ncontact
+    shape = (count, layout.per_contact)
+    contact = jnp.broadcast_to(item[n : n + count, None], shape)
+    if not layout.pyramidal:
+        contact = jnp.where(np.arange(shape[1])[None] == 0, contact, friction)
+    return jnp.concatenate([item[:n], contact.reshape(-1)])
 
 
 def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
 from mjjax.constraint.layout import FRICTION, layout_of
-from mjjax.constraint.rows import all_rows
+from mjjax.constraint.rows import all_rows, of_items
 from mjjax.constraint.scalar_rows import scalar_rows
 from mjjax.constraint.trees import find_islands, row_trees
 from mjjax.core.enums import ConeType, DisableBit, SolverType, WarningType
@@ -34,26 +34,28 @@ def make_constraint(model: Model, data: Data) -> Data:
     scalar = scalar_rows(model, data, layout)
     data = data.replace(efc_Jgeneral=_fit(scalar.jacobian, data.efc_Jgeneral))
     rows = all_rows(model, data, layout, scalar)
-    on = rows.active
+    on, item_on = rows.active, rows.item_active
     if sleeps(model, data):
-        scalar_on = any_awake(data, row_trees(layout))
-        on &= jnp.concatenate([scalar_on, jnp.ones(layout.nrow - layout.nscalar, bool)])
+        awake = any_awake(data, row_trees(layout))
+        on, item_on = (
+            x & jnp.concatenate([awake, jnp.ones(len(x) - len(awake), bool)]) for x in (on, item_on)
+        )
     columns = {
         "efc_pos": jnp.where(on, rows.pos, 0),
         "efc_margin": jnp.where(on, rows.margin, 0),
         "efc_frictionloss": jnp.where(on, rows.frictionloss, 0),
         "efc_D": jnp.where(on, 1 / rows.R, 0),
-        "efc_K": jnp.where(on, rows.K, 0),
-        "efc_B": jnp.where(on, rows.B, 0),
-        "efc_I": jnp.where(on, rows.imp, 0),
+        "efc_spring": jnp.where(item_on, rows.spring, 0),
+        "efc_damping": jnp.where(item_on, rows.damping, 0),
+        "efc_friction_damping": rows.friction_damping,
     }
     # C has no row of dry friction where there is none
     counted = on & ~(layout.mask(*FRICTION) & (rows.frictionloss == 0))
     contact = data.contact
     n = layout.ncontact
     if n:
-        first = np.arange(n, dtype=np.int32) * layout.per_contact
-        address = jnp.where(on[layout.nscalar :][first], layout.nscalar + first, -1)
+        first = layout.nscalar + np.arange(n, dtype=np.int32) * layout.per_contact
+        address = jnp.where(item_on[layout.nscalar :], first, -1)
         lost = jnp.sum(contact.dim[n:] > 0, dtype=jnp.int32)
         contact = contact.replace(
             efc_address=_fit(address.astype(jnp.int32), contact.efc_address, -1)
@@ -93,8 +95,11 @@ def reference_constraint(model: Model, data: Data) -> Data:
         return data
     velocity = _fit(mul(layout, row_jacobian(model, data, layout), data.qvel), data.efc_vel)
     velocity = jnp.where(data.efc_D > 0, velocity, 0)
-    spring = data.efc_K * data.efc_I * (data.efc_pos - data.efc_margin)
-    return data.replace(efc_vel=velocity, efc_aref=-data.efc_B * velocity - spring)
+    spring = of_items(layout, data.efc_spring, 0.0)
+    friction = data.efc_friction_damping[: layout.ncontact, None]
+    damping = of_items(layout, data.efc_damping, friction)
+    aref = -damping * velocity[: layout.nrow] - spring
+    return data.replace(efc_vel=velocity, efc_aref=_fit(aref, data.efc_aref))
 
 
 def constraint_jacobian(model: Model, data: Data) -> Array:

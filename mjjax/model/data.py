@@ -146,9 +146,13 @@ class Data(PyTree, Named):
     efc_margin: jax.Array = array("njmax", doc="margin of inclusion")
     efc_frictionloss: jax.Array = array("njmax", unit="N or N m", doc="largest friction force")
     efc_D: jax.Array = array("njmax", doc="constraint mass 1/R, 0 in an empty slot")
-    efc_K: jax.Array = array("njmax", unit="1/s^2", doc="stiffness of the reference")
-    efc_B: jax.Array = array("njmax", unit="1/s", doc="damping of the reference")
-    efc_I: jax.Array = array("njmax", doc="impedance (K, B, I: MuJoCo's efc_KBIP)")
+    efc_spring: jax.Array = array(
+        "nitem", doc="of a scalar row or contact: K I (pos - margin) (MuJoCo's efc_KBIP)"
+    )
+    efc_damping: jax.Array = array("nitem", unit="1/s", doc="of a scalar row or contact: B")
+    efc_friction_damping: jax.Array = array(
+        "nconmax", unit="1/s", doc="B of the friction of elliptic contacts"
+    )
     efc_vel: jax.Array = array("njmax", doc="velocity in constraint space")
     efc_aref: jax.Array = array("njmax", doc="reference acceleration")
     efc_force: jax.Array = array("njmax", doc="force in constraint space")

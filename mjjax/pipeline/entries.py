@@ -129,6 +129,11 @@ def _row(model: Model, data: Data, index: int) -> str:
     return f"row {kind.name} of {owned}"
 
 
+def _item(model: Model, data: Data, index: int) -> str:
+    beyond = index - layout_of(model, data).nscalar
+    return _row(model, data, index) if beyond < 0 else "row of " + _contact(model, data, beyond)
+
+
 def _general_row(model: Model, data: Data, index: int) -> str:
     return _row(model, data, int(layout_of(model, data).general[index]))
 
@@ -145,6 +150,7 @@ SPECIAL: dict[str, Callable[[Model, Data, int], str]] = {
     "nsensordata": _reading,
     "nconmax": _contact,
     "njmax": _row,
+    "nitem": _item,
     "ngeneral": _general_row,
     "nmeshvert": _vertex,
 }

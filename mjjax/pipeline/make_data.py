@@ -64,7 +64,8 @@ def make_data(
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
-    own = {"nM_tree": block_entries(s), "ngeneral": len(layout.general)}
+    items = layout.nscalar + slots
+    own = {"nM_tree": block_entries(s), "ngeneral": len(layout.general), "nitem": items}
     sizes = dict(s.sizes, nconmax=slots, njmax=rows, **own)
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
