@@ -103,12 +103,16 @@ class JaxEngine(Engine):
         jax.block_until_ready(self._block(self.model, self.batch))
 
     def details(self) -> dict[str, Any]:
-        worlds = self.batch.qpos.shape[0]
         one = jax.tree.map(lambda x: x[0], self.batch)
         return {
-            "bytes_per_world": sum(x.nbytes for x in jax.tree.leaves(self.batch)) / worlds,
+            "bytes_per_world": self.bytes_per_world(),
             "equations": equations(jax.make_jaxpr(self.api.step)(self.model, one).jaxpr),
         }
+
+    def bytes_per_world(self) -> float:
+        """Size of the data of one world."""
+        worlds = self.batch.qpos.shape[0]
+        return sum(x.nbytes for x in jax.tree.leaves(self.batch)) / worlds
 
     def _gradient(self, model: Any, batch: Any) -> Any:
         """Reverse derivative of one step of each world by position, velocity and control."""

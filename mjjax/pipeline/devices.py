@@ -84,14 +84,19 @@ def _put(tree: Batch, sharding: NamedSharding) -> Batch:
     )
 
 
-def jit_worlds(function: Callable[..., Any], devices: int | None = None, **options: Any) -> Any:
+def jit_worlds(
+    function: Callable[..., Any],
+    devices: int | None = None,
+    **options: Any,
+) -> Any:
     """`jax.jit` of `function(model, batch, *rest)`, run by each device on its part of the batch.
-
-    Results of a world do not depend on the number of devices.
 
     Loops, such as the solver's, run as often as the worlds of one device need, where a program of
     `jax.jit` on a sharded batch runs them as often as any world does and exchanges a flag each
     time. The derivative is that of `function`.
+
+    Results are those of `jax.jit(function)` for the worlds of each device alone, bit for bit. For
+    another number of worlds on a device XLA makes another program, which may round otherwise.
 
     Args:
         function: what to run; all of its results must have the worlds as leading dimension.
