@@ -95,8 +95,8 @@ def jit_worlds(
     `jax.jit` on a sharded batch runs them as often as any world does and exchanges a flag each
     time. The derivative is that of `function`.
 
-    Results are those of `jax.jit(function)` for the worlds of each device alone, bit for bit. For
-    another number of worlds on a device XLA makes another program, which may round otherwise.
+    Results are those of `jax.jit(function)` up to rounding: for another number of devices, or of
+    worlds on a device, XLA compiles another program, which contracts sums of products otherwise.
 
     Args:
         function: what to run; all of its results must have the worlds as leading dimension.

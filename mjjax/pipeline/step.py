@@ -1,5 +1,6 @@
 """One time step."""
 
+import functools
 from collections.abc import Iterable
 
 import jax
@@ -49,14 +50,26 @@ def step(
     if derived is None:
         return whole_step(model, data, callbacks)
     require_terms(model)
+    # callbacks may use traced values of their surroundings: not for a program that is remembered
+    run = _remembered if callbacks is None else _wanted
+    return run(model, data, callbacks, tuple(derived))
 
-    # traced once, for both
+
+def _wanted(
+    model: Model, data: Data, callbacks: Callbacks | None, derived: tuple[str, ...]
+) -> Data:
+    """A step with some derived fields; `data` has the others."""
+
+    # traced once, for the fields that it reads and for itself
     @jax.jit
     def run(model: Model, data: Data) -> tuple[Data, None]:
         return whole_step(model, data, callbacks), None
 
     names = carried(run, model, data, derived)
     return data.replace(**take(names, run(model, data)[0]))
+
+
+_remembered = functools.partial(jax.jit, static_argnums=(2, 3))(_wanted)
 
 
 @no_derivative_where_reset

@@ -91,18 +91,29 @@ for _ in range(5):
 """
 
 
+SPREAD = STEPS.replace("jax.jit", "mjjax.jit_worlds")
+EIGHT = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "threads"),
-    [(STEPS, None), (STEPS, "1"), (STEPS, "2"), (GRADIENTS, None)],
-    ids=["steps", "one thread", "two threads", "gradients"],
+    ("program", "variables"),
+    [
+        (STEPS, {}),
+        (STEPS, {"NPROC": "1"}),
+        (SPREAD, {"NPROC": "2", **EIGHT}),
+        (GRADIENTS, {}),
+    ],
+    ids=["steps", "one thread", "eight devices", "gradients"],
 )
-def test_plain_program_ends(program: str, threads: str | None) -> None:
+def test_plain_program_ends(program: str, variables: dict[str, str]) -> None:
     """Protects users with two cores, whatever NPROC is: LAPACK kernels must not wait for ever."""
     environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
-    environment |= {"NPROC": threads} if threads else {}
     subprocess.run(
-        [sys.executable, "-c", HUMANOIDS + program], check=True, timeout=400, env=environment
+        [sys.executable, "-c", HUMANOIDS + program],
+        check=True,
+        timeout=400,
+        env=environment | variables,
     )
 
 
