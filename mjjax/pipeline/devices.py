@@ -95,8 +95,9 @@ def jit_worlds(
     `jax.jit` on a sharded batch runs them as often as any world does and exchanges a flag each
     time. The derivative is that of `function`.
 
-    Results are those of `jax.jit(function)` up to rounding: for another number of devices, or of
-    worlds on a device, XLA compiles another program, which contracts sums of products otherwise.
+    Results are those of `jax.jit(function)` up to rounding: for several devices, and for another
+    number of worlds on each, XLA compiles another program, which contracts sums of products
+    otherwise. Two devices give the same bits as eight with as many worlds on each.
 
     Args:
         function: what to run; all of its results must have the worlds as leading dimension.

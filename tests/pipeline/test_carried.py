@@ -72,6 +72,7 @@ def whole(callbacks: mjjax.Callbacks | None) -> Any:
     return lambda m, d: (whole_step(m, d, callbacks), None)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D15", "D13")
 def test_a_step_computes_what_is_asked_for() -> None:
     """A step and a rollout with few derived fields: these are new, the others stay; one program."""
@@ -124,6 +125,7 @@ def test_what_a_program_reads() -> None:
     assert reads(jaxpr, [False, False]) == [False, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D02")
 def test_gradients_pass_through_a_lean_rollout() -> None:
     """Derivatives by controls are those of the whole rollout; recorded fields are in them."""
