@@ -1,1 +1,1 @@
-"""Measures mjjax and, where installed, its peers in the same process: `python -m benchmarks`."""
+"""For developers: `mjjax bench` with its peers, and limits of what compiled programs may hold."""

@@ -23,6 +23,7 @@ from mjjax.constraint.stages import (
     project_constraint,
     reference_constraint,
 )
+from mjjax.core.compiling import cache_compilations
 from mjjax.core.constants import VERSION
 from mjjax.core.enums import (
     BiasType,
@@ -103,7 +104,7 @@ from mjjax.model.view import id2name, name2id
 from mjjax.model.visual import Visual
 from mjjax.pipeline.check_gradients import check_gradients
 from mjjax.pipeline.describe import print_data, print_model, warning_text
-from mjjax.pipeline.devices import jit_worlds, shard_worlds
+from mjjax.pipeline.devices import jit_worlds, shard_worlds, use_all_cores
 from mjjax.pipeline.forward import (
     forward,
     forward_skip,
@@ -121,6 +122,7 @@ from mjjax.pipeline.linearize import (
     transition_jacobian,
 )
 from mjjax.pipeline.make_data import make_data, reset_data
+from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.state import (
     copy_state,
     extract_state,
@@ -129,7 +131,7 @@ from mjjax.pipeline.state import (
     set_state,
     state_size,
 )
-from mjjax.pipeline.step import rollout, step, step1, step2
+from mjjax.pipeline.step import step, step1, step2
 from mjjax.render.camera import FreeCamera, free_camera
 from mjjax.render.picture import Picture, render
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
@@ -187,6 +189,7 @@ __all__ = [
     "add_m",
     "angmom_mat",
     "apply_ft",
+    "cache_compilations",
     "camlight",
     "check_gradients",
     "collision",
@@ -287,6 +290,7 @@ __all__ = [
     "tendon",
     "transition_jacobian",
     "transmission",
+    "use_all_cores",
     "warning_text",
     "xfrc_accumulate",
 ]

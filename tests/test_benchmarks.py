@@ -1,4 +1,4 @@
-"""The benchmarks run, so that they do not rot; their numbers are not judged here."""
+"""Benchmarks run, here and for users, so that they do not rot; numbers are not judged here."""
 
 import json
 import os
@@ -6,7 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
+
+from mjjax import cli
+from mjjax.cli import embedded
+from mjjax.cli.operations import KINDS, operations, total
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,3 +54,95 @@ def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0].split()[:3] == ["model", "worlds", "engine"]
     assert any(line.split()[:1] == ["kinematics"] for line in lines)
+
+
+@pytest.mark.slow
+def test_users_measure_without_peers(tmp_path: Path) -> None:
+    """Protects `mjjax bench`: no MuJoCo unless asked for, a progress bar, counts of operations."""
+    out = tmp_path / "out.json"
+    model = tmp_path / "own.xml"
+    model.write_text(embedded()["cartpole"], encoding="utf-8")
+    code = f"""
+import sys
+sys.modules["mujoco"] = None
+from mjjax import cli
+command = "bench {model} double_pendulum --batch 4 --steps 3 --warmup 3 --repeats 1 --devices 2"
+status = cli.main([*command.split(), "--operations", "--gradient", "--json", r"{out}"])
+sys.exit(status)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    results = json.loads(out.read_text())["results"]
+    assert [Path(r["model"]).stem for r in results] == ["own", "double_pendulum"]
+    for record in results:
+        counts = record["operations"]
+        assert counts["step"]["fusions"] < counts["gradient"]["fusions"]
+        assert list(counts["step"]) == list(KINDS)
+    words = [line.split() for line in done.stdout.splitlines()]
+    step = next(row for row in words if row[:4] == ["own", "4", "ours", "step"])
+    assert int(step[4]) == total(results[0]["operations"]["step"])
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["ant", "--batch", "3", "--devices", "2"], "--devices must divide"),
+        (["ant", "--batch", "0"], "at least 1"),
+        (["none"], "no model 'none'"),
+        (["ant", "--json", "/no/such/folder/x.json"], "no such folder"),
+        ([], "MODEL"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(
+    args: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Protects users from tracebacks."""
+    assert cli.main(["bench", *args]) == 2
+    message = capsys.readouterr().err
+    assert words in message and message.count("\n") == 1
+
+
+def test_a_program_is_counted_by_kind() -> None:
+    """Loops are counted apart; what is in a loop counts once."""
+
+    def program(x: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, x.shape[0], lambda i, y: jnp.sin(y) @ y, x)
+
+    counts = operations(jax.jit(program).lower(jnp.ones((8, 8))).compile())
+    assert counts["loops"] == 1 and counts["dots"] + counts["fusions"] >= 1
+    assert total(counts) == sum(counts.values()) - 1
+
+
+CACHED = """
+import sys
+import jax
+import mjjax
+from mjjax import cli
+events = []
+jax.monitoring.register_event_listener(lambda event, **_: events.append(event.split("/")[-1]))
+assert mjjax.cache_compilations(sys.argv[1]).is_dir()
+model = cli.models.load("double_pendulum")
+data = jax.jit(mjjax.step)(model, mjjax.make_data(model))
+assert data.time > 0
+print(events.count("cache_hits"), events.count("cache_misses"))
+"""
+
+
+@pytest.mark.slow
+def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
+    """Protects the cache on disk: the same program in a new process is found, all of it."""
+    counts = []
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", CACHED, str(tmp_path / "cache")],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        counts.append([int(word) for word in done.stdout.split()])
+    (hits, misses), again = counts
+    assert misses > 0 and again == [hits + misses, 0]

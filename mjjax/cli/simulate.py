@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 import mjjax
 from mjjax.cli.models import UsageError, listing, load
-from mjjax.cli.worlds import advance, start, use_all_cores
+from mjjax.cli.worlds import advance, start
 
 CHUNK = 10  # steps per call of the compiled function; one frame is saved after each
 
@@ -31,15 +31,19 @@ def add(commands: Any) -> None:
     sim.add_argument(
         "model", nargs="?", default="humanoid", help="MJCF file or embedded name (humanoid)"
     )
-    sim.add_argument("--worlds", type=_positive, default=1024, metavar="N", help="(%(default)s)")
-    sim.add_argument("--steps", type=_positive, default=200, metavar="T", help="(%(default)s)")
+    sim.add_argument("--worlds", type=positive, default=1024, metavar="N", help="(%(default)s)")
+    sim.add_argument("--steps", type=positive, default=200, metavar="T", help="(%(default)s)")
     sim.add_argument("--seed", type=int, default=0, help="of the starting states (%(default)s)")
     sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories")
+    sim.add_argument(
+        "--cache", action="store_true", help="keep compiled programs on disk for the next start"
+    )
     sim.add_argument("--list", action="store_true", help="print the embedded models and stop")
     sim.set_defaults(run=lambda args: print(listing()) if args.list else _simulate(args))
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number of a command line that must be at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -88,7 +92,9 @@ def _simulate(args: argparse.Namespace) -> None:
         raise UsageError(f"--out {args.out}: the name must end in .npz")
     if args.out and not args.out.absolute().parent.is_dir():
         raise UsageError(f"--out {args.out}: no such folder")
-    use_all_cores()
+    mjjax.use_all_cores()
+    if args.cache:
+        mjjax.cache_compilations()
     model = load(args.model)
     run = _run(model, args)
     print(_report(model, args, run))

@@ -1,7 +1,6 @@
 """Many worlds at once, on all cores."""
 
-import contextlib
-import os
+import functools
 from typing import NamedTuple
 
 import jax
@@ -17,17 +16,6 @@ class Watch(NamedTuple):
 
     ncon: jax.Array
     nefc: jax.Array
-
-
-def use_all_cores() -> None:
-    """Makes one JAX CPU device per core; call before JAX is first used.
-
-    XLA runs small batched matrix products on about one core, whatever the batch; a batch spread
-    over devices runs on all of them.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with contextlib.suppress(RuntimeError):  # JAX is in use already and keeps its devices
-        jax.config.update("jax_num_cpu_devices", cores or 1)
 
 
 def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
@@ -46,10 +34,11 @@ def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
 
 def advance(model: mjjax.Model, batch: mjjax.Data, nstep: jax.Array) -> tuple[mjjax.Data, Watch]:
     """`nstep` steps of every world; `nstep` is traced, so that any number runs the same program."""
+    step = functools.partial(mjjax.step, derived=Watch._fields)
 
     def body(_: jax.Array, carry: tuple[mjjax.Data, Watch]) -> tuple[mjjax.Data, Watch]:
         batch, seen = carry
-        batch = jax.vmap(mjjax.step, in_axes=(None, 0))(model, batch)
+        batch = jax.vmap(step, in_axes=(None, 0))(model, batch)
         return batch, Watch(jnp.maximum(seen.ncon, batch.ncon), jnp.maximum(seen.nefc, batch.nefc))
 
     nothing = Watch(jnp.zeros_like(batch.ncon), jnp.zeros_like(batch.nefc))

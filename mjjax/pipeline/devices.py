@@ -1,10 +1,12 @@
 """Worlds spread over devices: each runs its own worlds and never waits for another.
 
+mjjax.use_all_cores()
 model, batch = mjjax.shard_worlds(model, batch)
 step = mjjax.jit_worlds(jax.vmap(mjjax.step, in_axes=(None, 0)))
 batch = step(model, batch)
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,14 +15,46 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from mjjax.core.threads import ensure_threads
 from mjjax.model.model import Model
 
 Batch = TypeVar("Batch")
 _WORLDS = P("worlds")
 
 
+def use_all_cores(count: int | None = None) -> bool:
+    """Makes JAX devices of the processor's cores; call it before JAX is first used.
+
+    XLA runs small batched matrix products on about one core, whatever the batch; a batch spread
+    over devices runs on all of them.
+
+    Args:
+        count: how many CPU devices; by default as many as there are cores for this process.
+
+    Returns:
+        Whether it was in time: if not, JAX keeps the devices that it has.
+    """
+    count = count or cores()
+    ensure_threads(count)
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError:
+        return len(jax.devices("cpu")) == count
+    return True
+
+
+def cores() -> int:
+    """Number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tuple[Model, Batch]:
     """The model on every device, and of a batch of worlds each its part.
+
+    With several processes (`jax.distributed.initialize`) each gives its own worlds; together they
+    are one batch over the devices of all.
 
     Args:
         model: one model for all worlds.
@@ -32,25 +66,43 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
     """
     mesh = _mesh(devices)
     worlds = {np.shape(x)[0] if np.ndim(x) else None for x in jax.tree.leaves(batch)}
-    if len(worlds) > 1 or any(n is None or n % mesh.size for n in worlds):
+    own = mesh.local_mesh.size
+    if len(worlds) > 1 or any(n is None or n % own for n in worlds):
         raise ValueError(
-            f"{mesh.size} devices cannot share a batch with leading dimensions {worlds}; "
+            f"{own} devices cannot share a batch with leading dimensions {worlds}; "
             "their number must be the same and a multiple of that of devices"
         )
-    model = jax.device_put(model, NamedSharding(mesh, P()))
-    return model, jax.device_put(batch, NamedSharding(mesh, _WORLDS))
+    return _put(model, NamedSharding(mesh, P())), _put(batch, NamedSharding(mesh, _WORLDS))
 
 
-def jit_worlds(function: Callable[..., Any], devices: int | None = None) -> Any:
+def _put(tree: Batch, sharding: NamedSharding) -> Batch:
+    """Arrays on the devices; of those of other processes, these have their own."""
+    if jax.process_count() == 1:
+        return jax.device_put(tree, sharding)
+    return jax.tree.map(
+        lambda x: jax.make_array_from_process_local_data(sharding, np.asarray(x)), tree
+    )
+
+
+def jit_worlds(
+    function: Callable[..., Any],
+    devices: int | None = None,
+    **options: Any,
+) -> Any:
     """`jax.jit` of `function(model, batch, *rest)`, run by each device on its part of the batch.
 
     Loops, such as the solver's, run as often as the worlds of one device need, where a program of
     `jax.jit` on a sharded batch runs them as often as any world does and exchanges a flag each
     time. The derivative is that of `function`.
 
+    Results are those of `jax.jit(function)` up to rounding: for several devices, and for another
+    number of worlds on each, XLA compiles another program, which contracts sums of products
+    otherwise. Two devices give the same bits as eight with as many worlds on each.
+
     Args:
         function: what to run; all of its results must have the worlds as leading dimension.
         devices: how many of `jax.devices()`; all by default. As for `shard_worlds`.
+        options: of `jax.jit`, such as `donate_argnums`.
     """
     mesh = _mesh(devices)
 
@@ -63,7 +115,7 @@ def jit_worlds(function: Callable[..., Any], devices: int | None = None) -> Any:
         return inner(model, batch, *rest)
 
     # Named, because arrays without elements would come back as if they were everywhere.
-    return jax.jit(spread, out_shardings=NamedSharding(mesh, _WORLDS))
+    return jax.jit(spread, out_shardings=NamedSharding(mesh, _WORLDS), **options)
 
 
 def _mesh(count: int | None) -> Mesh:

@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from mjjax.core.threads import FEWEST, LAST_BLOCKING
+from mjjax.core.threads import FEWEST, LAST_BLOCKING, PER_DEVICE
 
 pytestmark = pytest.mark.newest
 
@@ -91,13 +91,29 @@ for _ in range(5):
 """
 
 
+SPREAD = STEPS.replace("jax.jit", "mjjax.jit_worlds")
+EIGHT = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [STEPS, GRADIENTS], ids=["steps", "gradients"])
-def test_plain_program_ends(program: str) -> None:
-    """Protects users with two cores and nothing set: LAPACK kernels must not wait for ever."""
+@pytest.mark.parametrize(
+    ("program", "variables"),
+    [
+        (STEPS, {}),
+        (STEPS, {"NPROC": "1"}),
+        (SPREAD, {"NPROC": "2", **EIGHT}),
+        (GRADIENTS, {}),
+    ],
+    ids=["steps", "one thread", "eight devices", "gradients"],
+)
+def test_plain_program_ends(program: str, variables: dict[str, str]) -> None:
+    """Protects users with two cores, whatever NPROC is: LAPACK kernels must not wait for ever."""
     environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
     subprocess.run(
-        [sys.executable, "-c", HUMANOIDS + program], check=True, timeout=400, env=environment
+        [sys.executable, "-c", HUMANOIDS + program],
+        check=True,
+        timeout=400,
+        env=environment | variables,
     )
 
 
@@ -112,18 +128,42 @@ print([str(w.message) for w in caught if w.category is RuntimeWarning])
 """
 
 
-@pytest.mark.parametrize("set_by_user", [False, True])
-def test_late_import_says_what_to_do(set_by_user: bool) -> None:
-    """Protects those whose JAX runs already: they are told, unless they have chosen themselves."""
+@pytest.mark.parametrize("threads", [None, "2", "16"])
+def test_late_import_says_what_to_do(threads: str | None) -> None:
+    """Protects those whose JAX runs already: they are told, unless there are threads enough."""
     environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
-    environment |= {"NPROC": "16"} if set_by_user else {}
+    environment |= {"NPROC": threads} if threads else {}
     result = subprocess.run(
         [sys.executable, "-c", LATE], check=True, capture_output=True, text=True, env=environment
     )
-    expected = not set_by_user and (os.cpu_count() or 1) < FEWEST
+    expected = int(threads or os.cpu_count() or 1) < FEWEST
     if jax.__version_info__[:2] > LAST_BLOCKING:
         expected = False
     assert ("NPROC=16" in result.stdout) == expected
+
+
+EARLY = """
+import os
+import mjjax
+print(os.environ.get("NPROC"))
+mjjax.use_all_cores(40)
+print(os.environ.get("NPROC"))
+"""
+
+
+@pytest.mark.parametrize(("threads", "flags"), [("1", 1), ("1000", 1), (None, 100)])
+def test_there_are_threads_for_all_devices(threads: str | None, flags: int) -> None:
+    """Protects against too few threads, also those that the user has set; more are left alone."""
+    environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
+    environment |= {"NPROC": threads} if threads else {}
+    environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={flags}"
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY], check=True, capture_output=True, text=True, env=environment
+    )
+    if jax.__version_info__[:2] <= LAST_BLOCKING:
+        first = max(FEWEST, int(threads or 0), PER_DEVICE * max(flags, os.cpu_count() or 1))
+        expected = [first, max(first, PER_DEVICE * 40)]
+        assert [int(word) for word in done.stdout.split()] == expected
 
 
 WITHOUT = """

@@ -53,6 +53,13 @@ def imports(path: str) -> Iterator[str]:
                 yield str(node.args[0].value)
 
 
+def at_once(path: str) -> Iterator[str]:
+    """Dotted names that are imported when the module is."""
+    for node in ast.parse((PACKAGE / path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def layer(path: str) -> str:
     return Path(path).parts[0].removesuffix(".py")
 
@@ -95,6 +102,12 @@ def test_one_module_imports_flax() -> None:
 @pytest.mark.parametrize("path", MODULES)
 def test_oracle_is_not_imported(path: str) -> None:
     """Keeps MuJoCo out of the engine: users need not have it."""
-    allowed = {"pipeline/interop.py"}  # works on the user's own MuJoCo objects
+    # works on the user's own MuJoCo objects; measures them, if `mjjax bench --peers` asks for it
+    allowed = {"pipeline/interop.py", "cli/peers.py"}
     names = [n for n in imports(path) if n.split(".")[0] in ("mujoco", "mujoco_mjx")]
     assert not names or path in allowed
+
+
+def test_peers_are_imported_only_if_asked_for() -> None:
+    """Keeps `import mjjax.cli` free of what measures MuJoCo itself."""
+    assert not [p for p in MODULES for name in at_once(p) if name.startswith("mjjax.cli.peers")]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import mjjax
-from benchmarks.engines import equations
+from mjjax.cli.engines import equations
 
 
 def chain(links: int) -> mjjax.Model:

@@ -1,7 +1,10 @@
 """Worlds spread over devices."""
 
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,13 +13,14 @@ import pytest
 import mjjax
 from mjjax import cli
 
+ROOT = Path(__file__).parents[2]
+
 # In a process of its own: the number of devices is fixed once JAX is in use.
 PROGRAM = """
 import jax
-from mjjax import cli
-cli.use_all_cores()
-jax.config.update("jax_num_cpu_devices", 2)
 import mjjax
+from mjjax import cli
+assert mjjax.use_all_cores(2)
 import numpy as np
 import jax.numpy as jnp
 model = mjjax.Model.from_xml_string(cli.embedded()["cartpole"])
@@ -55,6 +59,103 @@ else:
 def test_spreading_over_devices_changes_nothing() -> None:
     """Protects results and derivatives of worlds on several devices, and against hanging."""
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=300)
+
+
+# One model with contacts, one with sleeping trees and a queue of pairs.
+EIGHT = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+import mjjax
+from mjjax import cli
+from tests.pipeline.scenes_of_steps import SLEEPING
+assert len(jax.devices()) == 8
+
+def close(x, y):
+    if np.issubdtype(x.dtype, np.floating):
+        np.testing.assert_allclose(x, y, atol=1e-7 * (1 + np.abs(y).max(initial=0)))
+    else:
+        np.testing.assert_array_equal(x, y)
+
+roll = functools.partial(mjjax.rollout, nstep=40, keep=("qpos", "ncon"), derived=("xpos",))
+step = functools.partial(mjjax.step, derived=("sensordata", "contact"))
+for model, function in (
+    (cli.models.load("ant"), roll),
+    (mjjax.Model.from_xml_string(SLEEPING), step),
+):
+    run = jax.vmap(function, (None, 0))
+    batch = cli.start(model, 128, 0)
+    spread = mjjax.jit_worlds(run)
+    found = spread(model, batch)
+    assert len(jax.tree.leaves(found)[0].sharding.device_set) == 8
+    jax.tree.map(close, found, mjjax.jit_worlds(run, 1)(model, batch))
+    # other neighbours, another place, another device
+    turned = spread(model, jax.tree.map(lambda x: jnp.roll(x, 19, axis=0), batch))
+    back = jax.tree.map(lambda x: np.roll(x, -19, axis=0), turned)
+    jax.tree.map(np.testing.assert_array_equal, found, back)
+    part = jax.tree.map(lambda x: x[:32], batch)
+    two = mjjax.jit_worlds(run, 2)(model, part)
+    jax.tree.map(np.testing.assert_array_equal, two, jax.tree.map(lambda x: x[:32], found))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D14")
+def test_eight_devices_are_one() -> None:
+    """On eight devices worlds move as on one, up to rounding, and wherever they are."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
+    environment["JAX_ENABLE_X64"] = "1"
+    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, *sys.path)))
+    subprocess.run([sys.executable, "-c", EIGHT], check=True, timeout=900, env=environment)
+
+
+# Each process has two devices and worlds of its own.
+PROCESS = """
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+rank, address = int(sys.argv[1]), sys.argv[2]
+import mjjax
+from mjjax import cli
+mjjax.use_all_cores(2)
+jax.distributed.initialize(address, num_processes=2, process_id=rank)
+assert jax.device_count() == 4 and jax.local_device_count() == 2
+
+model = cli.models.load("cartpole")
+batch = jax.jit(jax.vmap(lambda x: mjjax.make_data(model).replace(qpos=x)))(
+    0.1 * np.random.default_rng(rank).normal(size=(4, model.nq)).astype(np.float32)
+)
+alone, seen = jax.jit(cli.advance)(model, batch, jnp.int32(20))
+spread = mjjax.shard_worlds(model, batch)
+after, also = mjjax.jit_worlds(cli.advance)(*spread, np.int32(20))
+assert after.qpos.shape == (8, model.nq)
+own = np.concatenate([np.asarray(part.data) for part in after.qpos.addressable_shards])
+np.testing.assert_array_equal(own, alone.qpos)
+# what all worlds decide together
+mean = jax.jit(lambda q: q.mean(0))(after.qpos)
+assert np.isfinite(np.asarray(mean)).all() and not np.allclose(mean, own.mean(0))
+jax.distributed.shutdown()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D14")
+def test_two_processes_share_a_batch() -> None:
+    """Each process steps its own worlds, as if it were alone, and all see one batch."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    both = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, str(rank), address]) for rank in range(2)
+    ]
+    try:
+        assert [process.wait(timeout=300) for process in both] == [0, 0]
+    finally:
+        for process in both:
+            process.kill()
 
 
 def test_impossible_spreads_are_refused() -> None:

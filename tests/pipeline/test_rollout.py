@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.pipeline.step import _block
+from mjjax.pipeline.rollout import _block
 from tests.derivatives import difference
 from tests.oracle_tools import load, quick, random_state
 from tests.random_models import random_mjcf

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mjjax.cli.operations import KINDS, total
+
 HEAD = (
     "model",
     "worlds",
@@ -45,12 +47,23 @@ def stage_table(results: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(("", *parts))
 
 
+def operation_table(results: Sequence[dict[str, Any]]) -> str:
+    """Operations of each compiled program, by kind; loops are not in the sum."""
+    rows = [
+        tuple(map(str, (_name(r), r["worlds"], r["engine"], program, total(c), *c.values())))
+        for r in results
+        for program, c in r.get("operations", {}).items()
+    ]
+    head = ("model", "worlds", "engine", "program", "operations", *KINDS)
+    return "\n" + _align([head, *rows])
+
+
 def _row(record: dict[str, Any], ours: float | None) -> tuple[str, ...]:
     speed = record.get("steps_per_s")
     gradient = record.get("gradient", {})
     size = record.get("bytes_per_world")
     return (
-        Path(record["model"]).stem,
+        _name(record),
         str(record["worlds"]),
         record["engine"],
         _number(record.get("load_s"), ".2f"),
@@ -62,6 +75,10 @@ def _row(record: dict[str, Any], ours: float | None) -> tuple[str, ...]:
         _number(gradient.get("compile_s"), ".1f"),
         _number(record.get("equations"), ","),
     )
+
+
+def _name(record: dict[str, Any]) -> str:
+    return Path(record["model"]).stem
 
 
 def _key(record: dict[str, Any]) -> tuple[str, int]:

@@ -1,0 +1,187 @@
+"""`mjjax bench`: how fast a model runs, here and, where installed, in its peers."""
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from tqdm import tqdm
+
+import mjjax
+from mjjax.cli.engines import STAGES, Engine, JaxEngine, best, installed, open_engine
+from mjjax.cli.models import UsageError, embedded
+from mjjax.cli.report import operation_table, stage_table, table
+from mjjax.cli.simulate import positive
+from mjjax.cli.worlds import JITTER
+from mjjax.pipeline.devices import cores
+
+Record = dict[str, Any]
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the parser's commands."""
+    bench = commands.add_parser(
+        "bench",
+        help="measure how fast a model runs",
+        description="Steps per second, compile time, memory and more, of mjjax and, where "
+        "installed, of its peers in the same process.",
+    )
+    arguments(bench, peers=[])
+    bench.set_defaults(run=measure_all)
+
+
+def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
+    """Adds what can be asked for, with the peers that are measured by default."""
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="MJCF files or embedded names")
+    parser.add_argument(
+        "--batch", type=positive, nargs="+", default=[1, 64, 1024], help="worlds (1 64 1024)"
+    )
+    parser.add_argument(
+        "--steps", type=positive, default=100, help="of a timed block (%(default)s)"
+    )
+    parser.add_argument("--warmup", type=int, default=200, help="steps before (%(default)s)")
+    parser.add_argument("--repeats", type=positive, default=5, help="blocks; the best counts")
+    parser.add_argument(
+        "--peers",
+        nargs="*",
+        choices=("c", "mjx"),
+        default=peers,
+        help=f"measured beside mjjax ({' '.join(peers) or 'none'})",
+    )
+    parser.add_argument("--without", nargs="*", choices=("ours",), default=[], help="leave out")
+    parser.add_argument(
+        "--devices", type=positive, default=1, help="to spread worlds over: cores, or GPUs"
+    )
+    parser.add_argument("--gradient", action="store_true", help="reverse derivative of a step")
+    parser.add_argument(
+        "--stages", nargs="*", metavar="STAGE", help="each stage on its own, or those named"
+    )
+    parser.add_argument(
+        "--operations", action="store_true", help="count operations of the compiled programs"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save everything measured")
+
+
+def measure_all(args: argparse.Namespace) -> None:
+    """Measures what the command line asks for and prints or saves it."""
+    if any(worlds % args.devices for worlds in args.batch):
+        raise UsageError("--devices must divide every --batch")
+    if args.json and not args.json.absolute().parent.is_dir():
+        raise UsageError(f"--json {args.json}: no such folder")
+    if args.devices > 1:
+        mjjax.use_all_cores(args.devices)
+    names = [n for n in ("ours", *args.peers) if n not in args.without]
+    for name in [n for n in names if not installed(n)]:
+        print(f"{name}: not installed, left out", file=sys.stderr)
+        names.remove(name)
+    results = []
+    total = len(args.models) * len(args.batch) * len(names)
+    with tqdm(total=total, unit="run", disable=None) as bar:
+        for path in map(_file, args.models):
+            for worlds in args.batch:
+                results += measure(path, worlds, names, args, bar)
+    print(table(results))
+    if args.stages is not None:
+        print(stage_table(results))
+    if args.operations:
+        print(operation_table(results))
+    if args.json:
+        args.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
+
+
+def measure(
+    path: str, worlds: int, names: Sequence[str], args: argparse.Namespace, bar: Any
+) -> list[Record]:
+    """One record per engine, for one model and number of worlds."""
+    records, engines = [], []
+    for name in names:
+        bar.set_description(f"{Path(path).stem} x {worlds}: {name}")
+        record: Record = {"model": path, "worlds": worlds, "engine": name}
+        records.append(record)
+        try:
+            engine = _prepared(name, path, worlds, args, record)
+        except (NotImplementedError, ValueError) as error:
+            record["refused"] = str(error).splitlines()[0]
+            continue
+        finally:
+            bar.update()
+        record["dtype"] = engine.dtype
+        record["block_s"] = []
+        engines.append((engine, record))
+    # Engines take turns, so that a disturbance of the machine meets all of them.
+    for _ in range(args.repeats):
+        for engine, record in engines:
+            record["block_s"].append(best(engine.block, 1))
+    for engine, record in engines:
+        record["steps_per_s"] = worlds * args.steps / min(record["block_s"])
+        record |= dict(_details(engine, args))
+    return records
+
+
+def _prepared(
+    name: str, path: str, worlds: int, args: argparse.Namespace, record: Record
+) -> Engine:
+    record["load_s"] = best(lambda: open_engine(name, path, args.devices), 2)
+    engine = open_engine(name, path, args.devices)
+    qpos, qvel = start(engine, worlds, args.seed)
+    record["compile_s"] = engine.prepare(qpos, qvel, args.steps, args.warmup)
+    return engine
+
+
+def _details(engine: Engine, args: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    yield from engine.details().items()
+    if not isinstance(engine, JaxEngine):
+        return
+    if args.gradient:
+        yield "gradient", engine.gradient()
+    if args.stages is not None:
+        yield "stages_us", engine.stages(args.stages or STAGES)
+    if args.operations:
+        yield "operations", engine.operations(args.gradient)
+
+
+def start(engine: Engine, worlds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same starting states for every engine, near the reference configuration.
+
+    Quaternions are left a little off unit length: every engine normalizes them where it uses them.
+    """
+    rng = np.random.default_rng(seed)
+    qpos = engine.qpos0 + JITTER * rng.standard_normal((worlds, len(engine.qpos0)))
+    return qpos, JITTER * rng.standard_normal((worlds, engine.nv))
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers depend on besides the code."""
+    versions = {}
+    for package in ("mjjax", "jax", "jaxlib", "mujoco", "mujoco-mjx"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "python": platform.python_version(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": cores(),
+        "devices": [d.device_kind for d in jax.devices()],
+        "versions": versions,
+    }
+
+
+def _file(name: str) -> str:
+    """The file of a model, which every engine can read."""
+    if Path(name).is_file():
+        return name
+    if name not in embedded():
+        raise UsageError(
+            f"no model {name!r}: neither a file nor embedded ({', '.join(embedded())})"
+        )
+    return str(resources.files("mjjax") / "assets" / f"{name}.xml")

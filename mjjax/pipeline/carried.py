@@ -1,0 +1,113 @@
+"""Which fields of `Data` a step needs from the step before: read off the traced program.
+
+A written list would be wrong for someone: a policy may read the accelerometers of the last step,
+sleeping trees keep their forces, a callback may keep what it likes in any field.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.make_data import STATE
+
+# What a simulation goes on from, and what it counts.
+ALWAYS = frozenset({*STATE, "sleep", "warning", "maxuse_con", "maxuse_efc"})
+
+
+def carried(
+    function: Callable[[Model, Data], tuple[Data, Any]],
+    model: Model,
+    data: Data,
+    wanted: Iterable[str],
+) -> frozenset[str]:
+    """The fields to hand from step to step, so that the wanted ones come out right.
+
+    The least set with the state, the counts and the wanted fields that holds every field which one
+    of its own is computed from.
+
+    Args:
+        function: a step of one world: (model, data) to data and a tree of records.
+        model: model.
+        data: data; shapes and types matter only.
+        wanted: names of fields.
+
+    Raises:
+        ValueError: `Data` has no field of that name.
+    """
+    names = leaf_fields(data)
+    if unknown := set(wanted) - set(names):
+        raise ValueError(f"Data has no fields {', '.join(sorted(unknown))}")
+    found = (ALWAYS | set(wanted)) & set(names)
+    if data.sleep is not None:
+        found |= {"sensordata"}  # trees keep their readings while they sleep
+    jaxpr = jax.make_jaxpr(function)(model, data).jaxpr
+    records = len(jaxpr.outvars) - len(names)
+    while True:
+        outs = [name in found for name in names] + [True] * records
+        ins = reads(jaxpr, outs)[-len(names) :]
+        more = found | {name for name, read in zip(names, ins, strict=True) if read}
+        if more == found:
+            return frozenset(found)
+        found = more
+
+
+def take(names: Iterable[str], data: Data) -> dict[str, Any]:
+    """Some fields of `data`, by name."""
+    return {name: getattr(data, name) for name in names}
+
+
+def leaf_fields(data: Data) -> list[str]:
+    """The field that each leaf of `data` belongs to."""
+    return [path[0].name for path, _ in jax.tree_util.tree_leaves_with_path(data)]
+
+
+def reads(jaxpr: core.Jaxpr, wanted: Sequence[bool]) -> list[bool]:
+    """Which inputs of a program some of its outputs depend on."""
+    live = {v for v, want in zip(jaxpr.outvars, wanted, strict=True) if want and _variable(v)}
+    for eqn in reversed(jaxpr.eqns):
+        outs = [v in live for v in eqn.outvars]
+        if any(outs):
+            ins = RULES.get(eqn.primitive.name, _call)(eqn, outs)
+            live |= {v for v, read in zip(eqn.invars, ins, strict=True) if read and _variable(v)}
+    return [v in live for v in jaxpr.invars]
+
+
+def _variable(v: Any) -> bool:
+    return not isinstance(v, core.Literal)
+
+
+def _call(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
+    """A program within the program; else every result depends on every operand."""
+    inner = list(core.jaxprs_in_params(eqn.params))
+    if len(inner) == 1 and len(inner[0].invars) == len(eqn.invars):
+        return reads(inner[0], outs)
+    return [True] * len(eqn.invars)
+
+
+def _branches(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
+    """A choice of programs: what any of them reads, and the choice itself."""
+    each = [reads(branch.jaxpr, outs) for branch in eqn.params["branches"]]
+    return [True, *map(any, zip(*each, strict=True))]
+
+
+def _scan(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
+    """A loop: what is carried from round to round is read if a later round reads it."""
+    inner = eqn.params["jaxpr"].jaxpr
+    first, count = eqn.params["num_consts"], eqn.params["num_carry"]
+    carry, rest = outs[:count], outs[count:]
+    while True:
+        ins = reads(inner, carry + rest)
+        more = [a or b for a, b in zip(carry, ins[first : first + count], strict=True)]
+        if more == carry:
+            return ins[:first] + carry + ins[first + count :]
+        carry = more
+
+
+RULES: dict[str, Callable[[core.JaxprEqn, list[bool]], list[bool]]] = {
+    "cond": _branches,
+    "scan": _scan,
+}

@@ -1,0 +1,164 @@
+"""Many time steps."""
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+
+from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.terms import require_terms
+from mjjax.pipeline.carried import carried, leaf_fields, take
+from mjjax.pipeline.step import whole_step
+
+# What reverse mode keeps of a rollout.
+Checkpoint = Literal["step", "sqrt", "none"]
+CHECKPOINTS = get_args(Checkpoint)
+State = dict[str, Any]
+Kept = dict[str, Array]
+Body = Callable[[State, Array | None], tuple[State, Kept]]
+
+
+def rollout(
+    model: Model,
+    data: Data,
+    ctrl: Array | None = None,
+    *,
+    nstep: int | None = None,
+    callbacks: Callbacks | None = None,
+    keep: Iterable[str] = ("qpos", "qvel"),
+    derived: Iterable[str] | None = None,
+    checkpoint: Checkpoint = "step",
+) -> tuple[Data, dict[str, Array]]:
+    """Simulates one world for `nstep` steps with `jax.lax.scan`.
+
+    Compiled as a whole, also outside of `jax.jit`.
+
+    Exact derivatives by controls, initial data and model. What reverse mode keeps of n steps, with
+    S bytes of state and R bytes of intermediate results of a step (R is hundreds of S):
+
+    - `"step"`: the state of each step, n S + R; each step is computed twice.
+    - `"sqrt"`: states at sqrt(n) places and of the steps between two of them, 2 sqrt(n) S + R;
+      each step is computed three times.
+    - `"none"`: everything, n R; the fastest for few steps of few worlds.
+
+    What is recorded takes its own room.
+
+    Args:
+        model: model.
+        data: initial data.
+        ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`.
+        nstep: number of steps; by default the length of `ctrl`.
+        callbacks: functions of the user's, called in each step.
+        keep: fields of `Data` to record after each step.
+        derived: names of the derived fields that are wanted in the last data; all by default. As
+            for `step`: the others stay as they are in `data`, and `()` makes the cheapest rollout.
+            Under `jax.jit` what is not used afterwards is not computed either way.
+        checkpoint: what reverse mode keeps; results and derivatives do not depend on it.
+
+    Returns:
+        Data after the last step, and the recorded fields, each (nstep, ...).
+
+    Raises:
+        AbsentTerm: a coefficient is not zero where its term is not in the program.
+        ValueError: neither `nstep` nor a sequence of controls tells how far to go, or they differ;
+            there is no such way of checkpointing, or no such field.
+    """
+    require_terms(model)
+    sequence = ctrl is not None and jnp.ndim(ctrl) == 2
+    length = _length(ctrl if sequence else None, nstep)
+    if checkpoint not in CHECKPOINTS:
+        raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
+    if ctrl is not None:
+        ctrl = jnp.asarray(ctrl, data.ctrl.dtype)
+    if ctrl is not None and not sequence:
+        data, ctrl = data.replace(ctrl=ctrl), None
+    wanted = None if derived is None else tuple(derived)
+    # callbacks may use traced values of their surroundings: not for a program that is remembered
+    run = _remembered if callbacks is None else _rollout
+    return run(model, data, ctrl, length, callbacks, tuple(keep), wanted, checkpoint)
+
+
+def _rollout(
+    model: Model,
+    data: Data,
+    controls: Array | None,
+    length: int,
+    callbacks: Callbacks | None,
+    keep: tuple[str, ...],
+    derived: tuple[str, ...] | None,
+    checkpoint: Checkpoint,
+) -> tuple[Data, Kept]:
+    # traced once, for the fields that it reads and for the loop
+    @jax.jit
+    def one(model: Model, data: Data) -> tuple[Data, Kept]:
+        data = whole_step(model, data, callbacks)
+        return data, take(keep, data)
+
+    names = leaf_fields(data) if derived is None else carried(one, model, data, derived)
+    run = one if checkpoint == "none" else jax.checkpoint(one)
+
+    def body(state: State, u: Array | None) -> tuple[State, Kept]:
+        start = data.replace(**state)
+        after, kept = run(model, start if u is None else start.replace(ctrl=u))
+        return take(names, after), kept
+
+    scan = _scan_in_blocks if checkpoint == "sqrt" else jax.lax.scan
+    state, kept = scan(body, take(names, data), controls, length=length)
+    return data.replace(**state), kept
+
+
+_remembered = functools.partial(jax.jit, static_argnums=(3, 4, 5, 6, 7))(_rollout)
+
+
+def _length(controls: Array | None, nstep: int | None) -> int:
+    """Number of steps of a rollout."""
+    length = nstep if controls is None else len(controls)
+    if length is None:
+        raise ValueError("rollout needs nstep, or ctrl of shape (nstep, nu)")
+    if nstep is not None and nstep != length:
+        raise ValueError(f"nstep is {nstep}, but ctrl has {length} rows")
+    return length
+
+
+def _scan_in_blocks(
+    body: Body, state: State, controls: Array | None, length: int
+) -> tuple[State, Kept]:
+    """`jax.lax.scan` in blocks of about sqrt(length) steps, each computed again in reverse mode."""
+    size = _block(length)
+    count = -(-length // size)
+    rest = count * size - length
+    if controls is not None:
+        controls = jnp.pad(controls, ((0, rest), (0, 0)))
+        controls = controls.reshape(count, size, -1)
+
+    def within(state: State, given: tuple[Array, Array | None]) -> tuple[State, Kept]:
+        if not rest:
+            return body(state, given[1])
+        # the same in all worlds: behind the end nothing is computed, also under vmap
+        kept = jax.eval_shape(body, state, given[1])[1]
+        none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
+        return jax.lax.cond(
+            given[0] < length, body, lambda state, u: (state, none), state, given[1]
+        )
+
+    @jax.checkpoint
+    def block(state: State, given: tuple[Array, Array | None]) -> tuple[State, Kept]:
+        return jax.lax.scan(within, state, given, length=size)
+
+    index = jnp.arange(count * size, dtype=jnp.int32).reshape(count, size)
+    state, kept = jax.lax.scan(block, state, (index, controls))
+    flat = {name: x.reshape(count * size, *x.shape[2:]) for name, x in kept.items()}
+    return state, {name: x[:length] for name, x in flat.items()}
+
+
+def _block(length: int) -> int:
+    """Steps in a block: about the root of the length, with few steps left over."""
+    root = max(1, math.isqrt(length))
+    sizes = range(max(1, root // 2), 2 * root + 1)
+    return min(sizes, key=lambda k: (-length % k + k + -(-length // k), k))
