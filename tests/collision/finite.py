@@ -245,7 +245,7 @@ def bad_poses(group: str, outputs: Outputs) -> np.ndarray:
     bad = np.stack([(~finite & (owner == k)).any(1) for k in range(pairs)], axis=1)
     for name in ("pos", "mat", "geom_size", "pair_margin"):
         bad |= ~np.isfinite(outputs.slopes[name].reshape(count, pairs, -1)).all(-1)
-    whole = finite.all(1)
+    whole = finite.all(-1)
     for name in ("mesh_vert", "hfield_data"):
         whole &= np.isfinite(outputs.slopes[name].reshape(count, -1)).all(-1)
     lost = ~whole & ~bad.any(1)
