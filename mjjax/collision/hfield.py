@@ -1,7 +1,9 @@
 """Height fields: prisms under their triangles, each tested as a convex shape.
 
 A pair of a height field and another geom becomes as many items as there are triangles under the
-geom's box. They are worked off in chunks, in MuJoCo's order: by row, column and triangle.
+geom's box. They are worked off in chunks, in MuJoCo's order: by row, column and triangle. As in
+MuJoCo this is done in the frame of the height field, where the walls of the prisms are upright
+without a rounding error: which of two equally deep corners is taken depends on it.
 """
 
 from typing import NamedTuple
@@ -55,7 +57,8 @@ def hfield(
         margin: (N,) [m].
         settings: of the convex collisions.
     """
-    low, high = _bounds(pools, one, two)
+    upright, local = _in_field(one, two)
+    low, high = _bounds(pools, upright, local)
     cells = _cells(pools, one, low, high, margin)
     end = jnp.cumsum(cells.count, dtype=jnp.int32)
     n, dtype = margin.shape[0], margin.dtype
@@ -77,7 +80,7 @@ def hfield(
         cell = cells.first[pair] + place // per_row * cells.stride[pair] + place % per_row
         on = item < end[-1]
         cell = jnp.where(on, cell, 0)
-        field, other = jax.tree.map(lambda x: x[pair], (one, two))
+        field, other = jax.tree.map(lambda x: x[pair], (upright, local))
         field = field._replace(cell=cell)
         top = prisms(pools, field.asset, cell, field.offset).z[3:]
         on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
@@ -88,8 +91,13 @@ def hfield(
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
         slot = filled[pair] + before - before[own]
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
-        # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
-        touch = touch._replace(dist=touch.dist - margin[pair][:, None])
+        turned = one.mat[pair][:, None]
+        touch = touch._replace(
+            # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
+            dist=touch.dist - margin[pair][:, None],
+            pos=matvec3(turned, touch.pos) + one.pos[pair][:, None],
+            normal=matvec3(turned, touch.normal),
+        )
         found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
         label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)
@@ -125,13 +133,18 @@ def hfield_motion(
     )
 
 
+def _in_field(one: Shape, two: Shape) -> tuple[Shape, Shape]:
+    """Height fields and the other shapes in the frames of the height fields."""
+    turned = jnp.swapaxes(one.mat, 1, 2)
+    eye = jnp.broadcast_to(jnp.eye(3, dtype=one.mat.dtype), one.mat.shape)
+    local = two._replace(pos=matvec3(turned, two.pos - one.pos), mat=matmul3(turned, two.mat))
+    return one._replace(pos=jnp.zeros_like(one.pos), mat=eye), local
+
+
 def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]:
     """Bounds (N, 3) of the other shapes in the frames of the height fields, low and high [m]."""
     n = one.kind.shape[0]
-    turned = jnp.swapaxes(one.mat, 1, 2)
-    local = two._replace(
-        pos=matvec3(turned, two.pos - one.pos), mat=matmul3(turned, two.mat), cell=None
-    )
+    local = two._replace(cell=None)
     six: Shape = jax.tree.map(lambda x: jnp.concatenate([x] * 6), local)
     none = jnp.zeros(6 * n, local.pos.dtype)
     # `sides_of` subtracts the first position: the first of each pair is not asked for

@@ -1,7 +1,8 @@
 """Poses of all pairs of geoms, degenerate ones among them, and whether contacts stay finite.
 
 Each pair of types has two geoms of its own, so that one world tries one pose of every pair of a
-group. Whatever is not a number is traced back to the pair by the geoms.
+group: values, a forward derivative in a direction that moves everything, and the reverse one of a
+weighted sum. Whatever is not a number is traced back to the pair by the geoms.
 
     python -m tests.collision.finite --count 100000 --float32
 """
@@ -20,7 +21,7 @@ import numpy as np
 import mjjax
 from mjjax.collision.search import plan_of
 from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
-from mjjax.core.enums import GeomType
+from mjjax.core.enums import GeomType, WarningType
 
 GROUPS = {
     "analytic": tuple(COLLIDERS),
@@ -35,6 +36,8 @@ FIELD = np.array([0.4, 0.3, 0.08])
 SIZE = 0.1  # of the geoms, about [m]
 HUGE = 1e3  # bounds that hide nothing [m]
 PROBE = np.sin(np.arange(13))
+SLOTS = {"field": 160}  # contacts of a world at a time, where all slots are far more
+BATCH = 1000
 
 
 class Poses(NamedTuple):
@@ -71,6 +74,8 @@ def model_of(group: str) -> mjjax.Model:
     for k, types in enumerate(GROUPS[group]):
         for side, kind in enumerate(types):
             shape = f'type="{kind.name.lower()}" size=".1 .1 .1"'
+            if kind == GeomType.PLANE:
+                shape = 'type="plane" size="0 0 .1"'
             if kind in MESHES:
                 shape = f'type="{kind.name.lower()}" mesh="{(k + side) % 2}"'
             if kind == GeomType.HFIELD:
@@ -98,6 +103,8 @@ def poses(group: str, count: int, seed: int = 0) -> Poses:
     size = np.where(grid[..., None, None], np.ceil(8 * size / SIZE) / 8 * SIZE, size)
     thin = rng.random(size.shape) < 0.05
     size = np.where(thin, 0.01 * size, size) * scale[..., None, None]
+    endless = np.array([[t == GeomType.PLANE for t in pair] for pair in GROUPS[group]])
+    size[endless[None, ..., None] & grid[:, :, None, None] & (np.arange(3) < 2)] = 0
 
     mats = _rotations(rng, (*shape, 2), grid[..., None])
     parallel = rng.random(shape) < 0.4
@@ -170,10 +177,29 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
-def program(group: str, dtype: Any) -> Callable[[Poses], tuple[jax.Array, dict]]:
-    """Contacts of B worlds, and the derivative of a weighted sum of all their numbers."""
+class Outputs(NamedTuple):
+    """What B worlds give.
+
+    Attributes:
+        values: (B, K, 13) distance, point and frame in every slot.
+        geom: (B, K) first geom in every slot, -1 in empty ones.
+        lost: (B,) whether there were more contacts than slots.
+        rates: (B, K, 13) forward derivative of the values.
+        slopes: reverse derivatives of their weighted sum, by the name of the input.
+    """
+
+    values: np.ndarray
+    geom: np.ndarray
+    lost: np.ndarray
+    rates: np.ndarray
+    slopes: dict[str, np.ndarray]
+
+
+def program(group: str, dtype: Any) -> Callable[[Poses], Outputs]:
+    """Contacts of B worlds and their derivatives, in one compiled program."""
     model = jax.tree.map(lambda x: _cast(x, dtype), model_of(group))
-    slots = plan_of(model, mjjax.make_data(model).rules).ncandidate
+    every = plan_of(model, mjjax.make_data(model).rules).ncandidate
+    slots = min(every, SLOTS.get(group, every))
     data = jax.tree.map(lambda x: _cast(x, dtype), mjjax.make_data(model, nconmax=slots))
     bounds = jnp.full_like(model.geom_rbound, HUGE)
     planes = np.array([t == GeomType.PLANE for pair in GROUPS[group] for t in pair])
@@ -182,20 +208,25 @@ def program(group: str, dtype: Any) -> Callable[[Poses], tuple[jax.Array, dict]]
     )
     fixed = {"mesh_vert": model.mesh_vert, "hfield_data": model.hfield_data}
 
-    def total(inputs: dict) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    def contacts(inputs: dict) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         leaves = {k: v for k, v in inputs.items() if k not in ("pos", "mat")}
         placed = data.replace(geom_xpos=inputs["pos"], geom_xmat=inputs["mat"])
-        contact = mjjax.collision(model.replace(**leaves), placed).contact
+        found = mjjax.collision(model.replace(**leaves), placed)
+        contact, lost = found.contact, found.warning[WarningType.CONTACTFULL] > 0
         values = jnp.concatenate([contact.dist[:, None], contact.pos, contact.frame], axis=1)
         values = jnp.where(contact.geom[:, :1] >= 0, values, 0)
-        weighted = jnp.sum(values * jnp.asarray(PROBE, dtype)[None])
-        return weighted, (values, contact.geom)
+        return values, (contact.geom[:, 0], lost)
 
     @jax.jit
-    def run(p: Poses) -> tuple:
-        def one(pos: jax.Array, mat: jax.Array, size: jax.Array, margin: jax.Array) -> tuple:
+    def run(p: Poses) -> Outputs:
+        def one(pos: jax.Array, mat: jax.Array, size: jax.Array, margin: jax.Array) -> Outputs:
             inputs = {"pos": pos, "mat": mat, "geom_size": size, "pair_margin": margin, **fixed}
-            return jax.grad(total, has_aux=True)(inputs)[::-1]
+            values, push, (geom, lost) = jax.linearize(contacts, inputs, has_aux=True)
+            change = {k: jnp.cos(jnp.arange(x.size, dtype=dtype)) for k, x in inputs.items()}
+            rates = push({k: change[k].reshape(x.shape) for k, x in inputs.items()})
+            weights = jnp.broadcast_to(jnp.asarray(PROBE, dtype), values.shape)
+            (slopes,) = jax.linear_transpose(push, inputs)(weights)
+            return Outputs(values, geom, lost, rates, slopes)
 
         return jax.vmap(one)(*(jnp.asarray(x, dtype) for x in p))
 
@@ -206,22 +237,18 @@ def _cast(x: Any, dtype: Any) -> Any:
     return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
 
-def bad_poses(group: str, outputs: tuple) -> np.ndarray:
+def bad_poses(group: str, outputs: Outputs) -> np.ndarray:
     """Which poses (B, pairs) gave a value or a derivative that is not finite."""
-    (values, geom), slopes = outputs
-    count, pairs = len(values), len(GROUPS[group])
-    bad = np.zeros((count, pairs), bool)
-    for k in range(pairs):
-        mine = np.asarray(geom)[..., 0] // 2 == k
-        bad[:, k] |= (~np.isfinite(values).all(-1) & mine).any(1)
-    for name in ("pos", "mat", "geom_size"):
-        broken = ~np.isfinite(np.asarray(slopes[name]).reshape(count, pairs, -1)).all(-1)
-        bad |= broken
-    bad |= ~np.isfinite(slopes["pair_margin"])
-    shared = [
-        np.isfinite(slopes[k]).reshape(count, -1).all(1) for k in ("mesh_vert", "hfield_data")
-    ]
-    lost = ~np.all(shared, axis=0) & ~bad.any(1)
+    count, pairs = len(outputs.values), len(GROUPS[group])
+    finite = np.isfinite(outputs.values).all(-1) & np.isfinite(outputs.rates).all(-1)
+    owner = outputs.geom // 2
+    bad = np.stack([(~finite & (owner == k)).any(1) for k in range(pairs)], axis=1)
+    for name in ("pos", "mat", "geom_size", "pair_margin"):
+        bad |= ~np.isfinite(outputs.slopes[name].reshape(count, pairs, -1)).all(-1)
+    whole = finite.all(-1)
+    for name in ("mesh_vert", "hfield_data"):
+        whole &= np.isfinite(outputs.slopes[name].reshape(count, -1)).all(-1)
+    lost = ~whole & ~bad.any(1)
     bad[lost] = True  # the pair is not known
     return bad
 
@@ -230,29 +257,50 @@ class Report(NamedTuple):
     """Per pair of a group: poses that touched, and the first few that were not finite.
 
     Attributes:
+        count: number of poses of every pair.
+        lost: worlds with more contacts than slots, of which the shallowest were not tried.
         touching: (pairs,) numbers of poses with a contact.
         bad: (pairs,) numbers of poses that gave something not finite.
         examples: (seed, row, pair) of some of those.
     """
 
+    count: int
+    lost: int
     touching: np.ndarray
     bad: np.ndarray
     examples: list[tuple[int, int, int]]
 
+    def lines(self, group: str) -> str:
+        """A table of the pairs."""
+        rows = [f"{group}: {self.count} poses a pair, {self.lost} worlds with too many contacts"]
+        for types, touching, bad in zip(GROUPS[group], self.touching, self.bad, strict=True):
+            name = "-".join(t.name.lower() for t in types)
+            rows.append(f"  {name:20s} {touching:7d} touch {bad:5d} bad")
+        return "\n".join([*rows, f"  (seed, row, pair): {self.examples[:20]}"])
 
-def check(group: str, count: int, dtype: Any, batch: int = 1000) -> Report:
-    """Tries `count` poses of every pair of a group."""
+
+def check(group: str, count: int, dtype: Any, each: int = 0) -> Report:
+    """Tries `count` poses of every pair of a group; shows how far it is after `each` of them."""
     run, pairs = program(group, dtype), len(GROUPS[group])
-    batch = min(batch, count)
-    touching, bad, examples = np.zeros(pairs, int), np.zeros(pairs, int), []
+    batch = min(BATCH, count)
+    none = np.zeros(pairs, int)
+    report = Report(0, 0, none, none, [])
     for seed in range(-(-count // batch)):
         outputs = jax.tree.map(np.asarray, run(poses(group, batch, seed)))
-        geom = outputs[0][1][..., 0]
-        touching += [(geom // 2 == k).any(1).sum() for k in range(pairs)]
         broken = bad_poses(group, outputs)
-        bad += broken.sum(0)
-        examples += [(seed, int(i), int(k)) for i, k in np.argwhere(broken)[:5]]
-    return Report(touching, bad, examples)
+        owner = outputs.geom // 2
+        touching = [(owner == k).any(1).sum() for k in range(pairs)]
+        first = [(seed, int(i), int(k)) for i, k in np.argwhere(broken)[:5]]
+        report = Report(
+            report.count + batch,
+            report.lost + int(outputs.lost.sum()),
+            report.touching + touching,
+            report.bad + broken.sum(0),
+            report.examples + first,
+        )
+        if each and report.count % each == 0:
+            print(f"{group}: {report.count} poses, {report.bad.sum()} bad", flush=True)
+    return report
 
 
 def main() -> None:
@@ -266,13 +314,9 @@ def main() -> None:
     dtype = jnp.float32 if options.float32 else jnp.float64
     for group in options.groups:
         start = time.perf_counter()
-        report = check(group, options.count, dtype)
-        print(f"{group}: {options.count} poses a pair, {time.perf_counter() - start:.0f} s")
-        for types, touching, bad in zip(GROUPS[group], report.touching, report.bad, strict=True):
-            print(
-                f"  {'-'.join(t.name.lower() for t in types):20s} {touching:7d} touch {bad:5d} bad"
-            )
-        print(f"  (seed, row, pair): {report.examples[:20]}", flush=True)
+        report = check(group, options.count, dtype, each=10 * BATCH)
+        seconds = time.perf_counter() - start
+        print(f"{report.lines(group)}\n  {dtype.__name__}, {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

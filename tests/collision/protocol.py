@@ -198,6 +198,19 @@ class Pair:
             depth *= -1
         return self._place(k, start, mat1, start + (reach - depth) * line, mat2, margin)
 
+    def just_touching(self, count: int) -> Poses:
+        """Poses with the margin in which the shapes touch without it, to a millionth of a metre."""
+        rows = []
+        for i in range(count):
+            k = i % len(self.models)
+            mat1, mat2 = (_mat(self._rotation(False)) for _ in range(2))
+            line = self.rng.normal(size=3)
+            line /= np.linalg.norm(line)
+            reach = self._reach(k, np.zeros(3), mat1, line, mat2) + self.rng.uniform(-1e-6, 5e-7)
+            place = self._place(k, np.zeros(3), mat1, reach * line, mat2, self.margin)
+            rows.append([*place, np.array(k)])
+        return Poses(*(np.stack(x) for x in zip(*rows, strict=True)))
+
     def _rotation(self, square: bool) -> np.ndarray:
         if not square:
             return self.rng.normal(size=4)

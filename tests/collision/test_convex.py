@@ -88,6 +88,17 @@ def test_single_precision_is_exact() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.feature("C75")
+def test_single_precision_knows_what_touches() -> None:
+    """In float32 shapes with a margin, which touch without it, are not taken to be deep."""
+    kinds = [("cylinder", "box"), ("cylinder", "cylinder"), ("ellipsoid", "mesh")]
+    pairs = [convex_pairs.pair_of(k, seed=3) for k in kinds]
+    b = convex_pairs.batch(pairs, [pair.just_touching(100) for pair in pairs], np.float32)
+    found, _ = convex_pairs.contacts(b)
+    assert np.abs(found.dist[found.dist < NO_CONTACT]).max() < 1e-4
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_degenerate_poses_are_finite(dtype: type) -> None:
     """Coincident centres, no rotation, shapes of no size: finite numbers, as for any pose."""

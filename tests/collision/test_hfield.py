@@ -126,6 +126,31 @@ def test_agrees_with_mujoco(kind: str, margin: float, found: dict) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.feature("C65", "C66")
+def test_walls_of_prisms_are_upright() -> None:
+    """Deep in a height field the walls decide: of corners above each other the upper one counts."""
+    heights = " ".join(map(str, np.random.default_rng(2).random(90).astype(np.float32)))
+    asset = f'<hfield name="h" nrow="9" ncol="10" size=".4 .35 .06 .05" elevation="{heights}"/>'
+    geom = 'type="hfield" hfield="h"'
+    corners = np.random.default_rng(6).normal(size=(20, 3)) * 0.07
+    asset += f'<mesh name="m" vertex="{" ".join(map(str, corners.ravel()))}"/>'
+    mesh = 'type="mesh" mesh="m"'
+    body = f"<body><freejoint/><geom {mesh}/></body>"
+    scene = f"<mujoco><asset>{asset}</asset><worldbody><geom {geom}/>{body}</worldbody></mujoco>"
+    pools = pools_of(mjjax.Model.from_xml_string(scene))
+    settings = Settings(35, jnp.asarray(1e-6))
+    run = jax.jit(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
+    pair = Pair("hfield", "mesh", geoms1=[geom], geoms2=[mesh], assets=asset)
+
+    def kernel(poses: Poses) -> ContactSet:
+        return jax.tree.map(np.asarray, run(*shapes(pair, poses), poses.margin))
+
+    agreement = judge(pair, kernel, 400)
+    close = agreement.count & (agreement.dist <= 1e-9) & (agreement.normal <= 1e-9)
+    assert np.mean(close[~agreement.aside]) >= 0.98, agreement
+
+
+@pytest.mark.slow
 @pytest.mark.feature("C65")
 def test_single_precision_is_exact() -> None:
     """In float32 curved geoms on a height field touch it where MuJoCo, converged, finds them to."""

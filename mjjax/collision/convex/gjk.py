@@ -322,6 +322,7 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array
     weight = nearest(faces_of(s.corners, FACES), s.count + 1, on)
     rows, count = _packed([w != 0 for w in weight])
     x, length = when_any(on, _combined, weight, s.corners)
+    length = jnp.where(count == 4, 0, length)  # inside: what is left of x is rounding
     bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]
     weight = jnp.where(bearing, look_up(jnp.stack(weight), rows), 0)
     stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)

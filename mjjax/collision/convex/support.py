@@ -27,6 +27,8 @@ from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 
+LEVEL = 4  # times the rounding error: slopes and heights that differ by less are equal
+
 
 class Sides(NamedTuple):
     """The shapes of both sides, L = 2 N of them: first those of geom 1, then those of geom 2.
@@ -293,17 +295,22 @@ def _primitive(kind: jax.Array, size: Vec, local: Vec, radius: jax.Array) -> tup
 
 
 def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
-    """Corner (L,) of the prism: of the base if the direction points down, else of the top."""
+    """Corner (L,) of the prism: of the base if the direction points down, else of the top.
+
+    Out of an upright wall the direction is horizontal and corners are equally high: in MuJoCo
+    exactly, here but for rounding (XLA fuses products and sums), which must not decide.
+    """
     height = dot(prism, local)
     best, place = [], []
     for k in (0, 3):
         top, at = height[k], jnp.full_like(local.x, k, jnp.int32)
         for i in (k + 1, k + 2):
-            higher = height[i] > top
+            higher = height[i] - top > LEVEL * jnp.finfo(top.dtype).eps * jnp.abs(top)
             top, at = jnp.where(higher, height[i], top), jnp.where(higher, i, at)
         best.append(top)
         place.append(at)
-    return jnp.where(local.z < 0, place[0], place[1]).astype(jnp.int32)
+    down = local.z < -LEVEL * jnp.finfo(local.z.dtype).eps
+    return jnp.where(down, place[0], place[1]).astype(jnp.int32)
 
 
 class _Climb(NamedTuple):
