@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import mjjax
-from mjjax.cli import compile, info, render, simulate
+from mjjax.cli import compile, info, render, simulate, view
 from mjjax.cli.models import UsageError, embedded
 from mjjax.cli.worlds import advance, start, use_all_cores
 
 __all__ = ["advance", "embedded", "main", "start", "use_all_cores"]
 
-COMMANDS = (simulate, info, compile, render)
+COMMANDS = (simulate, info, compile, render, view)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
