@@ -109,7 +109,7 @@ def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
 @jax.jit
 def advance(model: Model, batch: Data, ctrl: Array, pull: Pull, nstep: Array) -> tuple[Data, Frame]:
     """`nstep` steps of every world with these controls, and what is seen then."""
-    worlds = jnp.arange(batch.time.shape[0])
+    worlds = jnp.arange(batch.time.shape[0], dtype=jnp.int32)
     batch = batch.replace(ctrl=jnp.broadcast_to(ctrl[None], batch.ctrl.shape))
 
     def one(data: Data, world: Array) -> Data:
