@@ -59,11 +59,12 @@ def public() -> dict[str, list[tuple[str, str]]]:
     for module in (mjjax, mjjax.view, mjjax.math):
         for name in module.__all__:
             value = getattr(module, name)
-            if inspect.ismodule(value):
+            if value in (mjjax.math, mjjax.view):
                 continue
-            home = importlib.import_module(value.__module__)
-            page = home.__name__.split(".")[1]
-            found[page].append((f"{module.__name__}.{name}", f"{home.__name__}.{value.__name__}"))
+            path = value.__name__
+            if not inspect.ismodule(value):
+                path = f"{value.__module__}.{path}"
+            found[path.split(".")[1]].append((f"{module.__name__}.{name}", path))
     return found
 
 
@@ -72,12 +73,17 @@ def api_pages() -> dict[str, str]:
     pages = {}
     for page, names in public().items():
         parts = [f"# {TITLES[page]}\n"]
-        for shown, path in names:
-            parts.append(f"::: {path}\n    options:\n      heading: {shown}\n")
-            parts.append(f"      toc_label: {shown.rpartition('.')[2]}\n")
+        for shown, path in sorted(names, key=lambda name: (_is_class(name[1]), name)):
+            label = shown.rpartition(".")[2]
+            options = f"heading: {shown}\n      toc_label: {label}"
+            parts.append(f"::: {path}\n    options:\n      {options}\n")
             parts += _fields(path)
         pages[page] = "\n".join(parts)
     return pages
+
+
+def _is_class(path: str) -> bool:
+    return path.rpartition(".")[2][0].isupper()
 
 
 def _fields(path: str) -> Iterator[str]:
