@@ -51,6 +51,17 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Puts the README's table where a page asks for it."""
+    return markdown.replace("{{ table of README.md }}", readme_table())
+
+
+def readme_table() -> str:
+    """What is simulated and refused, as the README says it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+
 def public() -> dict[str, list[tuple[str, str]]]:
     """Public names by page: as users write them, and where they are defined."""
     import mjjax

@@ -79,5 +79,6 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     page = (site / "api/pipeline/index.html").read_text(encoding="utf-8")
     assert "mjjax.rollout" in page and "transition_jacobian" in page
+    assert "inertia box and by ellipsoid</td>" in (site / "limits/index.html").read_text()
     fields = (site / "api/model/index.html").read_text(encoding="utf-8")
     assert "body_invweight0" in fields

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from mjjax.core.enums import WarningType
+from mjjax.math import quat
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data, reset_data
@@ -112,13 +113,15 @@ class Viewer:
         s = self._model.structure
         if not s.nu:
             return []
-        ranges = np.asarray(self._model.actuator_ctrlrange, float)
-        limited = np.asarray(s.actuator_ctrllimited, bool)
         begin = np.asarray(self._start.ctrl[0], float)
+        known = np.concatenate([begin[None], np.asarray(self._model.key_ctrl, float)])
+        reach = np.maximum(1, 2 * np.abs(known).max(axis=0))
+        ranges = np.asarray(self._model.actuator_ctrlrange, float)
+        limited = np.asarray(s.actuator_ctrllimited, bool) & (ranges[:, 0] < ranges[:, 1])
         found = []
         with gui.add_folder("Controls"):
             for i, name in enumerate(s.names["actuator"]):
-                low, high = ranges[i] if limited[i] else (-1.0, 1.0)
+                low, high = ranges[i] if limited[i] else (-reach[i], reach[i])
                 value = float(np.clip(begin[i], low, high))
                 label = name or f"actuator {i}"
                 found.append(gui.add_slider(label, low, high, (high - low) / 200, value))
@@ -134,7 +137,7 @@ class Viewer:
                 return
             point = self._pull.point
             if event.phase == "start":
-                turn = _rotation(np.asarray(self._seen.xquat[world, body], float))
+                turn = quat.to_mat(np.asarray(self._seen.xquat[world, body], float))
                 held = np.asarray(event.start_position) - offset
                 point = turn.T @ (held - np.asarray(self._seen.xpos[world, body], float))
             target = np.asarray(event.end_position) - offset
@@ -203,9 +206,3 @@ class Viewer:
 @jax.jit
 def _frames(model: Model, batch: Data) -> Frame:
     return jax.vmap(functools.partial(frame, model))(batch)
-
-
-def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_quat(quaternion, scalar_first=True).as_matrix()
