@@ -11,7 +11,7 @@ from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data
 from mjjax.render.camera import free_camera
 from mjjax.render.drawn import SEEN, Shown, drawn
-from mjjax.render.paint import paint
+from mjjax.render.paint import Paint, paint
 from mjjax.view.shapes import flat_texture, glb, joined
 
 _CONTACT, _FORCE = (255, 150, 40), (60, 200, 90)
@@ -52,8 +52,8 @@ class Scene:
 
     def _add_bodies(self, nworld: int) -> None:
         model = self._model
-        plan = _static(model)
-        s, look = plan.structure, jax.device_get(paint(plan))
+        plan, look = jax.device_get(_static(model))
+        s = plan.structure
         visible = np.flatnonzero((s.geom_group == 0) & (look.rgba[:, 3] > 0))
         pos = np.concatenate([model.geom_pos, model.site_pos[_sites(model)]])
         turn = np.concatenate([model.geom_quat, model.site_quat[_sites(model)]])
@@ -133,9 +133,11 @@ def _sites(model: Model) -> np.ndarray:
     return np.flatnonzero(np.array(SEEN)[np.clip(model.structure.site_group, 0, 5)])
 
 
-def _static(model: Model) -> Model:
-    """The model with its sites as geoms, and no tendons, on the host."""
-    return jax.device_get(drawn(model, make_data(model), Shown(tendons=(False,) * 6)).model)
+@jax.jit
+def _static(model: Model) -> tuple[Model, Paint]:
+    """The model with its sites as geoms, and no tendons; how they look."""
+    plan = drawn(model, make_data(model), Shown(tendons=(False,) * 6)).model
+    return plan, paint(plan)
 
 
 def _grid(n: int, spacing: float) -> np.ndarray:
