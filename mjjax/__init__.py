@@ -5,7 +5,7 @@ data = mjjax.make_data(model)
 data = jax.jit(mjjax.step)(model, data)
 """
 
-from mjjax import math
+from mjjax import math, view
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
@@ -291,6 +291,7 @@ __all__ = [
     "transition_jacobian",
     "transmission",
     "use_all_cores",
+    "view",
     "warning_text",
     "xfrc_accumulate",
 ]

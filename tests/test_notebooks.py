@@ -1,4 +1,4 @@
-"""The notebooks and the README's code run as they are, each in a fresh process."""
+"""Notebooks, and the code of the README and the tour, run as they are, in fresh processes."""
 
 import json
 import os
@@ -47,9 +47,10 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_readme_code_runs(tmp_path: Path) -> None:
-    """Keeps the tour in the README true."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["README.md", "docs/tour.md"])
+def test_code_of_documents_runs(name: str, tmp_path: Path) -> None:
+    """Keeps what newcomers copy first true."""
+    text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks
     run(tmp_path, blocks)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import mjjax
-from mjjax.cli import bench, compile, info, render, simulate
+from mjjax.cli import bench, compile, info, render, simulate, view
 from mjjax.cli.models import UsageError, embedded
 from mjjax.cli.worlds import advance, start
 
 __all__ = ["advance", "embedded", "main", "start"]
 
-COMMANDS = (simulate, bench, info, compile, render)
+COMMANDS = (simulate, bench, info, compile, render, view)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,10 +11,20 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
-from mjjax.cli.models import UsageError, listing, load
+from mjjax.cli.models import listing, load
+from mjjax.cli.pictures import (
+    FPS,
+    add_camera,
+    check_file,
+    check_size,
+    check_video,
+    chosen,
+    picture,
+    save_video,
+)
 from mjjax.cli.worlds import advance, start
 
-CHUNK = 10  # steps per call of the compiled function; one frame is saved after each
+CHUNK = 10  # steps between frames of the saved file
 
 
 def add(commands: Any) -> None:
@@ -38,6 +48,13 @@ def add(commands: Any) -> None:
     sim.add_argument(
         "--cache", action="store_true", help="keep compiled programs on disk for the next start"
     )
+    sim.add_argument(
+        "--video",
+        type=Path,
+        metavar="FILE",
+        help="save a video of the first world, .mp4 (needs mjjax[video]) or .gif",
+    )
+    add_camera(sim, 320, 240)
     sim.add_argument("--list", action="store_true", help="print the embedded models and stop")
     sim.set_defaults(run=lambda args: print(listing()) if args.list else _simulate(args))
 
@@ -55,6 +72,7 @@ class _Run(NamedTuple):
     ncon: int
     nefc: int
     frames: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    shots: list[mjjax.Data]
     compile_seconds: float
     run_seconds: float
     devices: int
@@ -68,19 +86,36 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Run:
     chunk = mjjax.jit_worlds(advance, devices).lower(model, batch, jnp.int32(CHUNK)).compile()
     compile_seconds = time.perf_counter() - begin
 
-    frames = [_frame(batch)] if args.out else []
+    frames, shots = [], []
     ncon = nefc = 0
     begin = time.perf_counter()
+    stops = _stops(model, args)
     with tqdm(total=args.steps, unit="step", disable=None) as bar:
-        for done in range(0, args.steps, CHUNK):
-            n = min(CHUNK, args.steps - done)
-            batch, seen = chunk(model, batch, jnp.int32(n))
-            ncon, nefc = max(ncon, int(seen.ncon.max())), max(nefc, int(seen.nefc.max()))
-            if args.out:
+        for done, until in zip((0, *stops), (*stops, args.steps), strict=True):
+            if args.out and (done % CHUNK == 0):
                 frames.append(_frame(batch))
-            bar.update(n)
+            if args.video and done % _stride(model) == 0:
+                shots.append(jax.tree.map(lambda x: x[0], batch))
+            batch, seen = chunk(model, batch, jnp.int32(until - done))
+            ncon, nefc = max(ncon, int(seen.ncon.max())), max(nefc, int(seen.nefc.max()))
+            bar.update(until - done)
+    if args.out:
+        frames.append(_frame(batch))
     run_seconds = time.perf_counter() - begin
-    return _Run(batch, ncon, nefc, frames, compile_seconds, run_seconds, devices)
+    return _Run(batch, ncon, nefc, frames, shots, compile_seconds, run_seconds, devices)
+
+
+def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
+    """Steps after which there is something to keep, those at the start and the end aside."""
+    kept = set(range(CHUNK, args.steps, CHUNK))
+    if args.video:
+        kept.update(range(_stride(model), args.steps, _stride(model)))
+    return sorted(kept)
+
+
+def _stride(model: mjjax.Model) -> int:
+    """Steps between frames of a video that runs as fast as the world."""
+    return max(1, round(1 / (FPS * float(model.opt.timestep))))
 
 
 def _frame(batch: mjjax.Data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -88,14 +123,16 @@ def _frame(batch: mjjax.Data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _simulate(args: argparse.Namespace) -> None:
-    if args.out and args.out.suffix != ".npz":
-        raise UsageError(f"--out {args.out}: the name must end in .npz")
-    if args.out and not args.out.absolute().parent.is_dir():
-        raise UsageError(f"--out {args.out}: no such folder")
+    if args.out:
+        check_file("--out", args.out, (".npz",))
+    if args.video:
+        check_video(args.video)
+        check_size(args)
     mjjax.use_all_cores()
     if args.cache:
         mjjax.cache_compilations()
     model = load(args.model)
+    camera = chosen(model, "camera", args.camera)
     run = _run(model, args)
     print(_report(model, args, run))
     if args.out:
@@ -110,6 +147,13 @@ def _simulate(args: argparse.Namespace) -> None:
             model=np.asarray(args.model),
         )
         print(f"saved       {args.out}: {len(times)} frames of qpos and qvel")
+    if args.video:
+        shots = (
+            picture(model, jax.device_put(data, jax.devices()[0]), camera, args.width, args.height)
+            for data in tqdm(run.shots, unit="frame", disable=None)
+        )
+        save_video(shots, args.video)
+        print(f"saved       {args.video}: {len(run.shots)} frames of {args.width} x {args.height}")
 
 
 def _report(model: mjjax.Model, args: argparse.Namespace, run: _Run) -> str:

@@ -16,7 +16,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "specular": (0.5, 0.5, 0.5),
         "active": 1,
     },
-    "map": {"zfar": 50.0},
+    "map": {"stiffness": 100.0, "force": 0.005, "zfar": 50.0},
 }
 
 

@@ -115,7 +115,7 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     pieces: list[tuple[Array, ...]] = [(one, two, *bodies)]
     weight, arcs, owner = xp.ones(n, one.dtype), 0.0, plan.tendon
     if m:
-        on, first, last, arc = _wrapped(model, data, plan, one[n - m :], two[n - m :])
+        on, first, last, arc = wrapped(model, data, plan, one[n - m :], two[n - m :])
         geom = s.geom_bodyid[s.wrap_objid[plan.around]]
         pieces.append((one[n - m :], first, bodies[0][n - m :], geom))
         pieces.append((last, two[n - m :], geom, bodies[1][n - m :]))
@@ -179,7 +179,7 @@ def _shares(model: Model, plan: TendonPlan) -> Array:
     return namespace(divisor).where(plan.pulley >= 0, safe.divide(1.0, divisor, np.inf), 1)
 
 
-def _wrapped(
+def wrapped(
     model: Model, data: Data, plan: TendonPlan, one: Array, two: Array
 ) -> tuple[Array, Array, Array, Array]:
     """`wrap` in world coordinates."""

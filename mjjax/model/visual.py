@@ -26,9 +26,11 @@ class Headlight(PyTree):
 
 
 class VisualMap(PyTree):
-    """Distances (`mjVisual.map`), in units of the extent of the model."""
+    """Scales (`mjVisual.map`)."""
 
-    zfar: jax.Array = array(doc="depth beyond which nothing is seen")
+    stiffness: jax.Array = array(unit="1/s^2", doc="of the hand that pulls, per mass of the body")
+    force: jax.Array = array(unit="m/N", doc="length of forces, times the mean mass in kg")
+    zfar: jax.Array = array(doc="depth beyond which nothing is seen, in extents of the model")
 
 
 class Visual(PyTree):
@@ -36,7 +38,7 @@ class Visual(PyTree):
 
     global_: VisualGlobal = array(doc="the free camera")
     headlight: Headlight = array(doc="the light at the camera")
-    map: VisualMap = array(doc="distances")
+    map: VisualMap = array(doc="scales")
 
 
 PARTS: dict[str, Any] = {

@@ -20,11 +20,11 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.render import camera as cameras
 from mjjax.render.camera import FreeCamera, View
+from mjjax.render.drawn import SEEN, Shown, drawn
 from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit_lights
 from mjjax.render.light import toward_lights as toward
 from mjjax.render.paint import Paint, on_triangles, paint, texture_colour
 
-GROUPS = (True, True, True, False, False, False)  # geoms that are seen by default, as in MuJoCo
 _LAYERS = 8  # surfaces that are seen through one another
 _OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
 _GRAZING = 1e-3  # cosine: flatter surfaces do not look flatter
@@ -39,7 +39,8 @@ class Picture(NamedTuple):
         rgb: (height, width, 3) colours from 0 to 1.
         depth: (height, width) distance along the optical axis [m]; that at which nothing more is
             seen, `model.vis.map.zfar * model.stat.extent`, where there is no geom.
-        segmentation: (height, width) int32, the geom, -1 for none.
+        segmentation: (height, width, 2) int32, id and `ObjType` of the geom, site or tendon; -1 for
+            none.
     """
 
     rgb: Array
@@ -51,9 +52,9 @@ class _Scene(NamedTuple):
     """What all rays of a picture share.
 
     Attributes:
-        model, data: the world.
+        model, data: the world as it is drawn, where all is geoms.
         plan: what rays may meet.
-        drawn: (ngeom,) geoms that can be seen, and `seen`: without those that the camera is in.
+        coloured: (ngeom,) geoms that can be seen, and `seen`: without those that the camera is in.
         paint: how they look.
         shining, kinds, casting: the lights, their types, and which of them cast shadows.
         eye: (3,) position of the camera, world [m].
@@ -66,7 +67,7 @@ class _Scene(NamedTuple):
     model: Model
     data: Data
     plan: RayPlan
-    drawn: Array
+    coloured: Array
     seen: Array
     paint: Paint
     shining: Lights
@@ -86,14 +87,16 @@ def render(
     camera: str | int | FreeCamera | None = None,
     width: int = 320,
     height: int = 240,
-    geomgroup: Sequence[bool] = GROUPS,
+    geomgroup: Sequence[bool] = SEEN,
+    sitegroup: Sequence[bool] = SEEN,
+    tendongroup: Sequence[bool] = SEEN,
 ) -> Picture:
     """What a camera sees (MuJoCo's `Renderer`), without OpenGL: one ray per pixel.
 
     Light is MuJoCo's: ambient, diffuse and specular, attenuation and cones, shadows; materials,
-    textures, mirrors and sky as well. Only geoms are drawn: no sites, tendons, skins, fog or haze.
-    A transparent geom shows what is behind it. A solid (no mesh) that the camera is in is not
-    seen. `jit` and `vmap` work over worlds and models.
+    textures, mirrors and sky as well. Geoms, sites and spatial tendons are drawn; skins, fog and
+    haze are not. A transparent geom shows what is behind it. A solid (no mesh) that the camera is
+    in is not seen. `jit` and `vmap` work over worlds and models.
 
     The derivative of `depth` is that of `ray`: exact for the geom that is seen. That of `rgb` is of
     the shading of the nearest surface; shadows and what is seen through or in it have none.
@@ -105,7 +108,9 @@ def render(
             (`free_camera`).
         width: columns of the picture.
         height: rows of the picture.
-        geomgroup: six flags, the geom groups that are seen.
+        geomgroup: six flags, the groups of geoms that are seen; as in MuJoCo the first three.
+        sitegroup: the same for sites.
+        tendongroup: the same for tendons.
 
     Raises:
         KeyError: no camera has that name.
@@ -115,8 +120,9 @@ def render(
         raise ValueError(f"a picture of {width} x {height} pixels is empty")
     free = camera if isinstance(camera, FreeCamera) else None
     fixed = cameras.camera_id(model, camera) if isinstance(camera, str | int) else None
-    groups = tuple(bool(x) for x in geomgroup)
-    return _render(model, data, free, fixed, int(width), int(height), groups)
+    groups = (geomgroup, sitegroup, tendongroup)
+    shown = Shown(*(tuple(bool(x) for x in group) for group in groups))
+    return _render(model, data, free, fixed, int(width), int(height), shown)
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4, 5, 6))
@@ -128,7 +134,7 @@ def _render(
     fixed: int | None,
     width: int,
     height: int,
-    groups: tuple[bool, ...],
+    shown: Shown,
 ) -> Picture:
     aspect = width / height
     if fixed is not None:
@@ -137,35 +143,38 @@ def _render(
         view = cameras.free_view(model, free or cameras.free_camera(model), aspect)
     parallel = cameras.is_orthographic(model, fixed)
     order = cameras.pixel_order(width, height)
-    scene = _scene(model, data, view, parallel, (width, height), groups)
+    everything = drawn(model, data, shown)
+    shining = lights(model, data, view)
+    scene = _scene(everything.model, everything.data, view, shining, parallel, (width, height))
     rays = cameras.pixel_rays(view, parallel, width, height, order)
     found = _in_pieces(functools.partial(_look, scene), rays, _piece(scene))
     back = np.argsort(order)
     rgb, depth, geom = (x[back].reshape(height, width, *x.shape[1:]) for x in found)
-    return Picture(rgb, depth, geom)
+    element = np.concatenate([everything.element, np.full((1, 2), -1, np.int32)])
+    return Picture(rgb, depth, jnp.asarray(element)[geom])  # entry -1 is the last
 
 
 def _scene(
     model: Model,
     data: Data,
     view: View,
+    shining: Lights,
     parallel: bool,
     shape: tuple[int, int],
-    groups: tuple[bool, ...],
 ) -> _Scene:
     s = model.structure
-    plan, look = ray_plan(s, groups, True), paint(model)
-    drawn = look.rgba[:, 3] != 0
-    seen = drawn if parallel else drawn & ~_around(model, data, plan, view.eye)
+    plan, look = ray_plan(s, SEEN, True), paint(model)
+    coloured = look.rgba[:, 3] != 0
+    seen = coloured if parallel else coloured & ~_around(model, data, plan, view.eye)
     real = view.eye.dtype
     return _Scene(
         model,
         data,
         plan,
-        drawn,
+        coloured,
         seen,
         look,
-        lights(model, data, view),
+        shining,
         light_kinds(model),
         np.flatnonzero(s.light_castshadow[lit_lights(s)]),
         view.eye,
@@ -336,5 +345,5 @@ def _shadows(scene: _Scene, at: Surface, hit: Hit, unit: Array, dist: Array) -> 
     start = jnp.broadcast_to(point[:, None], unit.shape).reshape(-1, 3)
     lines = Lines(start, unit.reshape(-1, 3), jnp.full(start.shape[0], -1, jnp.int32))
     model, data = lax.stop_gradient((scene.model, scene.data))
-    found = cast(model, data, scene.plan, lines, scene.drawn).dist.reshape(dist.shape)
+    found = cast(model, data, scene.plan, lines, scene.coloured).dist.reshape(dist.shape)
     return (found >= 0) & (found < dist)

@@ -23,6 +23,7 @@ LAYERS = (
     "compiler",
     "pipeline",
     "render",
+    "view",
     "__init__",
     "cli",
     "__main__",

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import mjjax
-from benchmarks.engines import equations
+from mjjax.cli.engines import equations
 from mjjax.math.namespace import Array
 from tests.oracle_tools import quick
 from tests.render.scenes import posed

@@ -79,7 +79,9 @@ def test_geoms_and_depth_are_those_of_single_rays() -> None:
             both.ours, data, start[0, 0], jnp.asarray(along.reshape(-1, 3)), geomgroup=SEEN
         )
         geom = np.asarray(hit.geomid).reshape(HEIGHT, WIDTH)
-        np.testing.assert_array_equal(picture.segmentation, geom)
+        np.testing.assert_array_equal(picture.segmentation[..., 0], geom)
+        kind = np.where(geom < 0, -1, int(mjjax.ObjType.GEOM))
+        np.testing.assert_array_equal(picture.segmentation[..., 1], kind)
         ahead = -np.asarray(data.camera("plain").xmat).reshape(3, 3)[:, 2]
         depth = np.asarray(hit.dist).reshape(HEIGHT, WIDTH) * (along @ ahead)
         far = float(both.ours.vis.map.zfar * both.ours.stat.extent)
@@ -125,7 +127,7 @@ def test_derivative_of_depth() -> None:
     way = jnp.asarray(np.random.default_rng(0).normal(size=6))
     derivative = quick(lambda v: jax.jvp(lambda x: seen(x)[0], (0 * v,), (v,))[1])(way)
     depth, geom = quick(jax.vmap(seen))(jnp.stack([step * way, -step * way]))
-    same = np.asarray(geom[0] == geom[1])
+    same = np.asarray(geom[0] == geom[1]).all(axis=-1)
     assert same.mean() > 0.99 and np.abs(np.asarray(derivative)).max() > 0.1
     differences = np.asarray(depth[0] - depth[1]) / (2 * step)
     np.testing.assert_allclose(np.asarray(derivative)[same], differences[same], atol=2e-5)
@@ -147,8 +149,8 @@ def test_what_is_around_and_too_far_is_not_seen() -> None:
     model = load(HIDDEN).ours
     data = posed(model, mjjax.make_data(model))
     picture = mjjax.render(model, data, camera=0, width=9, height=9)
-    np.testing.assert_array_equal(np.unique(picture.segmentation), [-1, 1])
-    assert picture.segmentation[4, 4] == 1
+    np.testing.assert_array_equal(np.unique(picture.segmentation[..., 0]), [-1, 1])
+    assert picture.segmentation[4, 4, 0] == 1
     assert picture.depth[4, 4] == pytest.approx(2.8) and picture.depth[0, 0] == 100
 
 

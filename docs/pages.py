@@ -1,0 +1,195 @@
+"""Pages of the site that are made of the code: functions, features, figures.
+
+A hook of MkDocs; `mkdocs build --strict` calls it. The columns of the other engines in the table of
+features are data, refreshed from a table of capabilities by
+
+    python docs/pages.py TABLE.md
+"""
+
+import csv
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(__file__).parent / "data"
+FEATURES = DATA / "features.csv"
+COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
+ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
+# Page of a public name, by the folder that it is defined in.
+TITLES = {
+    "model": "Model and data",
+    "pipeline": "Stepping, state, derivatives",
+    "dynamics": "Kinematics and dynamics",
+    "collision": "Contacts and rays",
+    "constraint": "Constraints",
+    "solver": "Solver",
+    "sensor": "Sensors",
+    "compiler": "Derived constants",
+    "mjcf": "Building models",
+    "render": "Pictures",
+    "view": "Browser",
+    "math": "Mathematics",
+    "core": "Enumerations and errors",
+}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages that are made."""
+    from mkdocs.structure.files import File
+
+    sys.path.insert(0, str(ROOT))
+    pages = {f"api/{name}.md": text for name, text in api_pages().items()}
+    pages |= {"features.md": features_page(), "figures.md": figures_page()}
+    for uri, text in pages.items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Puts the README's table where a page asks for it."""
+    return markdown.replace("{{ table of README.md }}", readme_table())
+
+
+def readme_table() -> str:
+    """What is simulated and refused, as the README says it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+
+def public() -> dict[str, list[tuple[str, str]]]:
+    """Public names by page: as users write them, and where they are defined."""
+    import mjjax
+
+    found: dict[str, list[tuple[str, str]]] = {page: [] for page in TITLES}
+    for module in (mjjax, mjjax.view, mjjax.math):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if value in (mjjax.math, mjjax.view):
+                continue
+            path = value.__name__
+            if not inspect.ismodule(value):
+                path = f"{value.__module__}.{path}"
+            found[path.split(".")[1]].append((f"{module.__name__}.{name}", path))
+    return found
+
+
+def api_pages() -> dict[str, str]:
+    """Text of the pages of functions, by name."""
+    pages = {}
+    for page, names in public().items():
+        parts = [f"# {TITLES[page]}\n"]
+        for shown, path in sorted(names, key=lambda name: (_is_class(name[1]), name)):
+            label = shown.rpartition(".")[2]
+            options = f"heading: {shown}\n      toc_label: {label}"
+            parts.append(f"::: {path}\n    options:\n      {options}\n")
+            parts += _fields(path)
+        pages[page] = "\n".join(parts)
+    return pages
+
+
+def _is_class(path: str) -> bool:
+    return path.rpartition(".")[2][0].isupper()
+
+
+def _fields(path: str) -> Iterator[str]:
+    """Table of the arrays of a class that declares them."""
+    from mjjax.core.struct import PyTree, specs
+
+    module, _, name = path.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    if not (inspect.isclass(value) and issubclass(value, PyTree)):
+        return
+    yield "\n| field | shape | unit | what it is |\n|---|---|---|---|"
+    for spec in specs(value).values():
+        shape = ", ".join(map(str, spec.shape))
+        yield f"| `{spec.name}` | ({shape}) | {spec.unit} | {_cell(spec.doc)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def features_page() -> str:
+    """The table of features: ours from the marks of the tests, the others' from the data."""
+    from tests.features import MEANINGLESS, shown
+
+    ours = shown(ROOT / "tests")
+    with FEATURES.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    tested = sum(row["id"] in ours for row in rows)
+    lines = [
+        "# Features against MuJoCo C, MJX and MuJoCo Warp\n",
+        f"{tested} of {len(rows)} rows are shown by a test of mjjax, which compares with MuJoCo "
+        f"3.6.0 where there is something to compare; {len(MEANINGLESS)} have no meaning in JAX. "
+        "**yes**: a test shows it (its files are in the tooltip); **-**: not applicable; empty: "
+        "not shown. The others' columns were read from their code and documents at MuJoCo 3.6.0: "
+        "Y yes, P partly, N no or refused, I accepted and ignored; *via C*: by compiling with C; "
+        "*a→b*: the copy in 3.6.0 and the newest.\n",
+    ]
+    section = None
+    for row in rows:
+        if row["section"] != section:
+            section = row["section"]
+            lines += [
+                f"\n## {section}\n",
+                "| | capability | mjjax | C | MJX | Warp |",
+                "|---" * 6 + "|",
+            ]
+        mine = ""
+        if row["id"] in ours:
+            mine = f'<span title="{" ".join(ours[row["id"]])}">**yes**</span>'
+        elif row["id"] in MEANINGLESS:
+            mine = f'<span title="{MEANINGLESS[row["id"]]}">-</span>'
+        cells = (row["id"], _cell(row["capability"]), mine, row["C"], row["MJX"], row["Warp"])
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def figures_page() -> str:
+    """What `python -m benchmarks ... --json` saved under `docs/data`, with date and machine."""
+    from mjjax.cli.report import table
+
+    lines = [
+        "# Figures\n",
+        "Steps per second of all worlds together, and more, as `python -m benchmarks MODEL --json "
+        "docs/data/benchmarks-NAME.json` measured them. Compare within a table only: machines "
+        "differ. What made steps faster, and what did not, is in `benchmarks/NOTES.md`.\n",
+    ]
+    for path in sorted(DATA.glob("benchmarks-*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        machine = found["machine"]
+        versions = ", ".join(f"{k} {v}" for k, v in machine["versions"].items())
+        devices = ", ".join(sorted(set(machine["devices"])))
+        lines += [
+            f"## {machine['date'][:10]}, {machine['processor']}\n",
+            f"{machine['cores']} cores, JAX on {devices}; Python {machine['python']}, {versions}. "
+            f"{found.get('note', '')}\n",
+            f"```text\n{table(found['results'])}\n```\n",
+        ]
+    return "\n".join(lines)
+
+
+def refresh(source: Path) -> None:
+    """Writes the others' columns from a table with rows `| id | capability | from | C | ...`."""
+    section, rows = "", []
+    for line in source.read_text(encoding="utf-8").splitlines():
+        if line.startswith(("## ", "### ")):
+            title = re.sub(r"^#+ [A-Z]\d*\.? ?", "", line).split(" (")[0]
+            section = title
+        elif match := ROW.match(line):
+            text = match[2].replace("\N{EN DASH}", "-")
+            cells = [x.strip() for x in re.split(r"(?<!\\)\|", text)]
+            rows.append((match[1], section, cells[0], *cells[2:5]))
+    with FEATURES.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+
+
+if __name__ == "__main__":
+    refresh(Path(sys.argv[1]))

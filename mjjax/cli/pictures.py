@@ -1,0 +1,112 @@
+"""Pictures and videos of worlds, as files."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import mjjax
+from mjjax.cli.models import UsageError
+from mjjax.mjcf.budget import PIXELS
+
+FPS = 25  # frames per second of a video: what a GIF can say exactly
+_FINER = 2  # rays along the side of a pixel
+_COLOURS = 128  # of a frame of a GIF
+
+
+def add_camera(parser: argparse.ArgumentParser, width: int, height: int) -> None:
+    """Adds the options that say what is seen, and in how many pixels."""
+    parser.add_argument(
+        "--camera", metavar="C", help="name or number of a camera (default: one that sees all)"
+    )
+    parser.add_argument("--width", type=int, default=width, metavar="W", help="(%(default)s)")
+    parser.add_argument("--height", type=int, default=height, metavar="H", help="(%(default)s)")
+
+
+def check_size(args: argparse.Namespace) -> None:
+    if min(args.width, args.height) < 1 or args.width * args.height > PIXELS:
+        raise UsageError(f"--width and --height: 1 to {PIXELS:,} pixels, not those")
+
+
+def check_file(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuses a file that could not be written at the end of the work."""
+    if path.suffix not in suffixes:
+        raise UsageError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{option} {path}: no such folder")
+
+
+def chosen(model: mjjax.Model, kind: str, wanted: str | None) -> int | None:
+    """Id of an element by its name or number; None if none is wanted."""
+    names = model.structure.names[kind]
+    if wanted is None:
+        return None
+    if wanted in names:
+        return names.index(wanted)
+    if wanted.isdecimal() and int(wanted) < len(names):
+        return int(wanted)
+    known = ", ".join(n for n in names if n) or f"{len(names)} without names"
+    raise UsageError(f"no {'keyframe' if kind == 'key' else kind} {wanted!r}; there are: {known}")
+
+
+def picture(
+    model: mjjax.Model, data: mjjax.Data, camera: int | None, width: int, height: int
+) -> np.ndarray:
+    """What a camera sees of a world, (height, width, 3) from 0 to 255.
+
+    Each pixel is the mean of some rays.
+    """
+    wide, high = _FINER * width, _FINER * height
+    seen = mjjax.render(model, _posed(model, data), camera=camera, width=wide, height=high)
+    rgb = np.asarray(seen.rgb)
+    mean = rgb.reshape(height, _FINER, width, _FINER, 3).mean(axis=(1, 3))
+    return (255 * mean + 0.5).astype(np.uint8)
+
+
+@jax.jit
+def _posed(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
+    """The world with the poses that a picture needs."""
+    return mjjax.camlight(model, mjjax.com_pos(model, mjjax.kinematics(model, data)))
+
+
+def check_video(path: Path) -> None:
+    """Refuses a video that could not be written at the end of the work."""
+    check_file("--video", path, (".mp4", ".gif"))
+    if path.suffix == ".mp4":
+        try:
+            import imageio_ffmpeg  # noqa: F401
+        except ImportError:
+            raise UsageError(
+                f"--video {path}: .mp4 needs `pip install 'mjjax[video]'`; .gif does not"
+            ) from None
+
+
+def save_video(frames: Iterable[np.ndarray], path: Path) -> None:
+    """Writes pictures as a video that runs at `FPS`."""
+    if path.suffix == ".mp4":
+        _save_mp4(frames, path)
+        return
+    from PIL import Image
+
+    images = [
+        Image.fromarray(frame).quantize(_COLOURS, dither=Image.Dither.NONE) for frame in frames
+    ]
+    images[0].save(
+        path, save_all=True, append_images=images[1:], duration=1000 // FPS, loop=0, optimize=True
+    )
+
+
+def _save_mp4(frames: Iterable[np.ndarray], path: Path) -> None:
+    import imageio_ffmpeg
+
+    writer = None
+    for frame in frames:
+        if writer is None:
+            size = frame.shape[1], frame.shape[0]
+            writer = imageio_ffmpeg.write_frames(str(path), size, fps=FPS, macro_block_size=2)
+            writer.send(None)
+        writer.send(np.ascontiguousarray(frame))
+    if writer is not None:
+        writer.close()

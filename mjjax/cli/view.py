@@ -1,0 +1,45 @@
+"""`mjjax view`: a model in a browser."""
+
+import argparse
+from typing import Any
+
+import jax
+
+import mjjax
+from mjjax.cli.models import UsageError, load
+from mjjax.cli.pictures import chosen
+from mjjax.cli.worlds import start
+
+
+def add(commands: Any) -> None:
+    """Adds the command to the parser's commands."""
+    made = commands.add_parser(
+        "view",
+        help="run a model in a browser",
+        description="Runs a model and shows it in a browser on this machine: play, pause, speed, "
+        "controls, keyframes, contacts; drag a body to pull on it. Needs mjjax[view].",
+    )
+    made.add_argument("model", help="MJCF file, compiled model or embedded name")
+    made.add_argument("--worlds", type=int, default=1, metavar="N", help="in a grid (%(default)s)")
+    made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to start from")
+    made.add_argument("--spacing", type=float, metavar="M", help="between worlds [m]")
+    made.add_argument("--seed", type=int, default=0, help="of the starting states of many worlds")
+    made.add_argument("--port", type=int, default=8080, metavar="P", help="(%(default)s)")
+    made.add_argument("--paused", action="store_true", help="do not run from the start")
+    made.set_defaults(run=_view)
+
+
+def _view(args: argparse.Namespace) -> None:
+    if args.worlds < 1:
+        raise UsageError(f"--worlds {args.worlds}: at least 1")
+    model = load(args.model)
+    key = chosen(model, "key", args.keyframe)
+    data = mjjax.make_data(model) if args.worlds == 1 else start(model, args.worlds, args.seed)
+    if key is not None:
+        data = mjjax.reset_data(model, mjjax.make_data(model), key)
+        data = jax.tree.map(lambda x: x[None].repeat(args.worlds, axis=0), data)
+    settings = {"port": args.port, "spacing": args.spacing, "playing": not args.paused}
+    try:
+        mjjax.view.serve(model, data, **settings)
+    except ImportError as error:
+        raise UsageError(str(error)) from None

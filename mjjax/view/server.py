@@ -1,0 +1,31 @@
+"""Servers of viser."""
+
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+
+@contextlib.contextmanager
+def started(port: int | None) -> Iterator[Any]:
+    """A server for this machine only, stopped at the end; any free port if None.
+
+    Raises:
+        ImportError: viser is not installed.
+    """
+    try:
+        import viser
+    except ImportError as error:
+        raise ImportError("the viewer needs viser: pip install 'mjjax[view]'") from error
+    with _silence():
+        server = viser.ViserServer(host="127.0.0.1", port=port or 0, verbose=False)
+    try:
+        yield server
+    finally:
+        with _silence():
+            server.stop()
+
+
+def _silence() -> contextlib.redirect_stdout[io.StringIO]:
+    """What viser prints at start and stop is nothing that our users have to know."""
+    return contextlib.redirect_stdout(io.StringIO())

@@ -1,0 +1,122 @@
+"""Worlds that someone watches and pulls on."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.reaction import contact_forces
+from mjjax.core.enums import ObjType
+from mjjax.dynamics.kinematics import kinematics
+from mjjax.math import quat
+from mjjax.math.namespace import Array
+from mjjax.math.quat import cross
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.step import step
+from mjjax.render.drawn import Shown, drawn
+
+_LEAST = 1e-12  # inverse weight of what cannot move [1/kg]
+
+
+class Pull(NamedTuple):
+    """A hand that pulls on a point of a body, by a spring.
+
+    Attributes:
+        world: () which world, -1 for none.
+        body: () which body.
+        point: (3,) where it holds it, frame of the body [m].
+        target: (3,) where it pulls to, world [m].
+    """
+
+    world: Array
+    body: Array
+    point: Array
+    target: Array
+
+
+NO_PULL = Pull(np.array(-1, np.int32), np.array(0, np.int32), np.zeros(3), np.zeros(3))
+
+
+class Frame(NamedTuple):
+    """What is seen of a world at one time.
+
+    Attributes:
+        time: () [s].
+        xpos, xquat: (nbody, 3), (nbody, 4) poses of bodies, world.
+        tendon: (n, 2, 3) ends of the segments of tendons; equal where one is not seen.
+        contact: (nconmax, 3) where contacts are.
+        force: (nconmax, 3) their forces on the second geom, world [N].
+        touching: (nconmax,) which of the slots are in use.
+    """
+
+    time: Array
+    xpos: Array
+    xquat: Array
+    tendon: Array
+    contact: Array
+    force: Array
+    touching: Array
+
+
+def frame(model: Model, data: Data) -> Frame:
+    """What is seen of a world."""
+    data = kinematics(model, data)
+    all_ = drawn(model, data, Shown())
+    lines = np.flatnonzero(all_.element[:, 1] == ObjType.TENDON)
+    middle, half = all_.data.geom_xpos[lines], all_.model.geom_size[lines, 1]
+    along = mat3(all_.data.geom_xmat[lines])[:, :, 2]
+    seen = (all_.model.geom_rgba[lines, 3] > 0).astype(half.dtype)
+    reach = (half * seen)[:, None] * along
+    forces = contact_forces(model, data)[:, :3]
+    # the rows of a contact's frame are its axes
+    turn = mat3(data.contact.frame.reshape(-1, 9))
+    return Frame(
+        data.time,
+        data.xpos,
+        data.xquat,
+        jnp.stack([middle - reach, middle + reach], axis=1),
+        data.contact.pos,
+        jnp.sum(turn * forces[:, :, None], axis=1),
+        data.contact.geom[:, 0] >= 0,
+    )
+
+
+def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
+    """The world with the force of a hand in `xfrc_applied` (`mjv_applyPerturbForce`).
+
+    m (k d - 2 sqrt(k) v): a critically damped spring of stiffness k = `vis.map.stiffness` on the
+    mass m with which the body resists where nothing else is known of it (`body_invweight0`).
+    """
+    body = pull.body
+    mass = 1 / jnp.maximum(model.body_invweight0[body, 0], _LEAST)
+    mass = jnp.where(model.body_invweight0[body, 0] > 0, mass, 0)
+    at = data.xpos[body] + quat.rotate(data.xquat[body], jnp.asarray(pull.point, mass.dtype))
+    root = jnp.asarray(model.structure.body_rootid, jnp.int32)[body]
+    spin, swing = data.cvel[body, :3], data.cvel[body, 3:]
+    velocity = swing + cross(spin, at - data.subtree_com[root])
+    stiffness = model.vis.map.stiffness
+    away = jnp.asarray(pull.target, mass.dtype) - at
+    force = mass * (stiffness * away - 2 * jnp.sqrt(stiffness) * velocity)
+    torque = cross(at - data.xipos[body], force)
+    wrench = jnp.where(mine, jnp.concatenate([force, torque]), 0)
+    return data.replace(xfrc_applied=jnp.zeros_like(data.xfrc_applied).at[body].set(wrench))
+
+
+@jax.jit
+def advance(model: Model, batch: Data, ctrl: Array, pull: Pull, nstep: Array) -> tuple[Data, Frame]:
+    """`nstep` steps of every world with these controls, and what is seen then."""
+    worlds = jnp.arange(batch.time.shape[0], dtype=jnp.int32)
+    batch = batch.replace(ctrl=jnp.broadcast_to(ctrl[None], batch.ctrl.shape))
+
+    def one(data: Data, world: Array) -> Data:
+        return step(model, pulled(model, data, pull, world == pull.world))
+
+    def body(_: Array, batch: Data) -> Data:
+        return jax.vmap(one)(batch, worlds)
+
+    batch = jax.lax.fori_loop(0, nstep, body, batch)
+    return batch, jax.vmap(functools.partial(frame, model))(batch)

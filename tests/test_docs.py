@@ -1,0 +1,84 @@
+"""The site: every public function is on it, its tables are true, and it builds without warnings."""
+
+import csv
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mjjax
+from tests import features
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    """The hook that makes pages, `docs/pages.py`."""
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/pages.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_name_has_its_place(pages: ModuleType) -> None:
+    """What users can import is explained on one page, under the name that they write."""
+    found = [shown for names in pages.public().values() for shown, _ in names]
+    names = [f"mjjax.{name}" for name in mjjax.__all__ if name not in ("math", "view")]
+    names += [f"mjjax.math.{name}" for name in mjjax.math.__all__]
+    names += [f"mjjax.view.{name}" for name in mjjax.view.__all__]
+    assert sorted(found) == sorted(names)
+    text = "\n".join(pages.api_pages().values())
+    assert all(f"heading: {name}\n" in text for name in names)
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert all(f"api/{name}.md" in listed for name in pages.api_pages())
+
+
+def test_feature_table_has_every_row_that_tests_show(pages: ModuleType) -> None:
+    """No row is lost between the marks of the tests and the page."""
+    with pages.FEATURES.open(encoding="utf-8", newline="") as file:
+        rows = {row["id"] for row in csv.DictReader(file)}
+    shown = features.shown(ROOT / "tests")
+    assert set(shown) <= rows and set(features.MEANINGLESS) <= rows
+    page = pages.features_page()
+    assert page.count("**yes**</span>") == len(shown)
+    assert page.count("\n| A0") + page.count("\n| A1") + page.count("\n| A2") > 150
+
+
+def test_refreshing_the_table_reads_rows_and_sections(
+    pages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that refreshes the others' columns keeps ids, sections and cells."""
+    table = tmp_path / "table.md"
+    table.write_text(
+        "## A. First, of all\n| id | x |\n| A01 | one \\| two | S | Y | N | P→Y | - |\n"
+    )
+    monkeypatch.setattr(pages, "FEATURES", tmp_path / "features.csv")
+    pages.refresh(table)
+    with (tmp_path / "features.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[1:] == [["A01", "First, of all", "one \\| two", "Y", "N", "P→Y"]]
+
+
+@pytest.mark.slow
+def test_site_builds_without_warnings(tmp_path: Path) -> None:
+    """Links, references and docstrings are sound, and the pages of functions have text."""
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    page = (site / "api/pipeline/index.html").read_text(encoding="utf-8")
+    assert "mjjax.rollout" in page and "transition_jacobian" in page
+    assert "inertia box and by ellipsoid</td>" in (site / "limits/index.html").read_text()
+    fields = (site / "api/model/index.html").read_text(encoding="utf-8")
+    assert "body_invweight0" in fields

@@ -1,0 +1,131 @@
+"""Worlds in a real browser: the robot is there, it moves, and it can be pulled on."""
+
+import io
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+import mjjax
+from mjjax import cli
+from mjjax.view.server import started
+from mjjax.view.viewer import Viewer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+GL = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+WIDTH, HEIGHT = 800, 400
+SEEN = 480  # columns left of the panel
+PATIENCE = 120.0  # seconds for what takes one or two on a quiet machine
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with sync_playwright() as player:
+        args = ["--no-sandbox", "--ignore-gpu-blocklist", *GL]
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=args)
+        yield browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        browser.close()
+
+
+def blue(page: Page) -> np.ndarray:
+    """Pixels (HEIGHT, SEEN) in which the pendulum is: it is blue, all around is grey."""
+    with Image.open(io.BytesIO(page.screenshot())) as image:
+        rgb = np.asarray(image.convert("RGB"), int)[:, :SEEN]
+    return rgb[..., 2] - rgb[..., 0] > 40
+
+
+def until(page: Page, holds: object, what: str) -> np.ndarray:
+    """Waits until something holds of the pixels; returns them."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        pixels = blue(page)
+        if holds(pixels):  # pyright: ignore[reportCallIssue]
+            return pixels
+        page.wait_for_timeout(200)
+    raise AssertionError(what)
+
+
+def pendulum() -> mjjax.Model:
+    return mjjax.Model.from_xml_string(cli.embedded()["double_pendulum"])
+
+
+@pytest.mark.feature("A176")
+def test_page_plays_without_network(page: Page, tmp_path: Path) -> None:
+    """A saved page shows two pendulums that move, and asks the network for nothing."""
+    model, n = pendulum(), 120
+    angle = jnp.linspace(0, 3, n)[:, None] * jnp.asarray([[1.0, 0.5]])
+    html = mjjax.view.html(model, {"qpos": jnp.stack([angle, -angle])}, interval=1 / 30)
+    assert isinstance(html, str) and len(html) < 3e6
+    assert html._repr_html_().startswith("<iframe srcdoc=")
+    path = tmp_path / "run.html"
+    path.write_text(html, encoding="utf-8")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    first = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
+    until(page, lambda pixels: (pixels != first).sum() > 100, "nothing moves")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_wrong_trajectories_are_errors() -> None:
+    """What is no trajectory is refused before anything is drawn."""
+    model = pendulum()
+    with pytest.raises(ValueError, match="qpos"):
+        mjjax.view.html(model, {"qvel": jnp.zeros((3, 2))})
+    with pytest.raises(ValueError, match="3 numbers; the model has 2"):
+        mjjax.view.html(model, {"qpos": jnp.zeros((5, 3))})
+
+
+@pytest.mark.feature("A175", "A179")
+def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
+    """The window of `mjjax view`: what runs is seen to move, and the switches do what they say."""
+    model = pendulum()
+    with started(None) as server:
+        viewer = Viewer(server, model, playing=False)
+        done = threading.Event()
+
+        def run() -> None:
+            while not done.is_set():
+                viewer.tick(1 / 30)
+                time.sleep(0.02)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            page.goto(f"http://127.0.0.1:{server.get_port()}")
+            page.get_by_text("time 0.00 s").wait_for(timeout=1000 * PATIENCE)
+            page.wait_for_timeout(1000)  # until all of it is there
+            level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
+            page.get_by_label("Play").click(force=True)
+            until(page, lambda pixels: (pixels != level).sum() > 100, "nothing moves")
+            page.get_by_label("Play").click(force=True)
+            page.get_by_text("Reset", exact=True).click()
+            page.get_by_text("time 0.00 s").wait_for(timeout=1000 * PATIENCE)
+            until(page, lambda pixels: (pixels != level).sum() < 50, "it is not reset")
+
+            row, column = np.argwhere(level)[level.sum() // 2]
+            page.mouse.move(int(column), int(row))
+            page.wait_for_timeout(500)
+            page.mouse.down()
+            for k in range(1, 9):
+                page.mouse.move(int(column), int(row) - 12 * k)
+                page.wait_for_timeout(100)
+            page.get_by_label("Play").evaluate("e => e.click()")
+            above = np.argwhere(level)[:, 0].min() - 30
+            until(page, lambda pixels: pixels[: max(1, above)].any(), "it is not pulled up")
+            page.mouse.up()
+        finally:
+            done.set()
+            thread.join()
