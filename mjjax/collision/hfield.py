@@ -91,13 +91,7 @@ def hfield(
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
         slot = filled[pair] + before - before[own]
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
-        turned = one.mat[pair][:, None]
-        touch = touch._replace(
-            # unlike that of other pairs, MuJoCo's distance is that of the inflated shapes
-            dist=touch.dist - margin[pair][:, None],
-            pos=matvec3(turned, touch.pos) + one.pos[pair][:, None],
-            normal=matvec3(turned, touch.normal),
-        )
+        touch = _in_world(one.pos[pair], one.mat[pair], touch, margin[pair])
         found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
         label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)
@@ -139,6 +133,18 @@ def _in_field(one: Shape, two: Shape) -> tuple[Shape, Shape]:
     eye = jnp.broadcast_to(jnp.eye(3, dtype=one.mat.dtype), one.mat.shape)
     local = two._replace(pos=matvec3(turned, two.pos - one.pos), mat=matmul3(turned, two.mat))
     return one._replace(pos=jnp.zeros_like(one.pos), mat=eye), local
+
+
+def _in_world(pos: jax.Array, mat: jax.Array, touch: ContactSet, margin: jax.Array) -> ContactSet:
+    """Contacts (N, m) in frames at positions (N, 3), rotated by (N, 3, 3), in that of the world.
+
+    Unlike that of other pairs, MuJoCo's distance is that of the inflated shapes.
+    """
+    return touch._replace(
+        dist=touch.dist - margin[:, None],
+        pos=matvec3(mat[:, None], touch.pos) + pos[:, None],
+        normal=matvec3(mat[:, None], touch.normal),
+    )
 
 
 def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]:
