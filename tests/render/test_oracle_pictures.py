@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import mjjax
+from tests.oracle_tools import quick
 from tests.render.scenes import SCENE
 
 WIDTH, HEIGHT = 120, 90
@@ -64,11 +65,15 @@ def theirs(path: Path, folder: Path, camera: int = -1) -> dict[str, np.ndarray] 
 
 def ours(path: Path, camera: int | None = None) -> mjjax.Picture:
     model = mjjax.Model.from_xml_path(path)
-    data = mjjax.make_data(model)
-    data = mjjax.reset_data(model, data, 0) if model.nkey else data
-    data = mjjax.com_pos(model, mjjax.kinematics(model, data))
-    data = mjjax.camlight(model, data)
-    return mjjax.render(model, data, camera=camera, width=WIDTH, height=HEIGHT)
+
+    def draw(model: mjjax.Model) -> mjjax.Picture:
+        data = mjjax.make_data(model)
+        data = mjjax.reset_data(model, data, 0) if model.nkey else data
+        data = mjjax.com_pos(model, mjjax.kinematics(model, data))
+        data = mjjax.camlight(model, data)
+        return mjjax.render(model, data, camera=camera, width=WIDTH, height=HEIGHT)
+
+    return quick(draw)(model)
 
 
 def edges(found: np.ndarray) -> np.ndarray:

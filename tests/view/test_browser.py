@@ -35,7 +35,9 @@ def page() -> Iterator[Page]:
     with sync_playwright() as player:
         args = ["--no-sandbox", "--ignore-gpu-blocklist", *GL]
         browser = player.chromium.launch(executable_path=CHROMIUM, args=args)
-        yield browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.set_default_timeout(1000 * PATIENCE)
+        yield page
         browser.close()
 
 
@@ -105,14 +107,14 @@ def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
         thread.start()
         try:
             page.goto(f"http://127.0.0.1:{server.get_port()}")
-            page.get_by_text("time 0.00 s").wait_for(timeout=1000 * PATIENCE)
+            page.get_by_text("time 0.00 s").wait_for()
             page.wait_for_timeout(1000)  # until all of it is there
             level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
             page.get_by_label("Play").click(force=True)
             until(page, lambda pixels: (pixels != level).sum() > 100, "nothing moves")
             page.get_by_label("Play").click(force=True)
             page.get_by_text("Reset", exact=True).click()
-            page.get_by_text("time 0.00 s").wait_for(timeout=1000 * PATIENCE)
+            page.get_by_text("time 0.00 s").wait_for()
             until(page, lambda pixels: (pixels != level).sum() < 50, "it is not reset")
 
             row, column = np.argwhere(level)[level.sum() // 2]
