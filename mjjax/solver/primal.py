@@ -88,11 +88,12 @@ def better_start(problem: Problem, layout: RowLayout, start: Start) -> Beginning
     both = jax.vmap(begin)(jnp.stack([start.warm, start.smooth]))
     warm, smooth = jax.vmap(cost)(both)
     worse = warm > smooth
-    dofs = worse
-    if isinstance(problem.parts, Islands):
-        dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)  # nothing to solve
+    dofs = rows = worse
+    if isinstance(problem.parts, Islands):  # in no island there is nothing to solve
+        dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)
+        rows |= ~problem.parts.to_rows(layout, problem.parts.used)
     a, gauss_grad = (jnp.where(dofs, x[1], x[0]) for x in both[:2])
-    return Beginning(a, gauss_grad, jnp.where(worse, both.r[1], both.r[0]))
+    return Beginning(a, gauss_grad, jnp.where(rows, both.r[1], both.r[0]))
 
 
 def initial(
