@@ -65,12 +65,12 @@ def tree_links(layout: RowLayout, data: Data) -> tuple[Array, Array]:
 def item_trees(layout: RowLayout, data: Data) -> Array:
     """A tree (nscalar + ncontact,) that each scalar row and contact acts on, -1 if there is none.
 
-    Also -1 where a slot is empty.
+    Whether there is one now or not: rows without friction, which C does not have, count here.
     """
     trees = row_trees(layout)
     first = np.where(trees.any(axis=1), trees.argmax(axis=1), -1).astype(np.int32)
     contact = jnp.max(_touching_trees(layout, data), axis=1)
-    return jnp.where(_exist(layout, data), jnp.append(jnp.asarray(first), contact), -1)
+    return jnp.append(jnp.asarray(first), contact)
 
 
 def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:
         some = data.nefc > 0
         return jnp.where(some, 0, jnp.full(1, -1, jnp.int32)), some.astype(jnp.int32)
     tree, label = item_trees(layout, data), components(s.ntree, *tree_links(layout, data))
-    first = jnp.where(tree >= 0, label[tree], s.ntree)
+    first = jnp.where(_exist(layout, data) & (tree >= 0), label[tree], s.ntree)
     used = jnp.zeros(s.ntree, bool).at[first].set(True, mode="drop")
     number = jnp.cumsum(used, dtype=jnp.int32) - 1
     return jnp.where(used, number, -1)[label], jnp.sum(used, dtype=jnp.int32)

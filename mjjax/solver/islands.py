@@ -51,7 +51,7 @@ class Islands(NamedTuple):
 
     Attributes:
         dof: (nv,) island of each dof.
-        item: (nscalar + ncontact,) island of each scalar row and contact; k for empty slots.
+        item: (nscalar + ncontact,) island of each scalar row and contact; k for those of no tree.
         used: (k,) whether there is such an island.
     """
 
