@@ -97,7 +97,7 @@ def test_every_stage_has_exact_derivatives(shape: int) -> None:
             v.append(direction)
     function = functools.partial(run, model, states[0])
     # row forces are stiff: a small step drowns in the rounding of D (J a - aref)
-    bad = derivative_errors(function, stack(x), stack(v), steps=(4e-6, 2e-5, 6e-5, 4e-4))
+    bad = derivative_errors(function, stack(x), stack(v), steps=(4e-6, 2e-5, 6e-5, 4e-4, 2e-3))
     names = [*GROUPS, *GROUPS]
     named = {
         key: {names[i]: e[i] for i in np.flatnonzero(~(e <= 1e-6))} if key != "reverse" else e

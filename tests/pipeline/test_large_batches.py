@@ -158,10 +158,11 @@ def test_a_large_batch_in_single_precision() -> None:
     assert_varied(worlds, MOST)
     found = errors(COMPILERS["default"](worlds.model, worlds.before), worlds.alone)
     # Rounding decides whether a last iteration is taken (one world in a hundred) and how small a
-    # gradient is left (1e-4). Measured in the others: 4.4e-5, in qacc_smooth: eps times the
+    # gradient is left (2e-3, by the inertia of an island: a sixth of the scene's in the lightest).
+    # Measured in the others: 4.4e-5, in qacc_smooth: eps times the
     # condition of the inertia.
     niter, gradient = found.pop(".solver_niter"), found.pop(".solver_gradient")
-    assert np.mean(niter > 0) < 0.05 and gradient.max() < 1e-3
+    assert np.mean(niter > 0) < 0.05 and gradient.max() < 6e-3
     bad = {name: (e.argmax(), e.max()) for name, e in found.items() if e.max() > 2e-4}
     assert not bad, bad
     assert_order_does_not_matter(worlds, MOST, "default")

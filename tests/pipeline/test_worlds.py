@@ -119,7 +119,7 @@ WHOLE: dict[str, Call] = {
 # What `forward` or `inverse` calls, or what only calls them: that it can be traced is enough.
 STAGES = (
     "camlight collision com_pos com_vel crb energy_pos energy_vel forward_skip fwd_acceleration "
-    "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_jacobian inverse_skip "
+    "fwd_actuation fwd_constraint fwd_position fwd_velocity inverse_jacobian inverse_skip island "
     "kinematics make_constraint passive reference_constraint render rungekutta4 sensor_acc "
     "sensor_pos sensor_vel tendon transition_jacobian transmission"
 ).split()

@@ -42,10 +42,13 @@ def page() -> Iterator[Page]:
 
 
 def blue(page: Page) -> np.ndarray:
-    """Pixels (HEIGHT, SEEN) in which the pendulum is: it is blue, all around is grey."""
+    """Pixels (HEIGHT, SEEN) in which the pendulum is: it is blue, all around is grey.
+
+    A pale blue where the machine is busy: viser may then light it before it is told how.
+    """
     with Image.open(io.BytesIO(page.screenshot())) as image:
         rgb = np.asarray(image.convert("RGB"), int)[:, :SEEN]
-    return rgb[..., 2] - rgb[..., 0] > 40
+    return rgb[..., 2] - rgb[..., 0] > 20
 
 
 def until(page: Page, holds: object, what: str) -> np.ndarray:
