@@ -26,7 +26,7 @@ from mjjax.collision.lanes import Vec, keep, normalize, put
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 
-DEEP_CHUNK = 32  # pairs whose polytopes are expanded together
+DEEP_CHUNK = 32  # pairs that touch and are finished together
 
 
 def convex(
@@ -193,10 +193,7 @@ def signed_distance(
     deep = overlap & ~search.core & (search.count > 1)
     touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))
     touch = touch._replace(dist=jnp.where(touch.dist > cutoff, FAR, touch.dist))
-    touch, clipped = _expand_deep(pools, sides, search, deep, touch, flat, settings)
-    if cutoff.dtype == np.float32:
-        touch = polish(pools, sides, touch)
-    return touch, clipped
+    return _finish(pools, sides, search, deep, touch, flat, settings)
 
 
 def _apart(sides: Sides, s: Search) -> Touch:
@@ -212,7 +209,7 @@ def _apart(sides: Sides, s: Search) -> Touch:
     return Touch(dist, one, two, normal, label, s.weight[:3])
 
 
-def _expand_deep(
+def _finish(
     pools: Pools,
     sides: Sides,
     search: Search,
@@ -221,12 +218,18 @@ def _expand_deep(
     flat: jax.Array | None,
     settings: Settings,
 ) -> tuple[Touch, Clipped]:
-    """Puts depths in the items that are deep, a chunk of them at a time."""
-    n = deep.shape[0]
+    """Finds the depths of items that are deep; in float32 makes all that touch exact.
+
+    Few of the pairs that are near touch: what is costly takes a chunk of them at a time, those that
+    are deep first.
+    """
+    n, single = deep.shape[0], touch.dist.dtype == np.float32
     size = min(n, DEEP_CHUNK)
-    order = jnp.argsort(~deep, stable=True).astype(jnp.int32)
+    wanted = deep | (touch.dist < FAR) if single else deep
+    rank = jnp.where(deep, 0, jnp.where(wanted, 1, 2))
+    order = jnp.argsort(rank, stable=True).astype(jnp.int32)
     order = jnp.pad(order, (0, size), constant_values=n)
-    total = jnp.sum(deep, dtype=jnp.int32)
+    total = jnp.sum(wanted, dtype=jnp.int32)
     slots = 0 if flat is None else POINTS
     none = jnp.zeros((slots, n), touch.dist.dtype)
     nothing = Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
@@ -236,19 +239,30 @@ def _expand_deep(
         place = lax.dynamic_slice(order, (start,), (size,))
         used = start + jnp.arange(size, dtype=jnp.int32) < total
         index = jnp.minimum(place, n - 1)
-        simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
-        count = jnp.where(used, search.count[index], 0)
-        hint = search.hint[jnp.concatenate([index, index + n])]
         pairs = sides.take(index)
-        own = settings._replace(tolerance=settings.tolerance[index])
-        found = epa(pools, pairs, simplex, count, hint, own)
-        clipped: Clipped = jax.tree.map(lambda x: x[..., index], nothing)
-        if flat is not None:
-            on = flat[index] & found.found & used
-            clipped = lax.cond(jnp.any(on), lambda: clip(pools, pairs, found), lambda: clipped)
-            clipped = clipped._replace(count=jnp.where(on, clipped.count, 0))
+        old: tuple[Touch, Clipped] = jax.tree.map(lambda x: x[..., index], tables)
+        on = used & deep[index]
+
+        def expanded(old: tuple[Touch, Clipped]) -> tuple[Touch, Clipped]:
+            simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
+            hint = search.hint[jnp.concatenate([index, index + n])]
+            own = settings._replace(tolerance=settings.tolerance[index])
+            count = jnp.where(on, search.count[index], 0)
+            found = epa(pools, pairs, simplex, count, hint, own)
+            touch, clipped = keep(on, _of_depth(found), old[0]), old[1]
+            if flat is not None:
+                lying = flat[index] & found.found & on
+                clipped = lax.cond(
+                    jnp.any(lying), lambda: clip(pools, pairs, found), lambda: clipped
+                )
+                clipped = clipped._replace(count=jnp.where(lying, clipped.count, 0))
+            return touch, clipped
+
+        touch, clipped = lax.cond(jnp.any(on), expanded, lambda x: x, old)
+        if single:
+            touch = polish(pools, pairs, touch)
         place = jnp.where(used, place, n)
-        new = _of_depth(found), clipped
+        new = touch, clipped
         tables = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), tables, new)
         return start + size, tables
 
