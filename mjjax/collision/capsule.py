@@ -5,6 +5,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import ContactSet, filled, first, tolerance
 from mjjax.collision.sphere import touch_balls
+from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
@@ -51,7 +52,9 @@ def _nearest(half1: Array, half2: Array, offset: Array) -> tuple[Array, Array]:
     ends = jnp.asarray(ENDS, offset.dtype)
     normal = half1 - safe.divide(gram[0, 1], gram[1, 1]) * half2
     square = jnp.sum(normal * normal)
-    parallel = square * gram[1, 1] < tolerance(gram[0, 0] * gram[1, 1])
+    # `normal` is small by subtraction, so its square is exact to the square of the rounding error
+    least = tolerance(jnp.ones_like(square)) ** 2 * gram[0, 0] * gram[1, 1]
+    parallel = square * gram[1, 1] < jnp.maximum(least, MINVAL)
     line = jnp.sum(normal * offset) / jnp.where(parallel, 1, square)
     start = jnp.where(parallel, ends, jnp.clip(line, -1, 1))
     answer = jnp.clip(safe.divide(gram[0, 1] * start - gram[1, 2], gram[1, 1]), -1, 1)

@@ -156,6 +156,17 @@ def test_parallel_capsules_are_found_in_float32() -> None:
     assert all(len(t.dist) == 2 for t in contacts(kind, p))
 
 
+@pytest.mark.feature("C67")
+def test_capsules_that_are_nearly_parallel_touch_once_in_float32() -> None:
+    """Keeps MuJoCo's one contact at angles of 1e-5: rounding leaves them well defined."""
+    kind, angle = (CAPSULE, CAPSULE), 1e-5
+    tilt = np.array([[1, 0, angle], [0, 1, 0], [-angle, 0, 1]])
+    p = stack([placed(PILL, SLANT, PILL, SLANT @ tilt, 0.2 * SLANT[:, 1])] * COUNT)
+    single = Placement(*(x.astype(np.float32) for x in p))
+    theirs, ours = oracle(kind, p)[0], contacts(kind, single)
+    assert len(theirs.dist) == 1 and all(len(t.dist) == 1 for t in ours)
+
+
 @pytest.mark.feature("C68")
 def test_zero_length_capsule_is_harmless() -> None:
     """Keeps sizes that MuJoCo's compiler refuses, but a user may set, free of NaN."""
