@@ -232,7 +232,9 @@ def _grow(
         least: (N,) squared distance of the nearest faces.
         rules: when items stop.
     """
-    visible = when_any(going, functools.partial(_visible, rules), s.faces.foot, face, w, going)
+    above = when_any(going, functools.partial(_above, rules), s.faces.foot, w)
+    slots = np.arange(len(above), dtype=np.int32)[:, None]
+    visible = going[None] & ((above > 0) | (slots == face[None]))
     walk = _walk(s.faces, face, visible, going)
     some = _Some(walk, place, least, s.upper * s.upper)
 
@@ -260,12 +262,14 @@ def _grow(
     )
 
 
-def _visible(rules: _Rules, foot: Vec, face: jax.Array, w: Vec, going: jax.Array) -> jax.Array:
-    """Which faces (S, N) see the new point: the nearest one, and those whose plane is below it."""
+def _above(rules: _Rules, foot: Vec, w: Vec) -> jax.Array:
+    """Positive (S, N) for the faces whose planes are below the new point.
+
+    A number, since XLA does not vectorize what makes Booleans of so much.
+    """
     square = dot(foot, foot)
-    slots = np.arange(square.shape[0], dtype=np.int32)[:, None]
-    above = MINVAL + rules.rounding[None] * jnp.sqrt(square)
-    return going[None] & ((dot(foot, w) - square > above) | (slots == face[None]))
+    height = dot(foot, w) - square - MINVAL  # times the distance of the plane
+    return jnp.where(height > 0, height * height - square * rules.rounding[None] ** 2, height)
 
 
 class _Walk(NamedTuple):
