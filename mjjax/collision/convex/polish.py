@@ -95,7 +95,8 @@ def polish(pools: Pools, sides: Sides, t: Touch) -> Touch:
 def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
     """`polish` for all pairs, whether curved or not."""
     n = t.dist.shape[0]
-    normals = when_any(t.dist < FAR, functools.partial(_normals, sides), pieces, t.normal)
+    on = t.dist < FAR
+    normals = when_any(on, functools.partial(_normals, sides), pieces, t.normal, on)
     many = normals.x.shape[0] // n
     hint = jnp.full(2 * many * n, -1, jnp.int32)
 
@@ -206,7 +207,7 @@ def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
     return turn(side.mat, point) + side.pos
 
 
-def _normals(sides: Sides, pieces: _Pieces, start: Vec) -> Vec:
+def _normals(sides: Sides, pieces: _Pieces, start: Vec, on: jax.Array) -> Vec:
     """Normals (7 N,) at which combinations of features touch; `start` where there are none.
 
     A face on the other side, for both sides; two edges; an edge, of either side, on something
@@ -221,7 +222,7 @@ def _normals(sides: Sides, pieces: _Pieces, start: Vec) -> Vec:
     some = jnp.concatenate([has_edge, jnp.ones(n, bool)])
     thrice = _joined(start, start, start)
     straight = normalize(thrice - line * dot(line, thrice))
-    repeated = sides.repeat(3), jax.tree.map(lambda x: repeat(x, 3), pieces)
+    repeated = jnp.tile(on, 3), sides.repeat(3), jax.tree.map(lambda x: repeat(x, 3), pieces)
 
     def step(_: int, normal: Vec) -> Vec:
         return _newton(*repeated, normal, line)
@@ -241,14 +242,21 @@ def _towards(normal: Vec, start: Vec) -> Vec:
     return keep(dot(normal, normal) > 0, unit, start)
 
 
-def _newton(sides: Sides, pieces: _Pieces, normal: Vec, line: Vec) -> Vec:
+def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec) -> Vec:
     """One step in the plane of the directions around `normal`, or across `line` if not zero."""
     lined = dot(line, line) > 0
-    least = _largest([-jnp.abs(v) for v in normal])
-    unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
-    along = keep(lined, line, normalize(cross(normal, unit)))
-    across = cross(normal, along)
-    point, (xx, xy, yy) = _curvature(sides, pieces, normal, (across, along))
+
+    def around(normal: Vec, line: Vec) -> tuple[Vec, Vec, jax.Array]:
+        least = _largest([-jnp.abs(v) for v in normal])
+        unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
+        along = keep(lined, line, normalize(cross(normal, unit)))
+        height = turn_back(sides.mat, both_ways(normal)).z
+        return cross(normal, along), along, jnp.where(height >= 0, pieces.half, -pieces.half)
+
+    # which end of a long side is a matter of rounding where the normal is across it: decided once
+    across, along, end = when_any(on, around, normal, line)
+    curvature = functools.partial(_curvature, sides, pieces)
+    point, (xx, xy, yy) = when_any(on, curvature, end, normal, (across, along))
     n = lined.shape[0]
     gap = point[:n] - point[n:]
     depth = dot(normal, gap)
@@ -267,9 +275,16 @@ def _newton(sides: Sides, pieces: _Pieces, normal: Vec, line: Vec) -> Vec:
 
 
 def _curvature(
-    side: Sides, piece: _Pieces, normal: Vec, basis: tuple[Vec, Vec]
+    side: Sides, piece: _Pieces, end: jax.Array, normal: Vec, basis: tuple[Vec, Vec]
 ) -> tuple[Vec, tuple[jax.Array, jax.Array, jax.Array]]:
     """Support points (L,) for normals (N,), outward for the first sides and inward for the others.
+
+    Args:
+        side: the sides.
+        piece: what touches.
+        end: (L,) where along its axis a long side touches [m].
+        normal: (N,) unit.
+        basis: two directions (N,).
 
     Returns:
         The points; the second derivatives (L,) of the support function along two directions (N,).
@@ -284,7 +299,6 @@ def _curvature(
     proper = length > 0
     inverse = jnp.where(proper, 1 / jnp.where(proper, length, 1), 0)
     x, y, z = scaled(q) * inverse
-    end = jnp.where(local.z >= 0, piece.half, -piece.half)
     point = turn(side.mat, Vec(x, y, z + end)) + side.pos
     u, v = (scaled(turn_back(side.mat, both_ways(t))) for t in basis)
     qu, qv = (dot(q, t) * inverse for t in (u, v))
