@@ -40,23 +40,22 @@ def world_axes(tree: Any) -> Any:
     Raises:
         ValueError: a leaf has neither its own dimensions nor one more.
     """
-    if isinstance(tree, dict):
-        return {name: _axis(name, value, 0) for name, value in tree.items()}
-    axes = {}
-    for spec in specs(tree).values():
-        value = getattr(tree, spec.name)
-        nested = isinstance(value, PyTree | dict)
-        axes[spec.name] = world_axes(value) if nested else _axis(spec.name, value, len(spec.shape))
-    return tree.replace(**axes)
 
+    def axis(path: tuple, value: Array) -> int | None:
+        holder = tree
+        for key in path[:-1]:
+            holder = getattr(holder, key.name)
+        # entries of dictionaries, the weights, are numbers
+        own = len(specs(holder)[path[-1].name].shape) if isinstance(holder, PyTree) else 0
+        more = jnp.ndim(value) - own
+        if more not in (0, 1):
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(
+                f"{name} has shape {jnp.shape(value)}, not {own} dimensions or one more"
+            )
+        return 0 if more else None
 
-def _axis(name: str, value: Array, own: int) -> int | None:
-    more = jnp.ndim(value) - own
-    if more not in (0, 1):
-        raise ValueError(
-            f"{name} has shape {jnp.shape(value)}: {own} dimensions, or worlds and them"
-        )
-    return 0 if more else None
+    return jax.tree_util.tree_map_with_path(axis, tree)
 
 
 def vectorize(
