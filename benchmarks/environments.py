@@ -2,9 +2,9 @@
 
     python -m benchmarks.environments [TASK ...] [--worlds 1024] [--steps 50]
 
-An environment's step has `frame_skip` steps of the simulator, resets, reward and observation; a bare
-one has the steps of the simulator only, of the same states and controls, with nothing else computed.
-Processor time is compared as well as time: it depends less on what else runs.
+An environment's step has `frame_skip` steps of the simulator, resets, reward and observation; a
+bare one the steps of the simulator only, from the same states, with the same controls and nothing
+else computed. Processor time is compared as well as time: it depends less on what else runs.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def measure(name: str, worlds: int, steps: int) -> dict[str, float]:
         start = jax.vmap(lambda p: mjjax.make_data(params.model).replace(**p))(state.physics)
         return jax.lax.scan(one, start, actions)[0].qpos
 
-    results = {}
+    results: dict[str, float] = {}
     for label, function in (("env", jax.jit(whole)), ("bare", jax.jit(bare))):
         results[label], results[f"{label} cpu"] = _best(function, params, state, actions)
     return results | {"traces": len(traces)}
@@ -70,7 +70,9 @@ def _best(function: Callable, *args: Any, repeats: int = 3) -> tuple[float, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tasks", nargs="*", default=list(envs.TASKS))
     parser.add_argument("--worlds", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=50)

@@ -6,10 +6,10 @@
 from typing import Any
 
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, EnvState, Params
-from mjjax.math.namespace import Array
 
 
 class State(PyTree):

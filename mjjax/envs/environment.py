@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
 from mjjax.envs.spaces import Box
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.carried import carried, take
@@ -155,12 +155,13 @@ class Environment:
         del key  # for environments whose steps are random
         model = params.model
         before = make_data(model).replace(**state.physics)
-        ctrl = self.control(model, jnp.reshape(action, (model.nu,)))
+        action = jnp.reshape(jnp.asarray(action, before.ctrl.dtype), (model.nu,))
+        ctrl = self.control(model, action)
         data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
         after = EnvState(state.time + 1, take(self._fields, data))
         seen = step1(model, data)
         terms = self.terms(model, before, seen)
-        reward = sum(params.weights[name] * term for name, term in terms.items())
+        reward = jnp.sum(jnp.stack([params.weights[name] * terms[name] for name in terms]))
         diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
         terminated = self.failed(model, seen) | diverged
         truncated = after.time >= params.max_steps_in_episode

@@ -7,11 +7,11 @@ Numbers come as NumPy arrays, which costs a copy in every step: to train on the 
 functions themselves.
 """
 
-import functools
 from typing import Any
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
@@ -65,7 +65,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         obs, self._state, reward, _, info = self._step(
-            self._key(), self._state, action, self.params
+            self._key(), self._state, jnp.asarray(action), self.params
         )
         terms = {name: float(term) for name, term in info["terms"].items()}
         ends = bool(info["terminated"]), bool(info["truncated"])
@@ -122,7 +122,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         obs, self._state, reward, done, info = self._step(
-            self._keys(), self._state, actions, self.params
+            self._keys(), self._state, jnp.asarray(actions), self.params
         )
         given = {name: np.asarray(term) for name, term in info["terms"].items()}
         if np.any(done):
@@ -139,12 +139,16 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
 
 def space(box: Box) -> gymnasium.spaces.Box:
     """Gymnasium's space for ours."""
-    return gymnasium.spaces.Box(box.low, box.high, box.shape, box.dtype)
+    return gymnasium.spaces.Box(box.low, box.high, box.shape, box.dtype.type)
+
+
+def _register(name: str) -> None:
+    gymnasium.register(
+        f"mjjax/{name}-v0",
+        entry_point=lambda **options: GymnasiumEnv(name, **options),
+        vector_entry_point=lambda **options: GymnasiumVectorEnv(name, **options),
+    )
 
 
 for _name in TASKS:
-    gymnasium.register(
-        f"mjjax/{_name}-v0",
-        entry_point=functools.partial(GymnasiumEnv, _name),
-        vector_entry_point=functools.partial(GymnasiumVectorEnv, _name),
-    )
+    _register(_name)

@@ -7,12 +7,12 @@ Needs `pip install 'mjjax[envs]'`.
 from typing import Any
 
 from gymnax.environments import environment, spaces
+from jax import Array
 
 from mjjax.envs.environment import Environment, EnvState, Params
-from mjjax.math.namespace import Array
 
 
-class GymnaxEnv(environment.Environment[EnvState, Params]):
+class GymnaxEnv(environment.Environment[Any, Any]):
     """An environment with gymnax's six results: termination and truncation apart.
 
     Attributes:

@@ -2,9 +2,9 @@
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.dynamics.position import integrate_pos
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.core.struct import PyTree, specs
 from mjjax.envs.environment import Environment, EnvState, Info, Params
-from mjjax.math.namespace import Array
 from mjjax.model.model import Model
 
 

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-
-from mjjax.math.namespace import Array
+from jax import Array
 
 
 class Box(NamedTuple):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, Params
-from mjjax.math.namespace import Array
 
 TEST_WORLDS = 64
 # Of rejax's PPO, for all tasks.
@@ -74,7 +74,7 @@ class Policy(PyTree):
             for i, layer in enumerate(self.layers)
             for kind, x in zip("wb", layer, strict=True)
         }
-        np.savez(path, mean=self.mean, std=self.std, **arrays)
+        np.savez(path, allow_pickle=False, mean=self.mean, std=self.std, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Policy":

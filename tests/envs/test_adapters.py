@@ -37,7 +37,8 @@ def test_gymnasium_checks_one_world() -> None:
         check_env(env.unwrapped)
     said = [str(w.message) for w in caught]
     assert all("infinity. This is probably" in text for text in said), said
-    assert env.unwrapped.render().shape == (12, 16, 3)
+    picture = env.unwrapped.render()
+    assert isinstance(picture, np.ndarray) and picture.shape == (12, 16, 3)
 
 
 def test_gymnasium_refuses_a_step_before_reset() -> None:
@@ -66,14 +67,15 @@ def test_gymnasium_steps_many_worlds() -> None:
 @pytest.mark.slow
 def test_gymnax_wrappers_take_it() -> None:
     """gymnax's conventions: six results, spaces by params, wrappers that log whole episodes."""
-    env = LogWrapper(FlattenObservationWrapper(GymnaxEnv(envs.make("pendulum"))))
-    obs, state = env.reset(jax.random.key(0), short())
-    assert obs.shape == env.observation_space(short()).shape
-    for i in range(STEPS):
-        action = env.action_space(short()).sample(jax.random.key(i))
-        _, state, _, terminated, truncated, info = env.step(
-            jax.random.key(i), state, action, short()
-        )
+    with jax.numpy_dtype_promotion("standard"):  # gymnax adds float32 to our float64
+        env = LogWrapper(FlattenObservationWrapper(GymnaxEnv(envs.make("pendulum"))))
+        obs, state = env.reset(jax.random.key(0), short())
+        assert obs.shape == env.observation_space(short()).shape
+        for i in range(STEPS):
+            action = env.action_space(short()).sample(jax.random.key(i))
+            _, state, _, terminated, truncated, info = env.step(
+                jax.random.key(i), state, action, short()
+            )
     assert truncated and not terminated
     assert info["returned_episode_lengths"] == STEPS
     assert jnp.isfinite(info["final_observation"]).all()

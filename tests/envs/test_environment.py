@@ -1,6 +1,7 @@
 """Environments: starts, ends, repeatability, one compilation, one model per world."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -99,7 +100,7 @@ def test_compiles_once() -> None:
     env, params = pendulum()
     counts = []
 
-    def count(*args: object) -> tuple:
+    def count(*args: Any) -> tuple:
         counts.append(1)
         return env.step(*args)
 

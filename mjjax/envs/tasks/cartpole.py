@@ -1,10 +1,10 @@
 """A pole on a cart."""
 
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.envs.environment import Environment
 from mjjax.envs.parts import effort, near, reading, shaken
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -12,7 +12,7 @@ from mjjax.model.model import Model
 class CartpoleSwingup(Environment):
     """Swing the pole up and keep it up over the middle of the rail.
 
-    r = c (0.6 + 0.2 exp(-x^2) + 0.2 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2, the
+    r = c (0.2 + 0.2 exp(-x^2) + 0.6 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2, the
     cart at x [m], the pole turning with w [rad/s], the control u.
     """
 
@@ -23,7 +23,7 @@ class CartpoleSwingup(Environment):
       <jointvel name="cart_speed" joint="rail"/>
       <jointvel name="pole_speed" joint="hinge"/>
     """
-    weights = {"up": 0.6, "centred": 0.2, "still": 0.2, "effort": -0.01}
+    weights = {"up": 0.2, "centred": 0.2, "still": 0.6, "effort": -0.01}
     angle = jnp.pi  # of the pole at the start
 
     def start(self, key: Array, model: Model, data: Data) -> Data:

@@ -1,10 +1,10 @@
 """One leg that hops."""
 
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.envs.environment import Environment
 from mjjax.envs.parts import effort, joint_sensors, reading, shaken
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 

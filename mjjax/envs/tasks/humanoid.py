@@ -1,10 +1,10 @@
 """A person who stands or runs."""
 
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.envs.environment import Environment
 from mjjax.envs.parts import effort, joint_sensors, near, ramp, reading, shaken
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 

@@ -2,10 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from mjjax.envs.environment import Environment
 from mjjax.envs.parts import effort, near, reading, shaken
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
