@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 
@@ -21,7 +22,7 @@ class Box(NamedTuple):
 
     def sample(self, key: Array) -> Array:
         """A random member; of an unbounded space, one of the standard normal distribution."""
-        if jnp.isinf(self.low) or jnp.isinf(self.high):
+        if np.isinf(self.low) or np.isinf(self.high):
             return jax.random.normal(key, self.shape)
         return jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)
 

@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {
     "num_envs": 256,
     "num_steps": 64,
     "num_minibatches": 8,
-    "num_epochs": 6,
+    "num_epochs": 4,
     "learning_rate": 1e-3,
     "gamma": 0.99,
     "gae_lambda": 0.95,
@@ -122,7 +122,13 @@ def train(
     algorithm = _algorithm(env, params, -(-steps // points), settings)
     begin = time.perf_counter()
     # not traced: the optimizer keeps the numbers of the algorithm
-    state = algorithm.init_state(jax.random.key(seed))
+    starting, staggering = jax.random.split(jax.random.key(seed))
+    state = _annealed(algorithm, points).init_state(starting)
+    # worlds that all begin at once show the learner one part of the episode after the other
+    worlds = state.env_state
+    longest = params.max_steps_in_episode
+    times = jax.random.randint(staggering, worlds.time.shape, 0, longest, jnp.int32)
+    state = state.replace(env_state=worlds.replace(time=times))
     advance = jax.jit(lambda algorithm, state: algorithm.train(train_state=state), donate_argnums=1)
     # rejax begins with Python's numbers: with its own types the program is compiled once
     after, _ = jax.eval_shape(advance, algorithm, state)
@@ -158,6 +164,16 @@ def _algorithm(env: Environment, params: Params, steps: int, settings: dict[str,
         agent_kwargs={"activation": "tanh", "hidden_layer_sizes": HIDDEN},
         **(SETTINGS | settings),
     ).replace(eval_callback=test)
+
+
+def _annealed(algorithm: Any, points: int) -> Any:
+    """The algorithm with a learning rate that falls to zero: a policy that was good stays so."""
+    import optax
+
+    iterations = points * -(-algorithm.eval_freq // (algorithm.num_envs * algorithm.num_steps))
+    updates = iterations * algorithm.num_epochs * algorithm.num_minibatches
+    rate = optax.linear_schedule(float(algorithm.learning_rate), 0.0, updates)
+    return algorithm.replace(learning_rate=rate)
 
 
 def _policy(state: Any) -> Policy:
