@@ -95,6 +95,7 @@ def test_observation_belongs_to_its_state() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.feature("D13")
 def test_compiles_once() -> None:
     """New keys, states, weights and models reuse the program."""
     env, params = pendulum()
@@ -114,6 +115,7 @@ def test_compiles_once() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.feature("D18")
 def test_diverged_world_ends_its_episode() -> None:
     """A world that the simulator had to reset terminates, with finite numbers."""
     env, params = pendulum()

@@ -12,8 +12,8 @@ from mjjax.model.model import Model
 class CartpoleSwingup(Environment):
     """Swing the pole up and keep it up over the middle of the rail.
 
-    r = c (0.2 + 0.2 exp(-x^2) + 0.6 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2, the
-    cart at x [m], the pole turning with w [rad/s], the control u.
+    r = c (0.2 + 0.3 (1 - (x/2)^2) + 0.5 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2,
+    the cart at x [m], the pole turning with w [rad/s], the control u.
     """
 
     asset = "cartpole"
@@ -23,7 +23,7 @@ class CartpoleSwingup(Environment):
       <jointvel name="cart_speed" joint="rail"/>
       <jointvel name="pole_speed" joint="hinge"/>
     """
-    weights = {"up": 0.2, "centred": 0.2, "still": 0.6, "effort": -0.01}
+    weights = {"up": 0.2, "centred": 0.3, "still": 0.5, "effort": -0.01}
     angle = jnp.pi  # of the pole at the start
 
     def start(self, key: Array, model: Model, data: Data) -> Data:
@@ -34,7 +34,7 @@ class CartpoleSwingup(Environment):
         up = (1 + reading(model, data, "pole")[2]) / 2
         return {
             "up": up,
-            "centred": up * near(reading(model, data, "cart"), 1.0),
+            "centred": up * (1 - (reading(model, data, "cart") / 2) ** 2),
             "still": up * near(reading(model, data, "pole_speed"), 2.0),
             "effort": effort(data),
         }
