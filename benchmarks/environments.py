@@ -51,22 +51,23 @@ def measure(name: str, worlds: int, steps: int) -> dict[str, float]:
         start = jax.vmap(lambda p: mjjax.make_data(params.model).replace(**p))(state.physics)
         return jax.lax.scan(one, start, actions)[0].qpos
 
-    results: dict[str, float] = {}
-    for label, function in (("env", jax.jit(whole)), ("bare", jax.jit(bare))):
-        results[label], results[f"{label} cpu"] = _best(function, params, state, actions)
-    return results | {"traces": len(traces)}
+    given = params, state, actions
+    best = _race({"env": jax.jit(whole), "bare": jax.jit(bare)}, given)
+    return best | {"traces": len(traces)}
 
 
-def _best(function: Callable, *args: Any, repeats: int = 3) -> tuple[float, float]:
-    """Least time and processor time of some runs, after the first."""
-    jax.block_until_ready(function(*args))
-    found = []
+def _race(functions: dict[str, Callable], given: tuple, repeats: int = 5) -> dict[str, float]:
+    """Least time and processor time of each function, which take turns after a first call."""
+    for function in functions.values():
+        jax.block_until_ready(function(*given))
+    best: dict[str, float] = {}
     for _ in range(repeats):
-        wall, cpu = time.perf_counter(), time.process_time()
-        jax.block_until_ready(function(*args))
-        found.append((time.perf_counter() - wall, time.process_time() - cpu))
-    walls, cpus = zip(*found, strict=True)
-    return min(walls), min(cpus)
+        for label, function in functions.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            jax.block_until_ready(function(*given))
+            spent = {label: time.perf_counter() - wall, f"{label} cpu": time.process_time() - cpu}
+            best |= {name: min(best.get(name, seconds), seconds) for name, seconds in spent.items()}
+    return best
 
 
 def main() -> None:

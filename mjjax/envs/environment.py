@@ -13,6 +13,7 @@ from jax import Array
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
 from mjjax.envs.spaces import Box
+from mjjax.math.all_worlds import largest_of_worlds
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.carried import carried, take
@@ -203,7 +204,10 @@ def _step(
 ) -> tuple[Array, EnvState, Array, Array, Info]:
     stepping, starting = jax.random.split(key)
     seen, after, reward, done, info = env.step_env(stepping, state, action, params)
-    begun = env.reset_env(starting, params)
+    # computed in steps in which an episode of any world of the batch ends
+    begun = jax.lax.cond(
+        largest_of_worlds(done), lambda: env.reset_env(starting, params), lambda: (seen, after)
+    )
     obs, state = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, (seen, after))
     return obs, state, reward, done, info | {"final_observation": seen}
 
