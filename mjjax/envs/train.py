@@ -88,7 +88,7 @@ class Policy(PyTree):
 
 
 class Trained(NamedTuple):
-    """What training gives."""
+    """What training gives: the policy of the best point of the learning curve, and the curve."""
 
     policy: Policy
     curve: list[Point]
@@ -117,7 +117,10 @@ def train(
 
     Raises:
         ImportError: rejax is missing.
+        ValueError: the curve has no point.
     """
+    if points < 1:
+        raise ValueError(f"a learning curve has at least one point, not {points}")
     params = env.default_params if params is None else params
     algorithm = _algorithm(env, params, -(-steps // points), settings)
     begin = time.perf_counter()
@@ -133,7 +136,8 @@ def train(
     # rejax begins with Python's numbers: with its own types the program is compiled once
     after, _ = jax.eval_shape(advance, algorithm, state)
     state = jax.tree.map(lambda x, to: jnp.asarray(x, to.dtype), state, after)
-    curve = []
+    curve: list[Point] = []
+    policy, highest = _policy(state), -np.inf
     for _ in range(points):
         state, tested = advance(algorithm, state)
         lengths, returns = (np.asarray(x) for x in tested)
@@ -141,7 +145,10 @@ def train(
         numbers = returns.mean(), returns.std(), lengths.mean()
         curve.append(Point(int(state.global_step), seconds, *map(float, numbers)))
         report(curve[-1])
-    return Trained(_policy(state), curve)
+        if curve[-1].mean >= highest:
+            highest = curve[-1].mean
+            policy = jax.tree.map(jnp.copy, _policy(state))  # the state itself is donated
+    return Trained(policy, curve)
 
 
 def _algorithm(env: Environment, params: Params, steps: int, settings: dict[str, Any]) -> Any:
