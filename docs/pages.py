@@ -34,6 +34,7 @@ TITLES = {
     "mjcf": "Building models",
     "render": "Pictures",
     "view": "Browser",
+    "envs": "Environments",
     "math": "Mathematics",
     "core": "Enumerations and errors",
 }
@@ -52,8 +53,20 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Puts the README's table where a page asks for it."""
-    return markdown.replace("{{ table of README.md }}", readme_table())
+    """Puts tables where a page asks for them."""
+    markdown = markdown.replace("{{ table of README.md }}", readme_table())
+    return markdown.replace("{{ table of tasks }}", tasks_table())
+
+
+def tasks_table() -> str:
+    """Tasks of `mjjax.envs`, as their docstrings describe them."""
+    from mjjax.envs import TASKS
+
+    lines = ["| task | what is asked for | reward and end |", "|---|---|---|"]
+    for name, task in TASKS.items():
+        what, reward = inspect.cleandoc(task.__doc__ or "").split("\n\n", 1)
+        lines.append(f"| `{name}` | {_cell(what)} | {_cell(reward)} |")
+    return "\n".join(lines)
 
 
 def readme_table() -> str:
@@ -67,10 +80,10 @@ def public() -> dict[str, list[tuple[str, str]]]:
     import mjjax
 
     found: dict[str, list[tuple[str, str]]] = {page: [] for page in TITLES}
-    for module in (mjjax, mjjax.view, mjjax.math):
+    for module in (mjjax, mjjax.view, mjjax.math, mjjax.envs):
         for name in module.__all__:
             value = getattr(module, name)
-            if value in (mjjax.math, mjjax.view):
+            if value in (mjjax.math, mjjax.view, mjjax.envs) or isinstance(value, dict):
                 continue
             path = value.__name__
             if not inspect.ismodule(value):

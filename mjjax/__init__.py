@@ -5,7 +5,7 @@ data = mjjax.make_data(model)
 data = jax.jit(mjjax.step)(model, data)
 """
 
-from mjjax import math, view
+from mjjax import envs, math, view
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
@@ -204,6 +204,7 @@ __all__ = [
     "differentiate_pos",
     "energy_pos",
     "energy_vel",
+    "envs",
     "euler",
     "extract_state",
     "factor_m",

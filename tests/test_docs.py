@@ -29,9 +29,10 @@ def pages() -> ModuleType:
 def test_every_public_name_has_its_place(pages: ModuleType) -> None:
     """What users can import is explained on one page, under the name that they write."""
     found = [shown for names in pages.public().values() for shown, _ in names]
-    names = [f"mjjax.{name}" for name in mjjax.__all__ if name not in ("math", "view")]
+    names = [f"mjjax.{name}" for name in mjjax.__all__ if name not in ("envs", "math", "view")]
     names += [f"mjjax.math.{name}" for name in mjjax.math.__all__]
     names += [f"mjjax.view.{name}" for name in mjjax.view.__all__]
+    names += [f"mjjax.envs.{name}" for name in mjjax.envs.__all__ if name != "TASKS"]
     assert sorted(found) == sorted(names)
     text = "\n".join(pages.api_pages().values())
     assert all(f"heading: {name}\n" in text for name in names)

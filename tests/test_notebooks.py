@@ -47,7 +47,9 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["README.md", "docs/tour.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/tour.md", "docs/porting.md", "docs/environments.md"]
+)
 def test_code_of_documents_runs(name: str, tmp_path: Path) -> None:
     """Keeps what newcomers copy first true."""
     text = (ROOT / name).read_text(encoding="utf-8")

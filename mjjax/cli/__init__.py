@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import mjjax
-from mjjax.cli import bench, compile, info, render, simulate, view
+from mjjax.cli import bench, compile, info, render, simulate, train, view
 from mjjax.cli.models import UsageError, embedded
 from mjjax.cli.worlds import advance, start
 
 __all__ = ["advance", "embedded", "main", "start"]
 
-COMMANDS = (simulate, bench, info, compile, render, view)
+COMMANDS = (simulate, bench, info, compile, render, view, train)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

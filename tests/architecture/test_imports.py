@@ -55,6 +55,7 @@ def test_changes_no_setting(probe: dict) -> None:
 def test_loads_no_mujoco(probe: dict) -> None:
     """Protects users without MuJoCo, and the start-up time of those with it."""
     heavy = {"mujoco", "matplotlib", "tqdm", "trimesh", "viser", "PIL"}
+    heavy |= {"gymnasium", "gymnax", "rejax", "optax", "brax"}
     assert heavy.isdisjoint(probe["modules"])
 
 

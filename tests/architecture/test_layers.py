@@ -24,6 +24,7 @@ LAYERS = (
     "pipeline",
     "render",
     "view",
+    "envs",
     "__init__",
     "cli",
     "__main__",

@@ -1,0 +1,40 @@
+"""Environments for reinforcement learning, as gymnax users know them.
+
+env = mjjax.envs.make("cartpole_swingup")
+params = env.default_params
+obs, state = env.reset(key, params)
+obs, state, reward, done, info = env.step(key, state, action, params)
+"""
+
+import functools
+
+from mjjax.envs.environment import Environment, EnvState, Params
+from mjjax.envs.parts import reading
+from mjjax.envs.randomize import randomize, vectorize, world_axes
+from mjjax.envs.spaces import Box
+from mjjax.envs.tasks import TASKS
+
+__all__ = [
+    "TASKS",
+    "Box",
+    "EnvState",
+    "Environment",
+    "Params",
+    "make",
+    "randomize",
+    "reading",
+    "vectorize",
+    "world_axes",
+]
+
+
+@functools.cache
+def make(name: str) -> Environment:
+    """The environment of a task of `TASKS`; always the same one, so that it compiles once.
+
+    Raises:
+        ValueError: there is no such task; the message names those that there are.
+    """
+    if name not in TASKS:
+        raise ValueError(f"no task {name!r}; there are {', '.join(TASKS)}")
+    return TASKS[name]()

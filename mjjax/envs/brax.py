@@ -1,0 +1,83 @@
+"""Brax's interface to an environment; Brax itself is not needed.
+
+`brax.envs.wrappers.training.wrap` and what is trained with it take a `BraxEnv` for an environment.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from mjjax.core.struct import PyTree
+from mjjax.envs.environment import Environment, EnvState, Params
+
+
+class State(PyTree):
+    """What Brax passes from step to step, with its names."""
+
+    pipeline_state: EnvState
+    obs: Array
+    reward: Array
+    done: Array
+    metrics: dict[str, Array]
+    info: dict[str, Any]
+
+
+class BraxEnv:
+    """An environment whose `reset(rng)` and `step(state, action)` return a `State`.
+
+    As Brax's own it neither restarts nor ends for lack of time: wrappers do both. `metrics` are the
+    terms of the reward, before the weights.
+
+    Attributes:
+        env: ours.
+        params: its parameters.
+    """
+
+    def __init__(self, env: Environment, params: Params | None = None):
+        self.env = env
+        self.params = env.default_params if params is None else params
+
+    def reset(self, rng: Array) -> State:
+        """Starts an episode."""
+        obs, state = self.env.reset_env(rng, self.params)
+        zero = jnp.zeros((), obs.dtype)
+        metrics = dict.fromkeys(self.env.weights, zero)
+        return State(state, obs, zero, zero, metrics, {})
+
+    def step(self, state: State, action: Array) -> State:
+        """One step; `done` is 1 where the episode ended, and not for lack of time."""
+        # steps of our tasks are not random, so that any key will do
+        key = jnp.zeros(2, jnp.uint32)
+        obs, after, reward, _, info = self.env.step_env(
+            key, state.pipeline_state, action, self.params
+        )
+        # wrappers keep entries of their own in `info` and `metrics`
+        return state.replace(
+            pipeline_state=after,
+            obs=obs,
+            reward=reward,
+            done=info["terminated"].astype(obs.dtype),
+            metrics=state.metrics | info["terms"],
+        )
+
+    @property
+    def observation_size(self) -> int:
+        return self.env.observation_space(self.params).shape[0]
+
+    @property
+    def action_size(self) -> int:
+        return self.env.action_space(self.params).shape[0]
+
+    @property
+    def dt(self) -> float:
+        """Seconds of a step."""
+        return self.env.dt
+
+    @property
+    def backend(self) -> str:
+        return "mjjax"
+
+    @property
+    def unwrapped(self) -> "BraxEnv":
+        return self

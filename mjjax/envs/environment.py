@@ -1,0 +1,218 @@
+"""An environment: a model, where episodes start, what is observed, what is rewarded, what ends."""
+
+import functools
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from mjjax.core.enums import WarningType
+from mjjax.core.struct import PyTree, array
+from mjjax.envs.spaces import Box
+from mjjax.math.all_worlds import largest_of_worlds
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.carried import carried, take
+from mjjax.pipeline.forward import forward
+from mjjax.pipeline.make_data import make_data
+from mjjax.pipeline.rollout import rollout
+from mjjax.pipeline.step import step, step1
+
+DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
+Info = dict[str, Any]
+
+
+class Params(PyTree):
+    """Every number of an environment: none of them compiles anything again."""
+
+    model: Model = array(doc="the model; its leaves may have one value per world")
+    weights: dict[str, Array] = array(doc="factor of each term of the reward")
+    max_steps_in_episode: Array = array(dtype=int, doc="steps after which an episode is cut off")
+
+
+class EnvState(PyTree):
+    """What an episode goes on from."""
+
+    time: Array = array(dtype=int, doc="steps since the reset")
+    physics: dict[str, Array] = array(doc="fields of `Data` that the next step reads")
+
+
+class Environment:
+    """Reset and step as gymnax users know them; a subclass says what the task is.
+
+    Pure and immutable: `jax.vmap` it over keys, states and actions; over `Params` whose model has
+    a dimension of worlds, `vectorize` does. A step is `frame_skip` steps of the simulator. What it
+    returns (observation, reward, end) belongs to the state it returns, not to the one before it.
+
+    A subclass sets the class variables and defines `start` and `terms`, and `observe` and `failed`
+    where the defaults do not do.
+
+    Attributes:
+        model: the model of `default_params`.
+    """
+
+    asset: ClassVar[str]
+    """Name of the MJCF file in `mjjax/assets`."""
+    sensors: ClassVar[str] = ""
+    """MJCF of sensors that the task adds to it."""
+    weights: ClassVar[Mapping[str, float]]
+    """Factor of each term of the reward."""
+    frame_skip: ClassVar[int] = 4
+    """Steps of the simulator in a step of the environment."""
+    episode: ClassVar[int] = 500
+    """Steps of an episode that nothing ends before."""
+
+    def __init__(self, model: Model | None = None):
+        self.model = Model.from_xml_string(self.scene()) if model is None else model
+
+    def scene(self) -> str:
+        """MJCF of the model: the asset with the sensors of the task."""
+        text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")
+        return text.replace("</mujoco>", f"<sensor>{self.sensors}</sensor></mujoco>")
+
+    # What a task is.
+
+    def start(self, key: Array, model: Model, data: Data) -> Data:
+        """A random state to start from; `data` is at `qpos0`, at rest."""
+        raise NotImplementedError
+
+    def terms(self, model: Model, before: Data, data: Data) -> dict[str, Array]:
+        """Terms of the reward, by name; the reward is their sum, each times its weight.
+
+        Args:
+            model: model.
+            before: state at the beginning of the step; `ctrl` is that of the last step.
+            data: after the step, with everything that follows from positions and velocities, and
+                sensors of these.
+        """
+        raise NotImplementedError
+
+    def failed(self, model: Model, data: Data) -> Array:
+        """Whether the episode ends here, and not for lack of time; by default never."""
+        return jnp.zeros((), bool)
+
+    def observe(self, model: Model, data: Data) -> Array:
+        """The observation; by default the readings of all sensors, in their order."""
+        return data.sensordata
+
+    def control(self, model: Model, action: Array) -> Array:
+        """Controls of an action: -1 to 1 is mapped to each actuator's range."""
+        low, high = model.actuator_ctrlrange.T
+        return (low + high) / 2 + action * (high - low) / 2
+
+    # What users call.
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def dt(self) -> float:
+        """Seconds of a step."""
+        return self.frame_skip * float(self.model.opt.timestep)
+
+    @functools.cached_property
+    def default_params(self) -> Params:
+        weights = {name: jnp.asarray(value, float) for name, value in self.weights.items()}
+        return Params(self.model, weights, jnp.asarray(self.episode, jnp.int32))
+
+    def reset(self, key: Array, params: Params | None = None) -> tuple[Array, EnvState]:
+        """Starts an episode: observation and state."""
+        return _reset(self, key, self.default_params if params is None else params)
+
+    def step(
+        self, key: Array, state: EnvState, action: Array, params: Params | None = None
+    ) -> tuple[Array, EnvState, Array, Array, Info]:
+        """One step; where it ends the episode, the next one starts at once, at random.
+
+        Args:
+            key: random key, of the start of the next episode.
+            state: state.
+            action: (nu,) in -1 to 1.
+            params: by default `default_params`.
+
+        Returns:
+            Observation, state, reward, whether the episode ended, and a dictionary: `terminated`
+            and `truncated` say why it ended (both may be true), `final_observation` is that of
+            the episode that ended, the observation itself otherwise, `terms` are those of the
+            reward, before the weights.
+        """
+        return _step(self, key, state, action, self.default_params if params is None else params)
+
+    def reset_env(self, key: Array, params: Params) -> tuple[Array, EnvState]:
+        """`reset`, without `jax.jit`."""
+        data = self.start(key, params.model, make_data(params.model))
+        state = EnvState(jnp.zeros((), jnp.int32), take(self._fields, data))
+        return self.observe(params.model, step1(params.model, data)), state
+
+    def step_env(
+        self, key: Array, state: EnvState, action: Array, params: Params
+    ) -> tuple[Array, EnvState, Array, Array, Info]:
+        """`step` that stays in the state in which an episode ended."""
+        del key  # for environments whose steps are random
+        model = params.model
+        before = make_data(model).replace(**state.physics)
+        action = jnp.reshape(jnp.asarray(action, before.ctrl.dtype), (model.nu,))
+        ctrl = self.control(model, action)
+        data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
+        after = EnvState(state.time + 1, take(self._fields, data))
+        seen = step1(model, data)
+        terms = self.terms(model, before, seen)
+        reward = jnp.sum(jnp.stack([params.weights[name] * terms[name] for name in terms]))
+        diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
+        terminated = self.failed(model, seen) | diverged
+        truncated = after.time >= params.max_steps_in_episode
+        info = {"terminated": terminated, "truncated": truncated, "terms": terms}
+        return self.observe(model, seen), after, reward, terminated | truncated, info
+
+    def data(self, state: EnvState, params: Params | None = None) -> Data:
+        """`Data` of one world with all fields, for pictures and measurements."""
+        return _data(self, state, self.default_params if params is None else params)
+
+    def action_space(self, params: Params | None = None) -> Box:
+        return Box(-1.0, 1.0, (self.model.nu,))
+
+    def observation_space(self, params: Params | None = None) -> Box:
+        return Box(-np.inf, np.inf, self._observed)
+
+    @functools.cached_property
+    def _fields(self) -> tuple[str, ...]:
+        """Fields of `Data` that a step reads of the one before."""
+        data = jax.eval_shape(make_data, self.model)
+        found = carried(lambda m, d: (step(m, d), None), self.model, data, ())
+        return tuple(sorted(found))
+
+    @functools.cached_property
+    def _observed(self) -> tuple[int, ...]:
+        """Shape of an observation."""
+        return jax.eval_shape(self.reset_env, jax.random.key(0), self.default_params)[0].shape
+
+
+# An environment is one by identity: its programs are found again, as are those of `make`.
+@functools.partial(jax.jit, static_argnums=0)
+def _reset(env: Environment, key: Array, params: Params) -> tuple[Array, EnvState]:
+    return env.reset_env(key, params)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(
+    env: Environment, key: Array, state: EnvState, action: Array, params: Params
+) -> tuple[Array, EnvState, Array, Array, Info]:
+    stepping, starting = jax.random.split(key)
+    seen, after, reward, done, info = env.step_env(stepping, state, action, params)
+    # computed in steps in which an episode of any world of the batch ends
+    begun = jax.lax.cond(
+        largest_of_worlds(done), lambda: env.reset_env(starting, params), lambda: (seen, after)
+    )
+    obs, state = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, (seen, after))
+    return obs, state, reward, done, info | {"final_observation": seen}
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _data(env: Environment, state: EnvState, params: Params) -> Data:
+    data = make_data(params.model).replace(**state.physics)
+    return forward(params.model, data)

@@ -1,0 +1,78 @@
+"""One model per world: which leaves have a dimension of worlds is worked out for the user."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from mjjax.core.struct import PyTree, specs
+from mjjax.envs.environment import Environment, EnvState, Info, Params
+from mjjax.model.model import Model
+
+
+def randomize(
+    model: Model, change: Callable[[Model, Array], Model], key: Array, worlds: int
+) -> Model:
+    """A model per world.
+
+    Only what `change` sets gets a dimension of worlds; `set_const` in it derives what follows from
+    masses and sizes.
+
+    Args:
+        model: model that is changed.
+        change: (model, key) to a model with other numbers.
+        key: random key.
+        worlds: number of worlds.
+    """
+    jaxpr = jax.make_jaxpr(change)(model, key).jaxpr
+    given = jaxpr.invars[:-1]
+    axes = [None if any(out is leaf for leaf in given) else 0 for out in jaxpr.outvars]
+    axes = jax.tree.unflatten(jax.tree.structure(model), axes)
+    keys = jax.random.split(key, worlds)
+    return jax.jit(jax.vmap(change, in_axes=(None, 0), out_axes=axes))(model, keys)
+
+
+def world_axes(tree: Any) -> Any:
+    """`in_axes` of a `Model` or `Params`: 0 for leaves with a dimension of worlds, None for others.
+
+    Raises:
+        ValueError: a leaf has neither its own dimensions nor one more.
+    """
+
+    def axis(path: tuple, value: Array) -> int | None:
+        holder = tree
+        for key in path[:-1]:
+            holder = getattr(holder, key.name)
+        # entries of dictionaries, the weights, are numbers
+        own = len(specs(holder)[path[-1].name].shape) if isinstance(holder, PyTree) else 0
+        more = jnp.ndim(value) - own
+        if more not in (0, 1):
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(
+                f"{name} has shape {jnp.shape(value)}, not {own} dimensions or one more"
+            )
+        return 0 if more else None
+
+    return jax.tree_util.tree_map_with_path(axis, tree)
+
+
+def vectorize(
+    env: Environment, params: Params | None = None
+) -> tuple[
+    Callable[[Array, Params], tuple[Array, EnvState]],
+    Callable[[Array, EnvState, Array, Params], tuple[Array, EnvState, Array, Array, Info]],
+]:
+    """`reset(keys, params)` and `step(keys, states, actions, params)` of many worlds.
+
+    Args:
+        env: environment.
+        params: those that will be given: the model, weights and length of an episode may have one
+            value per world.
+    """
+    axes = world_axes(env.default_params if params is None else params)
+    return (
+        jax.jit(jax.vmap(env.reset_env, in_axes=(0, axes))),
+        jax.jit(jax.vmap(env.step, in_axes=(0, 0, 0, axes))),
+    )
