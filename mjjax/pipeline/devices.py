@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -107,15 +108,46 @@ def jit_worlds(
     mesh = _mesh(devices)
 
     def spread(model: Model, batch: Any, *rest: Any) -> Any:
+        worlds = jax.tree.leaves(batch)[0].shape[0]
+        given = [_with_elements(x) for x in (model, batch, *rest)]
+        leading = (None, worlds // mesh.size, *[None] * len(rest))
+        whole = None
+
+        def own(*some: Any) -> Any:
+            nonlocal whole
+            trees = [back(x, n) for (_, back), x, n in zip(given, some, leading, strict=True)]
+            found, whole = _with_elements(function(*trees))
+            return found
+
         specs = (P(), _WORLDS, *[P()] * len(rest))
         # Loops run a number of rounds that differs between devices: not to be checked.
-        inner = jax.shard_map(
-            function, mesh=mesh, in_specs=specs, out_specs=_WORLDS, check_vma=False
-        )
-        return inner(model, batch, *rest)
+        inner = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_WORLDS, check_vma=False)
+        found = inner(*(x for x, _ in given))
+        assert whole is not None
+        return whole(found, worlds)
 
     # Named, because arrays without elements would come back as if they were everywhere.
     return jax.jit(spread, out_shardings=NamedSharding(mesh, _WORLDS), **options)
+
+
+def _with_elements(tree: Any) -> tuple[list[Any], Callable[[list[Any], int | None], Any]]:
+    """The arrays of a tree that have elements, and what makes the tree of them again.
+
+    Its second argument is the leading dimension of arrays without elements, if it is another. The
+    compiler of JAX 0.11.2 crashes where such arrays enter or leave the program of a device.
+    """
+    leaves, form = jax.tree.flatten(tree)
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+
+    def back(some: list[Any], leading: int | None) -> Any:
+        arrays = iter(some)
+        lead = [x.shape[:1] if leading is None else (leading,) for x in shapes]
+        return form.unflatten(
+            next(arrays) if x.size else jnp.zeros((*n, *x.shape[1:]), x.dtype)
+            for x, n in zip(shapes, lead, strict=True)
+        )
+
+    return [x for x in leaves if x.size], back
 
 
 def _mesh(count: int | None) -> Mesh:
