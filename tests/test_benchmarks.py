@@ -33,7 +33,7 @@ def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
         env={**os.environ, "JAX_ENABLE_X64": "0"},
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    results = json.loads(out.read_text())["results"]
+    results = json.loads(out.read_text(encoding="utf-8"))["results"]
     assert [(r["engine"], r["worlds"]) for r in results] == [
         ("ours", 1),
         ("c", 1),
@@ -74,7 +74,7 @@ sys.exit(status)
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    results = json.loads(out.read_text())["results"]
+    results = json.loads(out.read_text(encoding="utf-8"))["results"]
     assert [Path(r["model"]).stem for r in results] == ["own", "double_pendulum"]
     for record in results:
         counts = record["operations"]

@@ -57,7 +57,8 @@ def test_refreshing_the_table_reads_rows_and_sections(
     """The command that refreshes the others' columns keeps ids, sections and cells."""
     table = tmp_path / "table.md"
     table.write_text(
-        "## A. First, of all\n| id | x |\n| A01 | one \\| two | S | Y | N | P→Y | - |\n"
+        "## A. First, of all\n| id | x |\n| A01 | one \\| two | S | Y | N | P→Y | - |\n",
+        encoding="utf-8",
     )
     monkeypatch.setattr(pages, "FEATURES", tmp_path / "features.csv")
     pages.refresh(table)
@@ -80,6 +81,8 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     page = (site / "api/pipeline/index.html").read_text(encoding="utf-8")
     assert "mjjax.rollout" in page and "transition_jacobian" in page
-    assert "inertia box and by ellipsoid</td>" in (site / "limits/index.html").read_text()
+    assert "inertia box and by ellipsoid</td>" in (site / "limits/index.html").read_text(
+        encoding="utf-8"
+    )
     fields = (site / "api/model/index.html").read_text(encoding="utf-8")
     assert "body_invweight0" in fields

@@ -94,7 +94,9 @@ def measure_all(args: argparse.Namespace) -> None:
     if args.operations:
         print(operation_table(results))
     if args.json:
-        args.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
+        args.json.write_text(
+            json.dumps({"machine": machine(), "results": results}, indent=1), encoding="utf-8"
+        )
 
 
 def measure(

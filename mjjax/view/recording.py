@@ -37,8 +37,9 @@ def html(
 ) -> Page:
     """A page that plays a trajectory in a browser: no server, no network, nothing to install there.
 
-    In a notebook, Colab too, a cell that ends with it shows it; `Path("run.html").write_text(page)`
-    saves it. It holds the viewer of viser (0.8 MB) and the poses of bodies. Needs the extra `view`.
+    In a notebook, Colab too, a cell that ends with it shows it;
+    `Path("run.html").write_text(page, encoding="utf-8")` saves it. It holds the viewer of viser
+    (0.8 MB) and the poses of bodies. Needs the extra `view`.
 
     Args:
         model: model.

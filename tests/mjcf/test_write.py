@@ -104,4 +104,4 @@ def test_failed_write_leaves_the_file(tmp_path: Path) -> None:
         spec.to_file(path)
     with pytest.raises(FileNotFoundError):
         mjjax.Spec().to_file(tmp_path / "none" / "m.xml")
-    assert path.read_text() == "old" and os.listdir(tmp_path) == ["m.xml"]
+    assert path.read_text(encoding="utf-8") == "old" and os.listdir(tmp_path) == ["m.xml"]

@@ -22,7 +22,7 @@ def test_model_and_data_as_text(tmp_path, capsys) -> None:
     model = mjjax.Model.from_xml_string(XML)
     data = mjjax.make_data(model, nconmax=3).replace(qpos=jnp.array([0.123456]))
     mjjax.print_model(model, tmp_path / "model.txt")
-    text = (tmp_path / "model.txt").read_text()
+    text = (tmp_path / "model.txt").read_text(encoding="utf-8")
     for part in ("thing", "nbody", "timestep", "integrator", "dof_damping", "0.25", "jnt_type"):
         assert part in text
     mjjax.print_data(model, data, stream := io.StringIO(), digits=3)
