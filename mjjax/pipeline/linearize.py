@@ -58,6 +58,8 @@ def transition_jacobian(
     - At a limit of `ctrlrange` the derivative by a control is that towards the inside, beyond it
       zero. (MuJoCo's is zero there even if controls are not clamped, and the `D` of its centred
       differences has the opposite sign.)
+    - The matrix of an implicit step changes with controls and activations on which the damping by
+      actuators depends, as in `step`. (MuJoCo's differences keep it.)
     - Past controls and readings in `history` are not part of the state and stay as they are, so
       that a delayed control has no effect on the next state.
     - Constraint forces are differentiated as those of the solver's optimum, whether or not it took

@@ -131,6 +131,36 @@ def test_transitions_by_other_integrators(integrator: str) -> None:
         assert error(mine, np.block([[a, b], [c, e]])) < 1e-6
 
 
+def whole_step_differences(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
+    """[A, B] by central differences of MuJoCo's whole steps, for which angles are coordinates."""
+
+    def end(x: np.ndarray) -> np.ndarray:
+        other = copy.copy(d)
+        other.qpos[:], other.qvel[:], other.act[:], other.ctrl[:] = np.split(x, ends)
+        mujoco.mj_step(model, other)
+        return np.concatenate([other.qpos, other.qvel, other.act])
+
+    ends = np.cumsum([model.nq, model.nv, model.na])
+    x = np.concatenate([d.qpos, d.qvel, d.act, d.ctrl])
+    return np.stack([(end(x + h) - end(x - h)) / 2e-6 for h in 1e-6 * np.eye(len(x))], axis=1)
+
+
+@pytest.mark.feature("A194", "D08")
+def test_controls_change_the_matrix_of_an_implicit_step() -> None:
+    """Exact where `mjd_transitionFD` is not: dampers and muscles, whose damping is controlled."""
+    both = load("""
+      <mujoco><option integrator="implicitfast" timestep="0.01"/><worldbody>
+        <body><joint name="a" type="slide" range="-1 1"/><geom size="0.1"/></body>
+        <body pos="1 0 0"><joint name="b" type="slide" range="-1 1"/><geom size="0.1"/></body>
+      </worldbody><actuator><damper joint="b" kv="200" ctrlrange="0 6"/>
+        <muscle joint="a" ctrlrange="0 1"/></actuator></mujoco>""")
+    d = random_state(both.reference, 0)
+    found = world(transitions(stack([both.ours]), stack([to_ours(both.ours, d)])), 0)
+    mine, theirs = np.hstack([found.A, found.B]), whole_step_differences(both.reference, d)
+    assert error(mine, theirs) < 1e-7
+    assert error(np.hstack(transition_differences(both.reference, d)[:2]), theirs) > 1e-3
+
+
 def inverse_differences(model: mujoco.MjModel, d: mujoco.MjData, actuation: bool) -> list:
     """MuJoCo's derivatives of inverse dynamics, in our orientation, with dense inertias."""
     nv, ns = model.nv, model.nsensordata
