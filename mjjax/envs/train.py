@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
     "num_minibatches": 8,
     "num_epochs": 4,
     "learning_rate": 1e-3,
-    "gamma": 0.98,  # with 0.99 the end of time, to rejax a failure, spoils good policies
+    "gamma": 0.98,  # with 0.99 the return of the swing-up falls by a third after its best
     "gae_lambda": 0.95,
     "ent_coef": 0.0,
     "max_grad_norm": 0.5,
