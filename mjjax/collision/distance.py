@@ -17,7 +17,7 @@ from mjjax.collision.search import hulls_among
 from mjjax.collision.shapes import Pools, Shape, float_pools
 from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.worlds import Leaf, over_worlds
-from mjjax.core.enums import GeomType
+from mjjax.core.enums import DisableBit, GeomType
 from mjjax.math.linalg import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
@@ -48,21 +48,22 @@ def types_of(s: Structure, pair: tuple[int, int]) -> tuple[Types, bool]:
     return ((b, a), True) if b < a else ((a, b), False)
 
 
-def by_optimization(types: Types) -> bool:
-    """Whether the distance of geoms of two types is that of `convex`, as are their contacts.
+def by_optimization(types: Types, native: bool) -> bool:
+    """Whether the distance of geoms of two types is that of `convex_distance`.
 
-    MuJoCo takes it for boxes, too, and gives it the geoms in the order of the caller.
+    MuJoCo takes it for boxes, too, and gives it the geoms in the order of the caller. Without flag
+    `nativeccd` all distances are those of contacts with the limit for a margin.
     """
-    return types in CONVEX or types == (GeomType.BOX, GeomType.BOX)
+    return native and (types in CONVEX or types == (GeomType.BOX, GeomType.BOX))
 
 
-def slots_of(types: Types) -> int:
+def slots_of(types: Types, native: bool) -> int:
     """Number of candidates of a pair of geoms; 0 where MuJoCo knows no distance."""
-    return 0 if types in NEVER_COLLIDE else _collider(types).ncon
+    return 0 if types in NEVER_COLLIDE else _collider(types, native).ncon
 
 
-def _collider(types: Types) -> Collider:
-    return _SEPARATION if by_optimization(types) else EVERY[types]
+def _collider(types: Types, native: bool) -> Collider:
+    return _SEPARATION if by_optimization(types, native) else EVERY[types]
 
 
 def candidates(
@@ -78,13 +79,14 @@ def candidates(
         swap: (n,) whether the points are to be in the other order.
         limit: (n,) distances beyond which nothing is sought.
     """
-    collider = _collider(types)
-    if by_optimization(types):
+    native = not model.opt.disabled(DisableBit.NATIVECCD)
+    collider = _collider(types, native)
+    if by_optimization(types, native):
         geoms, swap = np.where(swap[:, None], geoms[:, ::-1], geoms), np.zeros_like(swap)
     if collider.batched:
         opt = model.opt
         sdf = opt.sdf_initpoints, opt.sdf_iterations
-        task = _Task(model.structure, geoms, collider, opt.ccd_iterations, sdf)
+        task = _Task(model.structure, geoms, collider, native, opt.ccd_iterations, sdf)
         touch = _of_shapes(model, data, task, limit)
     else:
         mat = mat3(data.geom_xmat)
@@ -101,12 +103,13 @@ def candidates(
 class _Task:
     """Pairs of geoms (n, 2) of a structure whose distances one batched kernel computes.
 
-    `sdf` has `sdf_initpoints` and `sdf_iterations`.
+    `native` is the flag `nativeccd`; `sdf` has `sdf_initpoints` and `sdf_iterations`.
     """
 
     structure: Structure
     geoms: np.ndarray
     collider: Collider
+    native: bool
     iterations: int
     sdf: tuple[int, int]
 
@@ -144,7 +147,7 @@ def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactS
     world = jnp.asarray(np.repeat(np.arange(worlds), n), jnp.int32)
     pair = jnp.asarray(np.tile(np.arange(n), worlds), jnp.int32)
     tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
-    settings = Settings(task.iterations, tolerance, False, *task.sdf)
+    settings = Settings(task.iterations, tolerance, False, *task.sdf, task.native)
     found = task.collider.function(*task.sides(scene, world), limit.at(world, pair), settings)
     return jax.tree.map(lambda x: x.reshape(worlds, n, *x.shape[1:]), found)
 
@@ -186,7 +189,8 @@ def geom_distance(
     """Signed distance of two geoms and the segment (6,) between them (`mj_geomDistance`).
 
     The distance is `distmax` and the segment zero if they are further apart. An SDF is further
-    from all but planes unless they penetrate, as in MuJoCo. The derivative is exact for the
+    from all but planes unless they penetrate, as in MuJoCo; nor is the distance of convex geoms
+    apart exact without flag `nativeccd`. The derivative is exact for the
     features that are nearest.
 
     Args:

@@ -158,7 +158,8 @@ def _kernel(search: Search, function: Callable) -> Callable:
     @jax.jit
     def run(floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any) -> Any:
         tables = tables_of(search.structure, search.meshes, search.multiccd)
-        settings = Settings(search.iterations, tolerance, search.multiccd, *search.sdf)
+        multi, native = search.multiccd, search.native
+        settings = Settings(search.iterations, tolerance, multi, *search.sdf, native)
         return function(Pools(*floats, *tables), one, two, margin, settings)
 
     return run

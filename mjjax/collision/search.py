@@ -79,6 +79,7 @@ class Search:
         classes: the pairs by kernel, those with cheap kernels first.
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
+        native: whether they meet by MuJoCo's own algorithm (flag `nativeccd`).
         iterations: largest number of iterations for convex geoms.
         sdf: `sdf_initpoints` and `sdf_iterations`.
         swept: geoms whose pairs are found by sweep and prune; `None` if there are none.
@@ -89,6 +90,7 @@ class Search:
     classes: tuple[KernelClass, ...]
     override: bool
     multiccd: bool
+    native: bool
     iterations: int
     sdf: tuple[int, int]
     swept: Swept | None
@@ -174,6 +176,7 @@ def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM)
         rules,
         opt.enabled(EnableBit.OVERRIDE),
         opt.enabled(EnableBit.MULTICCD),
+        not opt.disabled(DisableBit.NATIVECCD),
         opt.ccd_iterations,
         (opt.sdf_initpoints, opt.sdf_iterations),
         sys.maxsize if opt.disabled(DisableBit.MIDPHASE) else sweep_from,
@@ -187,6 +190,7 @@ def _search(
     rules: CollisionRules,
     override: bool,
     multiccd: bool,
+    native: bool,
     iterations: int,
     sdf: tuple[int, int],
     sweep_from: int,
@@ -212,7 +216,7 @@ def _search(
     classes = tuple(sorted(each, key=lambda kind: kind.sort))
     pairs = [kind.pairs for kind in classes if kind.swept]
     swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
-    return Search(s, plan, classes, override, multiccd, iterations, sdf, swept)
+    return Search(s, plan, classes, override, multiccd, native, iterations, sdf, swept)
 
 
 def _swept(s: Structure, geom: np.ndarray) -> Swept:

@@ -8,13 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from jax.core import Tracer
 
-from mjjax.collision.convex.contacts import convex
-from mjjax.collision.hfield import hfield
 from mjjax.collision.pairs import PLAIN
-from mjjax.collision.search import contact_disabled, plan_of
-from mjjax.collision.table import colliders
+from mjjax.collision.search import plan_of
 from mjjax.core.enums import (
-    DisableBit,
     EnableBit,
     EqType,
     IntegratorType,
@@ -25,7 +21,6 @@ from mjjax.core.errors import UnsupportedFeature
 from mjjax.mjcf.spec import Origin
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
-from mjjax.sensor.separation import SEPARATIONS
 from mjjax.sensor.table import KERNELS
 from mjjax.sensor.tactile import unfelt_types
 
@@ -54,7 +49,6 @@ def findings(model: Model) -> list[str]:
 def _errors(model: Model, rules: CollisionRules) -> Iterator[UnsupportedFeature]:
     checks = (
         _options(model),
-        _convex(model, rules),
         _sensors(model, rules),
         _free_joint_limits(model),
         _inertia(model),
@@ -78,20 +72,6 @@ def _sleep(model: Model) -> Iterator[Finding]:
     for i in np.flatnonzero(model.structure.eq_type == EqType.TENDON):
         what = "an equality of tendons does not support sleeping"
         yield "equality", int(i), what, "disable the flag 'sleep', or remove it"
-
-
-def _convex(model: Model, rules: CollisionRules) -> Iterator[Finding]:
-    """MuJoCo has a second algorithm for convex geoms, with other points, normals and distances."""
-    s = model.structure
-    if not model.opt.disabled(DisableBit.NATIVECCD):
-        return
-    what = "without flag 'nativeccd' convex geoms meet by another algorithm, which is missing"
-    table, plan = colliders(rules), plan_of(model, rules)
-    meet = any(table[kind.types].function in (convex, hfield) for kind in plan.kinds)
-    if meet and not contact_disabled(model):
-        yield "option", 0, what, "enable the flag"
-    for i in np.flatnonzero(np.isin(s.sensor_type, SEPARATIONS)):
-        yield "sensor", int(i), what, "enable the flag"
 
 
 def _sensors(model: Model, rules: CollisionRules) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import numpy as np
 from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.distance import Separation, Types, candidates, closest, slots_of, types_of
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import ObjType, SensorType
+from mjjax.core.enums import DisableBit, ObjType, SensorType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -47,12 +47,12 @@ def separated_geoms(s: Structure, sensor: int) -> list[tuple[int, int]]:
 
 
 @functools.lru_cache(maxsize=64)
-def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
+def _separations(s: Structure, ids: tuple[int, ...], native: bool) -> Separations:
     groups: dict[Types, list[tuple[int, int, bool, int, int]]] = {}
     for place, sensor in enumerate(ids):
         for order, pair in enumerate(separated_geoms(s, sensor)):
             types, swap = types_of(s, pair)
-            if not slots_of(types):
+            if not slots_of(types, native):
                 continue
             a, b = pair[::-1] if swap else pair
             groups.setdefault(types, []).append((a, b, swap, place, order))
@@ -60,7 +60,7 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
     for types, members in groups.items():
         table = np.array(members, int)
         kinds.append((types, table[:, :2], table[:, 2].astype(bool), table[:, 3]))
-        ncon = slots_of(types)
+        ncon = slots_of(types, native)
         places.append(np.repeat(table[:, 3], ncon))
         orders.append(np.repeat(table[:, 4], ncon))
     place, order = (np.concatenate([np.zeros(0, int), *x]) for x in (places, orders))
@@ -74,7 +74,8 @@ def _separations(s: Structure, ids: tuple[int, ...]) -> Separations:
 
 def _nearest(model: Model, data: Data, ids: np.ndarray) -> Separation:
     """Smallest distances (n,) up to the cutoff, and the nearest points (n, 3) of both sides."""
-    plan = _separations(model.structure, tuple(int(i) for i in ids))
+    native = not model.opt.disabled(DisableBit.NATIVECCD)
+    plan = _separations(model.structure, tuple(int(i) for i in ids), native)
     cutoff = model.sensor_cutoff[ids]
     columns = [
         candidates(model, data, types, geoms, swap, cutoff[place]).reshape(-1, 7)

@@ -101,13 +101,13 @@ def batch(pairs: Sequence[Pair], all_poses: Sequence[Poses], dtype: type = np.fl
     return Batch(one, two, margin, pools(dtype=dtype))
 
 
-def settings_of(dtype: type = np.float64, multiccd: bool = False) -> Settings:
+def settings_of(dtype: type = np.float64, multiccd: bool = False, native: bool = True) -> Settings:
     """MuJoCo's default settings."""
-    return Settings(35, jnp.asarray(1e-6, dtype), multiccd)
+    return Settings(35, jnp.asarray(1e-6, dtype), multiccd, native=native)
 
 
-def contacts(b: Batch, multiccd: bool = False) -> tuple[ContactSet, jax.Array]:
+def contacts(b: Batch, multiccd: bool = False, native: bool = True) -> tuple[ContactSet, jax.Array]:
     """Our contacts of a batch."""
-    settings = settings_of(b.margin.dtype.type, multiccd)
+    settings = settings_of(b.margin.dtype.type, multiccd, native)
     run = jax.jit(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
     return jax.tree.map(np.asarray, run(b.one, b.two, b.margin))

@@ -27,6 +27,7 @@ GROUPS = {
     "analytic": tuple(COLLIDERS),
     "convex": tuple(CONVEX),
     "multiccd": tuple(CONVEX),
+    "portal": (*CONVEX, (GeomType.HFIELD, GeomType.CYLINDER)),
     "field": (*HFIELD, *PLANE_MESH),
     "sdf": tuple(SDF),
 }
@@ -82,9 +83,10 @@ def model_of(group: str) -> mjjax.Model:
                 shape = 'type="hfield" hfield="h"'
             bodies += f'<body mocap="true"><geom name="{k}.{side}" {shape} contype="0"/></body>'
         pairs += f'<pair geom1="{k}.0" geom2="{k}.1"/>'
-    flag = "enable" if group == "multiccd" else "disable"
+    on = {"multiccd": group in ("multiccd", "portal"), "nativeccd": group != "portal"}
+    flags = " ".join(f'{name}="{"enable" if on[name] else "disable"}"' for name in on)
     return mjjax.Model.from_xml_string(
-        f'<mujoco><option><flag multiccd="{flag}"/></option><asset>{assets}</asset>'
+        f"<mujoco><option><flag {flags}/></option><asset>{assets}</asset>"
         f"<worldbody>{bodies}</worldbody><contact>{pairs}</contact></mujoco>"
     )
 

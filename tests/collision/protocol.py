@@ -23,7 +23,7 @@ AMPLIFIED = 1e3  # changes of a result beyond this many times the perturbation a
 SHRUNK = 0.1  # scale of the geoms [m]
 MODEL = """
 <mujoco>
-  <option {options}><flag multiccd="{multiccd}"/></option>
+  <option {options}><flag multiccd="{multiccd}" nativeccd="{native}"/></option>
   <size memory="16M"/>
   <asset>{assets}</asset>
   <worldbody>
@@ -117,6 +117,7 @@ class Pair:
         assets: XML of assets, such as `<mesh name="m" vertex="..."/>`.
         options: attributes of `<option>`.
         multiccd: the flag.
+        native: the flag `nativeccd`.
         margin: margin [m] of the regime `margin`; `base_margin` that of all others.
         base_margin: see `margin`.
         seed: of sizes and poses.
@@ -132,6 +133,7 @@ class Pair:
         assets: str = "",
         options: str = "",
         multiccd: bool = False,
+        native: bool = True,
         margin: float = 0.02,
         base_margin: float = 0.0,
         seed: int = 0,
@@ -139,14 +141,15 @@ class Pair:
         self.types = first, second
         self.margin, self.base_margin = margin, base_margin
         self.rng = np.random.default_rng(seed)
-        flag = "enable" if multiccd else "disable"
+        flags = {"multiccd": multiccd, "native": native}
+        flags = {name: "enable" if on else "disable" for name, on in flags.items()}
         geoms1 = geoms1 or [self._sized(first) for _ in range(20)]
         geoms2 = geoms2 or [self._sized(second) for _ in range(20)]
         n = max(len(geoms1), len(geoms2))
         texts = [
             MODEL.format(
                 options=options,
-                multiccd=flag,
+                **flags,
                 assets=assets,
                 first='name="0" ' + geoms1[i % len(geoms1)],
                 second='name="1" ' + geoms2[i % len(geoms2)],

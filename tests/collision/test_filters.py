@@ -101,28 +101,3 @@ def test_bounding_spheres_decide_as_in_mujoco(kind: str) -> None:
     near = spheres_near(pos, mat, bound, margin, pair, kind == "plane")
     assert 0.2 < np.mean(contacts) < 0.9
     np.testing.assert_array_equal(near[0], contacts)
-
-
-@pytest.mark.feature("C75", "B19")
-@pytest.mark.parametrize(
-    ("shape", "refused"), [("sphere", False), ("box", False), ("ellipsoid", True), ("mesh", True)]
-)
-def test_the_other_algorithm_is_refused(shape: str, refused: bool) -> None:
-    """Without `nativeccd` MuJoCo's contacts of convex geoms are others, of these kinds only."""
-    asset = '<asset><mesh name="m" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/></asset>'
-    geom = 'type="mesh" mesh="m"' if shape == "mesh" else f'type="{shape}" size=".1 .08 .07"'
-    scene = f"""
-    <mujoco><option><flag nativeccd="{{}}"/></option>{asset}<worldbody>
-      <geom type="box" size=".1 .1 .1"/>
-      <body pos=".01 .02 .11" euler="10 20 30"><freejoint/><geom {geom}/></body>
-    </worldbody></mujoco>"""
-    found = []
-    for flag in ("enable", "disable"):
-        m = mujoco.MjModel.from_xml_string(scene.format(flag))
-        d = mujoco.MjData(m)
-        mujoco.mj_forward(m, d)
-        found.append(d.contact.pos[:1].copy())
-    assert np.allclose(*found, atol=1e-9) != refused
-    model = mjjax.Model.from_xml_string(scene.format("disable"))
-    assert bool(findings(model)) == refused
-    assert not findings(mjjax.Model.from_xml_string(scene.format("enable")))

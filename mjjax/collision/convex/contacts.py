@@ -20,6 +20,7 @@ from mjjax.collision.convex.perturbation import (
     perturbed,
 )
 from mjjax.collision.convex.polish import Touch, polish
+from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.lanes import Vec, keep, normalize, put
@@ -38,7 +39,9 @@ def convex(
     Its distance is the margin less the depth, its position the middle between the deepest points.
     With `multiccd` there are five slots: boxes and meshes without margin get up to four contacts
     where a face lies flat on a face or an edge; other pairs, but those with a sphere or ellipsoid,
-    get up to four more where they touch when both are turned a little.
+    get up to four more where they touch when both are turned a little. Without `native` it is all
+    pairs that do, and depths are those to a portal (see `portal.py`); the derivative is still that
+    of the surfaces which touch along the normal.
 
     Args:
         pools: vertices of the meshes; with `multiccd` also their faces.
@@ -113,7 +116,7 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
     """Up to five contacts; in every row of `count` their number."""
     n = margin.shape[0]
     hard = (sides.kind == GeomType.BOX) | (sides.kind == GeomType.MESH)
-    flat = hard[:n] & hard[n:] & (margin == 0)
+    flat = hard[:n] & hard[n:] & (margin == 0) & settings.native
     soft = allowed(sides.kind)
     soft = soft[:n] & soft[n:] & ~flat
     radius = bounding_radius(sides)
@@ -174,6 +177,8 @@ def signed_distance(
 ) -> tuple[Touch, Clipped]:
     """Distances of N pairs, negative in penetration (`mjc_ccd`).
 
+    Without `native` only penetration is found (`ccdMPRPenetration`).
+
     Args:
         pools: the pools.
         sides: the shapes.
@@ -187,7 +192,11 @@ def signed_distance(
     """
     tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
     settings = settings._replace(tolerance=tolerance)
-    search = gjk(pools, sides, cutoff, settings, cutoff >= 0 if on is None else on)
+    on = cutoff >= 0 if on is None else on
+    if not settings.native:
+        touch = portal(pools, sides, tolerance, settings.iterations, on)
+        return touch, _unclipped(touch, flat)
+    search = gjk(pools, sides, cutoff, settings, on)
     overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
     touch = _apart(sides, search)
     deep = overlap & ~search.core & (search.count > 1)
@@ -230,9 +239,6 @@ def _finish(
     order = jnp.argsort(rank, stable=True).astype(jnp.int32)
     order = jnp.pad(order, (0, size), constant_values=n)
     total = jnp.sum(wanted, dtype=jnp.int32)
-    slots = 0 if flat is None else POINTS
-    none = jnp.zeros((slots, n), touch.dist.dtype)
-    nothing = Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
 
     def chunk(state: tuple[jax.Array, tuple]) -> tuple[jax.Array, tuple]:
         start, tables = state
@@ -266,8 +272,15 @@ def _finish(
         tables = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), tables, new)
         return start + size, tables
 
-    start = jnp.int32(0), (touch, nothing)
+    start = jnp.int32(0), (touch, _unclipped(touch, flat))
     return lax.while_loop(lambda s: s[0] < total, chunk, start)[1]
+
+
+def _unclipped(touch: Touch, flat: jax.Array | None) -> Clipped:
+    """Of N pairs no points, in as many slots as are needed if there are `flat` ones."""
+    n = touch.dist.shape[0]
+    none = jnp.zeros((0 if flat is None else POINTS, n), touch.dist.dtype)
+    return Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
 
 
 def _of_depth(d: Depth) -> Touch:

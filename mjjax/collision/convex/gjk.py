@@ -50,6 +50,8 @@ class Settings(NamedTuple):
         multiccd: whether pairs get several contacts, static.
         sdf_initpoints: starts of the descents into signed distance fields, static.
         sdf_iterations: their steps, static.
+        native: whether convex shapes meet by this algorithm and the polytope, or by the portal;
+            static.
     """
 
     iterations: int
@@ -57,6 +59,7 @@ class Settings(NamedTuple):
     multiccd: bool = False
     sdf_initpoints: int = 40
     sdf_iterations: int = 10
+    native: bool = True
 
 
 class Search(NamedTuple):

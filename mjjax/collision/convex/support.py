@@ -225,8 +225,13 @@ def support(
     hint: jax.Array,
     core: jax.Array,
     on: jax.Array,
+    *,
+    native: bool = True,
 ) -> tuple[Vec, jax.Array]:
     """Furthest points in a direction.
+
+    Where several are equally far, MuJoCo takes another one without flag `nativeccd`: across an
+    edge of a box or capsule its middle, and of a mesh, however small, the one nearest to the start.
 
     Args:
         pools: the pools.
@@ -236,17 +241,18 @@ def support(
         core: (L,) whether to take the core of shapes that have one: the point or segment inside
             of a sphere or capsule.
         on: (L,) which points are needed.
+        native: the flag.
 
     Returns:
         The points (L,); the corner of a box or vertex of a hull (L,), -1 where there is none.
     """
     local = when_any(on, turn_back, sides.mat, direction)
     radius = jnp.where(core & sides.round, 0, sides.size.x)
-    point, corner = _primitive(sides.kind, sides.size, local, radius)
+    point, corner = _primitive(sides.kind, sides.size, local, radius, native)
     vertex = jnp.where(sides.kind == GeomType.BOX, corner, -1)
     mesh = sides.kind >= GeomType.MESH
     if len(pools.hulls.vert):
-        climbed = _climb(pools, sides, local, hint, on & mesh)
+        climbed = _climb(pools, sides, local, hint, on & mesh, native)
         row = jnp.where(mesh, climbed + sides.first + sides.offset, 0)
         point = keep(mesh, Vec.of(pools.vert[row].T), point)
         vertex = jnp.where(mesh, climbed, vertex)
@@ -265,11 +271,17 @@ def both_ways(direction: Vec) -> Vec:
     return jax.tree.map(lambda x: (sign * x[None]).ravel(), direction)
 
 
-def _primitive(kind: jax.Array, size: Vec, local: Vec, radius: jax.Array) -> tuple[Vec, jax.Array]:
+def _primitive(
+    kind: jax.Array, size: Vec, local: Vec, radius: jax.Array, native: bool
+) -> tuple[Vec, jax.Array]:
     """Support points (L,) of everything without vertices in a pool; corner (L,) of the box."""
     x, y, z = size
+
+    def end_of(half: jax.Array, slope: jax.Array) -> jax.Array:
+        return jnp.where(slope >= 0, half, -half) if native else jnp.sign(slope) * half
+
     ball = local * radius
-    end = jnp.where(local.z >= 0, y, -y)
+    end = end_of(y, local.z)
     capsule = Vec(ball.x, ball.y, ball.z + end)
 
     scaled = Vec(local.x * x, local.y * y, local.z * z)
@@ -284,8 +296,7 @@ def _primitive(kind: jax.Array, size: Vec, local: Vec, radius: jax.Array) -> tup
     # MuJoCo's sign of zero is zero: the middle of the side, not its end
     cylinder = Vec(local.x * scale, local.y * scale, jnp.sign(local.z) * y)
 
-    positive = [v >= 0 for v in local]
-    box = Vec(*(jnp.where(p, s, -s) for p, s in zip(positive, size, strict=True)))
+    box = Vec(*(end_of(s, v) for s, v in zip(size, local, strict=True)))
     corner = sum((b > 0).astype(jnp.int32) << i for i, b in enumerate(box))
     kinds = (GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER, GeomType.BOX)
     point = ball
@@ -323,15 +334,20 @@ class _Climb(NamedTuple):
     left: jax.Array
 
 
-def _climb(pools: Pools, sides: Sides, local: Vec, hint: jax.Array, on: jax.Array):
+def _climb(
+    pools: Pools, sides: Sides, local: Vec, hint: jax.Array, on: jax.Array, native: bool
+) -> jax.Array:
     """Vertices (L,) of the hulls that lie furthest, found from neighbour to neighbour.
 
     As in MuJoCo the neighbours are compared with each other first, not with the start: the first
-    step is taken even if it leads down. Of equally high ones the first is taken.
+    step is taken even if it leads down. Of equally high ones the first is taken. Without flag
+    `nativeccd` they are compared with the start, too, and small meshes are climbed as well.
     """
     hulls = pools.hulls
-    block_adr, block_num = _table(hulls.block_adr), _table(hulls.block_num)
+    names = ("block_adr", "block_num") if native else ("near_adr", "near_num")
+    block_adr, block_num = (_table(getattr(hulls, name)) for name in names)
     blocks = _table(hulls.blocks)
+    exhaustive = sides.exhaustive & native
 
     def height(vertex: jax.Array) -> jax.Array:
         shape = (1,) * (vertex.ndim - 1) + (-1,)
@@ -352,20 +368,24 @@ def _climb(pools: Pools, sides: Sides, local: Vec, hint: jax.Array, on: jax.Arra
             higher = heights[k] > top
             best, top = jnp.where(higher, near[k], best), jnp.where(higher, heights[k], top)
         left = s.left - 1
-        move = (left == 0) & (best != s.vertex) & ~sides.exhaustive
+        move = (left == 0) & (best != s.vertex) & ~exhaustive
         vertex = jnp.where(left == 0, best, s.vertex)
         adr, num = start(vertex)
         block, left = jnp.where(move, adr, s.block + 1), jnp.where(move, num, left)
         new = _Climb(vertex, best, top, block, left)
         return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, s)
 
-    vertex = jnp.where(on, jnp.maximum(hint, 0), 0)
+    begin = hint
+    if not native:
+        first = _table(np.repeat(hulls.start, hulls.vert_num))
+        begin = jnp.where(hint < 0, first[jnp.where(on, sides.first, 0)], hint)
+    vertex = jnp.where(on, jnp.maximum(begin, 0), 0)
     lowest = jnp.full_like(local.x, -jnp.inf)
-    known = sides.exhaustive & (hint >= 0) & on
-    top = jnp.where(known, height(vertex), lowest)
+    known = exhaustive & (hint >= 0) if native else True
+    top = jnp.where(known & on, height(vertex), lowest)
     block, left = start(vertex)
-    first = _Climb(vertex, vertex, top, block, jnp.where(on, left, 0))
-    return lax.while_loop(lambda s: jnp.any(s.left > 0), step, first).best
+    at = _Climb(vertex, vertex, top, block, jnp.where(on, left, 0))
+    return lax.while_loop(lambda s: jnp.any(s.left > 0), step, at).best
 
 
 def _table(table: np.ndarray) -> jax.Array:
