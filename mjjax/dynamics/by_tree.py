@@ -77,5 +77,9 @@ def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
 
 def of_dense(s: Structure, matrix: Array) -> Array:
     """Entries by trees of a dense matrix (nv, nv); what couples trees is dropped."""
-    blocks = [matrix[dofs[:, :, None], dofs[:, None, :]] for _, dofs in tree_groups(s)]
-    return join_blocks(blocks, matrix)
+    return join_blocks([block_of(matrix, dofs) for _, dofs in tree_groups(s)], matrix)
+
+
+def block_of(matrix: Array, dofs: np.ndarray) -> Array:
+    """Entries (T, d, d) of a dense matrix (nv, nv) for the dofs (T, d) of trees."""
+    return matrix[dofs[:, :, None], dofs[:, None, :]]

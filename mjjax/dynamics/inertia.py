@@ -7,8 +7,8 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
-from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree
-from mjjax.dynamics.tree import Block, subtree_sum, tree_plan
+from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
+from mjjax.dynamics.tree import subtree_sum, tree_plan
 from mjjax.math.linalg import cholesky, gather, matmul, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
@@ -114,14 +114,9 @@ def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     """`coupled` for the trees of each block: (T, d, d)."""
     lower = dof_plan(s).lower
     return [
-        coupled(gather(momentum, b.dofs), gather(cdof, b.dofs), mask_of(lower, b))
+        coupled(gather(momentum, b.dofs), gather(cdof, b.dofs), np.asarray(block_of(lower, b.dofs)))
         for b in tree_plan(s).blocks
     ]
-
-
-def mask_of(mask: np.ndarray, block: Block) -> np.ndarray:
-    """The parts (T, d, d) of a mask (nv, nv) that belong to the trees of a block."""
-    return mask[block.dofs[:, :, None], block.dofs[:, None, :]]
 
 
 def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:

@@ -12,7 +12,8 @@ import numpy as np
 
 from mjjax.core.enums import WrapType
 from mjjax.core.profile import stage
-from mjjax.dynamics.inertia import dof_plan, mask_of
+from mjjax.dynamics.by_tree import block_of
+from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
@@ -213,5 +214,5 @@ def tendon_blocks(model: Model, data: Data) -> list[Array]:
     for block in tree_plan(s).blocks:
         arms = data.ten_J[:, block.dofs]
         added = einsum("nti,n,ntj->tij", arms, model.tendon_armature, arms)
-        found.append(xp.where(mask_of(kept, block), added, 0))
+        found.append(xp.where(block_of(kept, block.dofs), added, 0))
     return found
