@@ -35,7 +35,8 @@ from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
 
 STEPS = 6
-FLAT = 1e-3  # sine of the angle up to which an edge lies flat on the other side
+FLAT = 3e-6  # sine of the angle up to which an edge lies flat on the other side: rounding
+CROSSED = 1e-3  # sine of the angle from which on edges have one point in common
 NEAR = 0.8  # a normal may move by this much, or the feature was not the one that touches
 
 
@@ -123,7 +124,8 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
 
 
 def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
-    """Where the contact is (N,): at the side that touches in a point, else where it was.
+    """Where the contact is (N,): at the side that touches in a point, where edges cross, or where
+    it was.
 
     Args:
         pieces: both sides.
@@ -138,6 +140,11 @@ def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
     pointed = ~on_edge & ~on_face
     old = (t.one + t.two) * 0.5
     old = old + normal * dot(normal, (one + two) * 0.5 - old)
+    u, v = (normalize(edge[k]) for k in range(2))
+    angle = dot(cross(u, v), normal)
+    crossed = on_edge[0] & on_edge[1] & ~on_face[0] & ~on_face[1] & (jnp.abs(angle) > CROSSED)
+    along = dot(cross(two - one, v), normal) / jnp.where(crossed, angle, 1)
+    old = keep(crossed, one + u * along, old)
     middle = keep(pointed[0], one, keep(pointed[1], two, old))
     return keep(pointed[0] & pointed[1], (one + two) * 0.5, middle)
 
