@@ -175,3 +175,4 @@ def test_single_precision_is_exact() -> None:
         agreement = judge(pair, kernel, 200, 1e-6, dtype=np.float32)
         close = agreement.count & (agreement.dist <= 1e-6) & (agreement.normal <= 1e-3)
         assert np.mean(close[~agreement.aside]) >= 0.96, agreement
+        assert np.mean((agreement.pos <= 1e-4)[~agreement.aside]) >= 0.96, agreement

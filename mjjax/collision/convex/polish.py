@@ -118,7 +118,9 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
     one, two = look_up(point, choice), look_up(point, choice + many)
     shift = normal * depth
     middle = _middle(pieces, t, normal, one - shift * 0.5, two + shift * 0.5)
-    shift = shift + normal * (sides.inflate[:n] + sides.inflate[n:])
+    outward = sides.inflate[:n], sides.inflate[n:]
+    middle = middle + normal * (0.5 * (outward[0] - outward[1]))
+    shift = shift + normal * (outward[0] + outward[1])
     one, two = middle + shift * 0.5, middle - shift * 0.5
     return t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
 
