@@ -7,6 +7,7 @@ import pytest
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex_distance
+from mjjax.collision.convex.faces import BOX_FACES
 from mjjax.collision.convex.support import sides_of, support
 from mjjax.collision.lanes import Vec
 from mjjax.core.enums import GeomType
@@ -52,6 +53,17 @@ def test_search_ends_within_the_tolerance() -> None:
     parallel = (agreement.regime == REGIMES.index("parallel")) & ~agreement.aside
     assert parallel.sum() > 2 * COUNT
     assert agreement.normal[parallel].max() < 1e-9, agreement
+
+
+@pytest.mark.feature("C76")
+def test_faces_of_a_box_are_clockwise() -> None:
+    """Polygons are clipped by the sides of a face, which look inward: the top one's did not."""
+    for face, labels in enumerate(BOX_FACES):
+        corners = np.array([[1 if label >> i & 1 else -1 for i in range(3)] for label in labels])
+        normal = np.eye(3)[face // 2] * (1 if face % 2 == 0 else -1)
+        assert (corners @ normal == 1).all()
+        sides = np.roll(corners, -1, axis=0) - corners
+        assert (np.cross(sides, np.roll(sides, -1, axis=0)) @ normal < 0).all()
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from mjjax.math.namespace import Array
 ALIGNED = 0.99999872  # cosine of 1.6e-3 rad
 # Corners of the faces of a cube, clockwise seen from outside, as MuJoCo lists them; by label.
 BOX_FACES = np.array(
-    [[7, 3, 1, 5], [2, 6, 4, 0], [2, 3, 7, 6], [4, 5, 1, 0], [4, 5, 7, 6], [3, 2, 0, 1]]
+    [[7, 3, 1, 5], [2, 6, 4, 0], [2, 3, 7, 6], [4, 5, 1, 0], [6, 7, 5, 4], [3, 2, 0, 1]]
 )
 
 
