@@ -190,8 +190,7 @@ def geom_distance(
 
     The distance is `distmax` and the segment zero if they are further apart. An SDF is further
     from all but planes unless they penetrate, as in MuJoCo; nor is the distance of convex geoms
-    apart exact without flag `nativeccd`. The derivative is exact for the
-    features that are nearest.
+    apart exact without flag `nativeccd`. The derivative is exact for the features that are nearest.
 
     Args:
         model: model.

@@ -107,14 +107,9 @@ def test_derivative_is_that_of_what_touches() -> None:
     speeds = np.random.default_rng(0).normal(size=(6, len(b.margin), 3))
     speeds[[2, 5]] = 0
 
-    def sides(h: Array | float) -> tuple[Shape, Shape]:
-        return moved(one, speeds[:3], h), moved(two, speeds[3:], h)
-
     def distance(h: float) -> np.ndarray:
-        shapes = zip(sides(h), (b.one, b.two), strict=True)
-        shapes = [Shape(*(np.asarray(new[i]) for i in range(6))) for new, _ in shapes]
-        touch, _ = convex_pairs.contacts(b._replace(one=shapes[0], two=shapes[1]), native=False)
-        return np.asarray(touch.dist)[:, 0]
+        sides = b._replace(one=moved(one, speeds[:3], h), two=moved(two, speeds[3:], h))
+        return np.asarray(convex_pairs.contacts(sides, native=False)[0].dist)[:, 0]
 
     touch, certificate = convex_pairs.contacts(b, native=False)
     first = jax.tree.map(lambda x: x[:, 0], touch)

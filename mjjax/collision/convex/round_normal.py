@@ -59,7 +59,15 @@ def _on_wall(size: Vec, p: Vec) -> jax.Array:
 
 
 class _Walk(NamedTuple):
-    """Normals of ellipsoids (L,): `step` taken, `level` lambda of points outside."""
+    """Iteration of L ellipsoids.
+
+    Attributes:
+        normal: (L,) of points inside: normal so far.
+        level: (L,) of points outside: lambda [m^2].
+        going: (L,) which are not done.
+        settled: (L,) which have a normal.
+        step: how many steps were taken.
+    """
 
     normal: Vec
     level: jax.Array
