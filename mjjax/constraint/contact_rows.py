@@ -18,6 +18,9 @@ from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
 
 
+ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
+
+
 class DofRows(NamedTuple):
     """Rows with a column per dof.
 
@@ -43,34 +46,41 @@ class DofRows(NamedTuple):
 
 
 class BodyRows(NamedTuple):
-    """Rows as wrenches on two bodies.
+    """Rows as motion of two bodies relative to each other at a point, along axes.
 
     Attributes:
-        wrench: (n, width, 2, 6) torque and force on either body, about the centre of mass of its
-            root.
+        push: (n, m, 3) axes of the rows for what the point of the second body moves away from that
+            of the first; the first m rows.
+        turn: (n, width - m, 3) axes of the rows for how the second body turns against the first.
+        arm: (n, 2, 3) the point from either body's reference point, the centre of mass of its root.
         body: (n, 2) body ids.
         cdof: (nv, 6) motion axes.
     """
 
-    wrench: Array
+    push: Array
+    turn: Array
+    arm: Array
     body: Array
     cdof: Array
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
         motion = body_sum(s, self.cdof * v[:, None])[self.body]
-        return total(dot(self.wrench[:, :, i], motion[:, None, i]) for i in range(2))
+        point = motion[..., LINEAR] + cross(motion[..., ANGULAR], self.arm)
+        away, turning = (x[:, 1:] - x[:, :1] for x in (point, motion[..., ANGULAR]))
+        rows = dot(self.push, away)
+        if not self.turn.shape[1]:
+            return rows
+        return jnp.concatenate([rows, dot(self.turn, turning)], axis=1)
 
     def force(self, s: Structure, f: Array) -> Array:
         """Joint-space force (nv,) of forces (n, width)."""
-        # written out: XLA is twenty times slower with a sum over an axis in the middle
-        each = total(self.wrench[:, k] * f[:, k, None, None] for k in range(f.shape[1]))
-        return dot(self.cdof, dof_sum(s, self.sum_by_body(s, each)))
+        return dot(self.cdof, dof_sum(s, self.sum_by_body(s, self._wrenches(f))))
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
         moves = jnp.asarray(tree_plan(s).moves, self.cdof.dtype)[self.body]
-        return jnp.sum(matmul(self.wrench, self.cdof.T) * moves[:, None], axis=2)
+        return jnp.sum(matmul(self._row_wrenches(), self.cdof.T) * moves[:, None], axis=2)
 
     def sum_by_body(self, s: Structure, x: Array) -> Array:
         """Sums (nbody, ...) of what acts on either body (n, 2, ...)."""
@@ -81,23 +91,46 @@ class BodyRows(NamedTuple):
 
         That of two bodies for each other is left out.
         """
-        rows, width = self.wrench, self.wrench.shape[1]
+        rows = self._row_wrenches()
+        width = rows.shape[1]
         half = total(curvature[:, :, k, None, None] * rows[:, None, k] for k in range(width))
         held = total(rows[:, k, :, :, None] * half[:, k, :, None] for k in range(width))
         return self.sum_by_body(s, held)
 
+    def _wrenches(self, f: Array) -> Array:
+        """Torque and force (n, 2, 6) on either body by forces (n, width)."""
+        count = self.push.shape[1]
+        # written out: XLA is twenty times slower with a sum over an axis in the middle
+        force = total(f[:, k, None] * self.push[:, k] for k in range(count))[:, None]
+        torque = cross(self.arm, force)
+        for k in range(self.turn.shape[1]):
+            torque += (f[:, count + k, None] * self.turn[:, k])[:, None]
+        force = jnp.broadcast_to(force, torque.shape)
+        return _opposite(jnp.concatenate([torque, force], axis=-1))
+
+    def _row_wrenches(self) -> Array:
+        """Torque and force (n, width, 2, 6) on either body by a force of one in each row."""
+        push = self.push[:, :, None]
+        torque = cross(self.arm[:, None], push)
+        push = jnp.concatenate([torque, jnp.broadcast_to(push, torque.shape)], axis=-1)
+        turn = jnp.broadcast_to(self.turn[:, :, None], (*self.turn.shape[:2], 2, 3))
+        turn = jnp.concatenate([turn, jnp.zeros_like(turn)], axis=-1)
+        return _opposite(jnp.concatenate([push, turn], axis=1))
+
 
 ContactRows = DofRows | BodyRows
+
+
+def _opposite(wrench: Array) -> Array:
+    """What acts on the first of two bodies (..., 2, 6) with its sign changed."""
+    first, second = wrench[..., :1, :], wrench[..., 1:, :]
+    return jnp.concatenate([-first, second], axis=-2)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:
     """Rows of the contact slots: normal, two tangential, torsional, two rolling."""
     body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
     center = data.subtree_com[jnp.asarray(s.body_rootid)[body]]
-    frame = jnp.broadcast_to(mat3(contact.frame)[:, :, None], (len(body), 3, 2, 3))
-    arm = jnp.broadcast_to((contact.pos[:, None] - center)[:, None], frame.shape)
-    push = jnp.concatenate([cross(arm, frame), frame], axis=-1)
-    turn = jnp.concatenate([frame, jnp.zeros_like(frame)], axis=-1)
-    wrench = jnp.concatenate([push, turn], axis=1)[:, :width]
-    side = jnp.where(contact.geom[:, :1] >= 0, np.array([[-1, 1]], wrench.dtype), 0)
-    return BodyRows(wrench * side[:, None, :, None], body, data.cdof)
+    frame = jnp.where(contact.geom[:, :1, None] >= 0, mat3(contact.frame), 0)
+    push, turn = frame[:, :width], frame[:, : max(0, width - 3)]
+    return BodyRows(push, turn, contact.pos[:, None] - center, body, data.cdof)
