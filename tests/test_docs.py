@@ -3,11 +3,14 @@
 import csv
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
 import mjjax
@@ -65,6 +68,18 @@ def test_refreshing_the_table_reads_rows_and_sections(
     with (tmp_path / "features.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows[1:] == [["A01", "First, of all", "one \\| two", "Y", "N", "P→Y"]]
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D06", "D27")
+def test_example_of_gradients_runs() -> None:
+    """The example of the page on gradients is a program, and its derivatives are finite."""
+    text = (ROOT / "docs/gradients.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", text, re.S)
+    names: dict[str, Any] = {}
+    exec("".join(example), names)
+    flat = np.concatenate([np.ravel(x) for x in names["slope"].values()])
+    assert np.isfinite(flat).all() and names["slope"]["geom:link:fromto"][3] != 0
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 from mjjax.compiler.fields import Compiled
 from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
+from mjjax.math.tracked import Tracked, numbers, settled
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.structure import Structure
@@ -21,14 +22,16 @@ _COINCIDING = 1e-6  # frames nearer than this are one, for MuJoCo
 def host_model(compiled: Compiled) -> Model:
     """A model of numpy arrays: real fields as leaves, integers and booleans in its structure.
 
-    Real fields that are not compiled yet (derived constants) are zero.
+    Real fields that are not compiled yet (derived constants) are zero. What is tracked stays so.
     """
     fields, sizes, option = merged_frames(compiled.fields), compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
     integers["body_simple"] = simple_bodies(fields)
     values = fields | {f"opt.{k}": v for k, v in option.items()}
     terms = {
-        name: term.mask({f: values[f] for f in term.fields if f in values}, size_of(term, sizes))
+        name: term.mask(
+            {f: numbers(values[f]) for f in term.fields if f in values}, size_of(term, sizes)
+        )
         for name, term in TERMS.items()
     }
     structure = Structure(
@@ -47,12 +50,12 @@ def host_model(compiled: Compiled) -> Model:
         **{"nmocap*3": 3 * sizes["nmocap"], "nmocap*4": 4 * sizes["nmocap"]},
     )
     leaves: dict[str, Any] = {
-        k: np.array(fields[k], float) if k in fields else np.zeros(_shape(spec.shape, dims))
+        k: _leaf(fields[k]) if k in fields else np.zeros(_shape(spec.shape, dims))
         for k, spec in specs(Model).items()
         if k not in ("opt", "stat", "vis")
     }
     static = {k: v for k, v in option.items() if k not in specs(Option)}
-    real: dict[str, Any] = {k: np.array(v, float) for k, v in option.items() if k in specs(Option)}
+    real: dict[str, Any] = {k: _leaf(v) for k, v in option.items() if k in specs(Option)}
     zeros: dict[str, Any] = {
         k: np.zeros(_shape(spec.shape, {})) for k, spec in specs(Statistic).items()
     }
@@ -102,6 +105,14 @@ def device_model(model: Model) -> Model:
     return jax.device_put(jax.tree.map(lambda x: np.array(x, dtype), model))
 
 
+def _leaf(value: Any) -> Any:
+    return (
+        Tracked(numbers(value), value.value)
+        if isinstance(value, Tracked)
+        else np.array(value, float)
+    )
+
+
 def _shape(shape: tuple[int | str, ...], sizes: Mapping[str, int]) -> list[int]:
     return [n if isinstance(n, int) else sizes[n] for n in shape]
 
@@ -133,12 +144,12 @@ def _snap(
     asked: np.ndarray | None = None,
 ) -> np.ndarray:
     """Moves poses that are asked about to the poses (to, turn); which had that orientation."""
-    to, turn = np.broadcast_to(to, pos.shape), np.broadcast_to(turn, quat.shape)
-    turn = np.where(np.sum(quat * turn, axis=-1, keepdims=True) < 0, -turn, turn)
+    to, turn = (np.broadcast_to(numbers(a), b.shape) for a, b in ((to, pos), (turn, quat)))
+    turn = np.where(np.sum(numbers(quat) * turn, axis=-1, keepdims=True) < 0, -turn, turn)
     parallel = np.all(np.abs(quat - turn) < _COINCIDING, axis=1)
     if asked is not None:
         parallel &= asked
-    quat[parallel] = turn[parallel]
+    quat[parallel] = settled(quat[parallel], turn[parallel])
     same = parallel & np.all(np.abs(pos - to) < _COINCIDING, axis=1)
-    pos[same] = to[same]
+    pos[same] = settled(pos[same], to[same])
     return parallel

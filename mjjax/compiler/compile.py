@@ -10,7 +10,7 @@ from mjjax.compiler.assets.materials import compile_materials
 from mjjax.compiler.assets.meshes import compile_meshes
 from mjjax.compiler.assets.skins import compile_skins
 from mjjax.compiler.assets.textures import compile_textures
-from mjjax.compiler.context import Context
+from mjjax.compiler.context import Context, Fields
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
 from mjjax.compiler.elements.bodies import (
@@ -32,6 +32,7 @@ from mjjax.compiler.names import Names
 from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.compiler.visual import visual
+from mjjax.math.tracked import real_array
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
@@ -66,13 +67,15 @@ _LISTED = (
     *("equality", "tendon", "actuator", "sensor", "key", "numeric", "text", "tuple"),
     *("mesh", "hfield", "texture", "material", "skin"),
 )
+# Those that decide about masses.
+INERTIA = PHASES[: PHASES.index(compile_inertia) + 1]
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
 _SECTIONS = ("compiler", "option", "size", "statistic", "visual")
-_PRIVATE = ("geom_mass", "geom_inertia", "mesh_volume", "mesh_inertia", "mesh_aabb")
+_PRIVATE = ("geom_mass", "geom_inertia", "body_matrix", "mesh_volume", "mesh_inertia", "mesh_aabb")
 
 
-def compile_spec(spec: Spec) -> Compiled:
+def compile_spec(spec: Spec, *, tracked: bool = False) -> Compiled:
     """Compiles a model description into arrays with MuJoCo's names, shapes and ids.
 
     Derived constants that need the kinematics at qpos0 (inverse weights, lengths, statistics,
@@ -80,6 +83,7 @@ def compile_spec(spec: Spec) -> Compiled:
 
     Args:
         spec: what was read or built; it is not changed.
+        tracked: attributes may be `Tracked`; real fields are, and take their derivatives along.
 
     Raises:
         MjcfError: the description is not valid.
@@ -89,8 +93,8 @@ def compile_spec(spec: Spec) -> Compiled:
         if spec.compiler["discardvisual"]:
             spec = without_paint(spec)
         if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
-            spec = simplify(spec, run(spec, PHASES[: PHASES.index(compile_inertia) + 1]))
-        ctx = run(spec)
+            spec = simplify(spec, run(spec, INERTIA))
+        ctx = run(spec, tracked=tracked)
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
     ctx.sizes["nuserdata"] = spec.size["nuserdata"]
@@ -103,7 +107,7 @@ def compile_spec(spec: Spec) -> Compiled:
         names=ctx.names.lists,
         option=options(spec),
         statistic={
-            name: np.array(value) if isinstance(value, tuple) else value
+            name: real_array(value) if isinstance(value, tuple) else value
             for name, value in spec.statistic.items()
         },
         visual=visual(spec),
@@ -113,7 +117,7 @@ def compile_spec(spec: Spec) -> Compiled:
     )
 
 
-def _start(spec: Spec) -> Context:
+def _start(spec: Spec, tracked: bool) -> Context:
     tree, names = flatten(spec.worldbody), Names()
     compiler = spec.compiler
     frames = Frames(tree.frames, bool(compiler["angle"]), compiler["eulerseq"])
@@ -123,12 +127,14 @@ def _start(spec: Spec) -> Context:
         names.add(kind, tree.members[kind].elements)
     for kind in _LISTED:
         names.add(kind, spec.elements[kind])
-    return Context(spec, tree, frames, names)
+    return Context(spec, tree, frames, names, Fields(tracked=tracked))
 
 
-def run(spec: Spec, phases: Sequence[Callable[[Context], None]] = PHASES) -> Context:
-    """The model compiled as far as the phases go, as it is written."""
-    ctx = _start(spec)
+def run(
+    spec: Spec, phases: Sequence[Callable[[Context], None]] = PHASES, *, tracked: bool = False
+) -> Context:
+    """The model compiled as far as the phases go, as it is written; `tracked`: `compile_spec`."""
+    ctx = _start(spec, tracked)
     for phase in phases:
         phase(ctx)
     return ctx
@@ -142,7 +148,7 @@ def _sections(spec: Spec) -> list[tuple[str, Origin]]:
 def options(spec: Spec) -> dict[str, Any]:
     """The members of mjOption by name; a flag that is disabled sets a bit of `disableflags`."""
     found = {
-        name: np.array(value, np.float64) if isinstance(value, tuple) else value
+        name: real_array(value) if isinstance(value, tuple) else value
         for name, value in spec.option.items()
         if name != "actuatorgroupdisable"
     }

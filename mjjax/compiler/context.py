@@ -1,15 +1,30 @@
 """What the phases of the compiler share."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from mjjax.compiler.names import Names
 from mjjax.compiler.tree import Frames, Members, Tree
+from mjjax.math.tracked import Tracked
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Element, Spec
 
 _PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
+
+
+class Fields(dict[str, Any]):
+    """Compiled arrays by MuJoCo's name; the real ones tracked where derivatives are wanted."""
+
+    def __init__(self, *, tracked: bool = False):
+        super().__init__()
+        self.tracked = tracked
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if self.tracked and isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            value = Tracked(value)
+        super().__setitem__(name, value)
 
 
 @dataclass
@@ -31,7 +46,7 @@ class Context:
     tree: Tree
     frames: Frames
     names: Names
-    fields: dict[str, np.ndarray] = field(default_factory=dict)
+    fields: "Fields" = field(default_factory=lambda: Fields())
     sizes: dict[str, int] = field(default_factory=dict)
     tendon_trees: list[np.ndarray] = field(default_factory=list)
     contacts: dict[str, list[Element]] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mjjax.compiler.context import Context
+from mjjax.math.tracked import real_array
 from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Element, Origin
 from mjjax.model.visual import Visual
@@ -46,10 +47,10 @@ def reals(elements: Sequence[Element], name: str, width: int = 0) -> np.ndarray:
     """Attribute `name` of the elements, (n,) or (n, width); undefined is nan."""
     shape = (len(elements), width) if width else len(elements)
     values = [e.values[name] for e in elements]
-    if None in values:
+    if any(v is None for v in values):
         missing = (np.nan,) * width if width else np.nan
         values = [missing if v is None else v for v in values]
-    return np.array(values, np.float64).reshape(shape)
+    return real_array(values).reshape(shape).copy()
 
 
 def ints(elements: Sequence[Element], name: str, width: int = 0) -> np.ndarray:

@@ -10,8 +10,9 @@ from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
-from mjjax.compiler.fields import Compiled
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import Array, namespace
+from mjjax.math.tracked import numbers, value_of
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
@@ -36,8 +37,7 @@ def load_string(
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
     compiled = compile_spec(spec)
-    model = host_model(compiled)
-    model = _springdampers(set_const(model), compiled)
+    model = derived(host_model(compiled), compiled.fields["jnt_springdamper"])
     model = length_ranges(model, spec.lengthrange)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
     model = device_model(model.replace(stat=model.stat.replace(**stat)))
@@ -46,22 +46,29 @@ def compile_model(spec: Spec) -> Model:
     return model
 
 
-def _springdampers(model: Model, compiled: Compiled) -> Model:
-    """Stiffness and damping from time constants and damping ratios of joints.
+def derived(model: Model, springdamper: Array) -> Model:
+    """The model with its derived constants, and with springs and dampers that follow from them.
 
-    With m the mean inverse of the dofs' inverse weights: k = m / (timeconst dampratio)^2,
-    b = 2 m / timeconst.
+    A joint with a time constant and a damping ratio, both positive, has stiffness
+    k = m / (timeconst dampratio)^2 and damping b = 2 m / timeconst, with m the mean inverse of its
+    dofs' inverse weights.
+
+    Args:
+        model: compiled fields.
+        springdamper: (njnt, 2) time constants [s] and damping ratios; may be tracked.
     """
-    given = compiled.fields["jnt_springdamper"]
-    chosen = np.flatnonzero((given > 0).all(axis=1))
-    if not len(chosen):
+    model = set_const(model)
+    chosen = (numbers(springdamper) > 0).all(axis=1)
+    if not chosen.any():
         return model
-    s = model.structure
-    stiffness, damping = model.jnt_stiffness.copy(), model.dof_damping.copy()
-    for joint in chosen:
-        time, ratio = given[joint]
-        dofs = np.flatnonzero(s.dof_jntid == joint)
-        inertia = np.mean(1 / np.maximum(MINVAL, model.dof_invweight0[dofs]))
-        stiffness[joint] = inertia / max(MINVAL, (time * ratio) ** 2)
-        damping[dofs] = 2 * inertia / max(MINVAL, time)
-    return model.replace(jnt_stiffness=stiffness, dof_damping=damping)
+    xp, s = namespace(model.dof_invweight0), model.structure
+    time, ratio = (xp.where(chosen, value_of(springdamper)[:, i], 1) for i in range(2))
+    mine = s.dof_jntid == np.arange(s.njnt)[:, None]
+    share = mine / mine.sum(axis=1, keepdims=True)
+    inertia = xp.sum(share * (1 / xp.maximum(MINVAL, model.dof_invweight0))[None], axis=1)
+    stiffness = inertia / xp.maximum(MINVAL, (time * ratio) ** 2)
+    damping = (2 * inertia / xp.maximum(MINVAL, time))[s.dof_jntid]
+    return model.replace(
+        jnt_stiffness=xp.where(chosen, stiffness, model.jnt_stiffness),
+        dof_damping=xp.where(chosen[s.dof_jntid], damping, model.dof_damping),
+    )

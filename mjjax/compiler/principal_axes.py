@@ -1,20 +1,31 @@
 """Principal axes of inertia matrices."""
 
-import numpy as np
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.math import quat as q
+from mjjax.math.linalg import matmul3
+from mjjax.math.namespace import A, namespace
+from mjjax.math.tracked import both
 from mjjax.mjcf.orientation import IDENTITY, matrix, mul, normalize
 
 _EIG_EPS = 1e-12
 _EIG_ITERATIONS = 500
 _QUARTER = 0.707106781186548  # sqrt(1/2) to the digits that MuJoCo has
+# Axes that the largest off-diagonal entry couples, by the axis about which it turns.
+_FIRST, _SECOND = np.array([1, 0, 0]), np.array([2, 2, 1])
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product(a: A, b: A) -> A:
     """Products of 3x3 matrices (n, 3, 3), summed from left to right.
 
     Where eigenvalues coincide, rounding decides which axes are found: a fixed order keeps them.
     """
-    terms = [a[:, :, k : k + 1] * b[:, k : k + 1, :] for k in range(3)]
+    terms: list[Any] = [a[:, :, k : k + 1] * b[:, k : k + 1, :] for k in range(3)]
     return terms[0] + terms[1] + terms[2]
 
 
@@ -24,58 +35,108 @@ def principal_axes(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Jacobi rotations are accumulated in a quaternion, always at the largest off-diagonal entry,
     so that sign and order of the axes are those of MuJoCo also where they are not unique.
 
+    The derivative is that of M = R diag(I) R': exact where the eigenvalues differ. Axes of equal
+    eigenvalues have none: there it is zero, and a change of M that couples such axes is lost.
+
     Args:
         matrices: symmetric (n, 3, 3).
 
     Returns:
         eigenvalues (n, 3) and quaternions (n, 4) of the eigenframe.
     """
-    n = len(matrices)
-    quats = np.tile(IDENTITY, (n, 1))
-    diag = np.empty((n, 3))
-    active = np.arange(n)
+    return both(_of_numbers, _of_arrays, matrices)
+
+
+def _of_numbers(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    quats = np.tile(IDENTITY, (len(matrices), 1))
     for _ in range(_EIG_ITERATIONS):
-        frame = matrix(quats[active])
-        d = product(product(np.swapaxes(frame, 1, 2), matrices[active]), frame)
-        diag[active] = np.diagonal(d, axis1=1, axis2=2)
-        turn, moving = _jacobi(d)
-        active, turn = active[moving], turn[moving]
-        if not len(active):
+        diag, turned, moving = _sweep(matrices, quats)
+        if not moving.any():
             break
-        quats[active] = mul(quats[active], turn)
+        quats = turned
     values, turns = _sorted_axes(diag, quats)
     infinite = ~np.isfinite(matrices).all(axis=(1, 2))
     values[infinite], turns[infinite] = np.nan, np.nan
     return values, turns
 
 
-def _jacobi(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@jax.custom_jvp
+def _of_arrays(matrices: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`_of_numbers` traced."""
+
+    def step(carry: tuple) -> tuple:
+        count, quats, _ = carry
+        _, turned, moving = _sweep(matrices, quats)
+        return count + 1, turned, jnp.any(moving)
+
+    def going(carry: tuple) -> jax.Array:
+        count, _, moving = carry
+        return moving & (count < _EIG_ITERATIONS)
+
+    quats = jnp.broadcast_to(jnp.asarray(IDENTITY, matrices.dtype), (len(matrices), 4))
+    _, quats, _ = lax.while_loop(going, step, (0, quats, True))
+    return _sorted_axes(_sweep(matrices, quats)[0], quats)
+
+
+@_of_arrays.defjvp
+def _derivative(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+    """With B = R' dM R: dI = diag B, and R turns about its axis k by B_ij / (I_i - I_j).
+
+    Equal eigenvalues are those that differ by less than the root of the rounding error.
+    """
+    values, quats = _of_arrays(*primals)
+    frame = q.to_mat(quats)
+    change = matmul3(matmul3(jnp.swapaxes(frame, 1, 2), tangents[0]), frame)
+    gap = values[:, [1, 2, 0]] - values[:, [2, 0, 1]]
+    scale = jnp.finfo(values.dtype).eps ** 0.5 * jnp.max(jnp.abs(values), axis=1, keepdims=True)
+    equal = jnp.abs(gap) <= scale
+    coupling = change[:, [2, 0, 1], [1, 2, 0]]
+    angle = jnp.where(equal, 0, coupling / jnp.where(equal, 1, gap))
+    turn = jnp.concatenate([jnp.zeros_like(angle[:, :1]), 0.5 * angle], axis=1)
+    return (values, quats), (jnp.diagonal(change, axis1=1, axis2=2), q.mul(quats, turn))
+
+
+def _sweep(matrices: A, quats: A) -> tuple[A, A, A]:
+    """Diagonals (n, 3) in some frames (n, 4); frames turned once, and which of them moved."""
+    frame = matrix(quats)
+    swapped = namespace(frame).swapaxes(frame, 1, 2)
+    turned = product(product(swapped, matrices), frame)
+    turn, moving = _jacobi(turned)
+    xp = namespace(turned)
+    new = xp.where(moving[:, None], mul(quats, turn), quats)
+    return xp.diagonal(turned, axis1=1, axis2=2), new, moving
+
+
+def _jacobi(d: A) -> tuple[A, A]:
     """Rotation (n, 4) that clears the largest off-diagonal entry; False where there is none."""
-    rows = np.arange(len(d))
-    d01, d02, d12 = np.abs(d[:, 0, 1]), np.abs(d[:, 0, 2]), np.abs(d[:, 1, 2])
-    axis = np.where((d01 > d02) & (d01 > d12), 2, np.where(d02 > d12, 1, 0))
-    i, j = np.array([1, 0, 0])[axis], np.array([2, 2, 1])[axis]
+    xp, rows = namespace(d), np.arange(len(d))
+    d01, d02, d12 = xp.abs(d[:, 0, 1]), xp.abs(d[:, 0, 2]), xp.abs(d[:, 1, 2])
+    axis = xp.where((d01 > d02) & (d01 > d12), 2, xp.where(d02 > d12, 1, 0))
+    i, j = xp.asarray(_FIRST)[axis], xp.asarray(_SECOND)[axis]
     off = d[rows, i, j]
-    large = np.abs(off) >= _EIG_EPS
-    tau = (d[rows, j, j] - d[rows, i, i]) / (2 * np.where(large, off, 1))
-    t = np.where(tau >= 0, 1.0, -1.0) / (np.abs(tau) + np.sqrt(1 + tau * tau))
-    cosine = 1 / np.sqrt(1 + t * t)
-    half = np.sqrt(np.maximum(0, 0.5 - 0.5 * cosine))
-    sign = np.where(tau >= 0, -1.0, 1.0) * np.where(axis == 1, -1.0, 1.0)
-    turn = np.zeros((len(d), 4))
-    turn[rows, axis + 1] = sign * half
-    turn[:, 0] = np.sqrt(1 - half * half)
-    return normalize(turn), large & (cosine <= 1 - _EIG_EPS)
+    large = xp.abs(off) >= _EIG_EPS
+    tau = (d[rows, j, j] - d[rows, i, i]) / (2 * xp.where(large, off, 1))
+    t = xp.where(tau >= 0, 1.0, -1.0) / (xp.abs(tau) + xp.sqrt(1 + tau * tau))
+    cosine = 1 / xp.sqrt(1 + t * t)
+    half = xp.sqrt(xp.maximum(0, 0.5 - 0.5 * cosine))
+    sign = xp.where(tau >= 0, -1.0, 1.0) * xp.where(axis == 1, -1.0, 1.0)
+    vector = xp.where(axis[:, None] == np.arange(3)[None], (sign * half)[:, None], 0)
+    turn = xp.concatenate([xp.sqrt(1 - half * half)[:, None], vector], axis=1)
+    # in single precision 1 - 1e-12 is 1
+    return normalize(turn), large & (1 - cosine >= _EIG_EPS)
 
 
-def _sorted_axes(diag: np.ndarray, quats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sorted_axes(diag: A, quats: A) -> tuple[A, A]:
     """Quarter turns that bring the eigenvalues into decreasing order."""
+    xp = namespace(diag)
     for lead in (0, 1, 0):
-        swap = diag[:, lead] + _EIG_EPS < diag[:, lead + 1]
-        turn = np.zeros(4)
-        turn[[0, (lead + 2) % 3 + 1]] = _QUARTER
-        quats = np.where(swap[:, None], mul(quats, turn[None]), quats)
-        ordered = diag.copy()
-        ordered[:, [lead, lead + 1]] = diag[:, [lead + 1, lead]]
-        diag = np.where(swap[:, None], ordered, diag)
+        swap = (diag[:, lead] + _EIG_EPS < diag[:, lead + 1])[:, None]
+        turn = np.zeros((1, 4), quats.dtype)
+        turn[0, [0, (lead + 2) % 3 + 1]] = _QUARTER
+        quats = xp.where(swap, mul(quats, xp.asarray(turn)), quats)
+        order = np.arange(3)
+        order[[lead, lead + 1]] = lead + 1, lead
+        diag = xp.where(swap, diag[:, order], diag)
     return diag, quats

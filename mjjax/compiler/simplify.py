@@ -96,14 +96,14 @@ def _add_inertia(
     """
     centre, turn = poses.compose(inertia["ipos"][i], inertia["iquat"][i], pos, quat)
     mass, centre, matrix = combine(
-        inertia["mass"][[up, i]],
-        np.stack([inertia["ipos"][up], centre]),
-        np.stack([inertia["iquat"][up], turn]),
-        inertia["inertia"][[up, i]],
+        inertia["mass"][None, [up, i]],
+        np.stack([inertia["ipos"][up], centre])[None],
+        np.stack([inertia["iquat"][up], turn])[None],
+        inertia["inertia"][None, [up, i]],
     )
-    moments, axes = principal_axes(matrix[None])
-    for name, value in zip(_INERTIAL, (centre, axes[0], mass, moments[0]), strict=True):
-        inertia[name][up] = value
+    moments, axes = principal_axes(matrix)
+    for name, value in zip(_INERTIAL, (centre, axes, mass, moments), strict=True):
+        inertia[name][up] = value[0]
 
 
 def _dissolve(body: Element, up: Element, pos: np.ndarray, quat: np.ndarray) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mjjax.math import quat as q
+from mjjax.math.tracked import real_array, together
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
 
@@ -82,11 +83,11 @@ class Frames:
 
     def __init__(self, frames: Members, degree: bool, sequence: str):
         n = len(frames.elements)
-        pos = np.array([e.values["pos"] for e in frames.elements], np.float64).reshape(n, 3)
-        quat = poses.orientations(frames.elements, degree, sequence)
-        for i, outer in enumerate(frames.frame):  # an outer frame comes before its inner ones
-            if outer >= 0:
-                pos[i], quat[i] = poses.compose(pos[outer], quat[outer], pos[i], quat[i])
+        pos = real_array([e.values["pos"] for e in frames.elements]).reshape(n, 3).copy()
+        pos, quat = together(pos, poses.orientations(frames.elements, degree, sequence))
+        for rows in _by_depth(frames.frame):
+            outer = np.array(frames.frame)[rows]
+            pos[rows], quat[rows] = poses.compose(pos[outer], quat[outer], pos[rows], quat[rows])
         # the body itself is the last row, found by index -1
         self.pos = np.vstack([pos, np.zeros(3)])
         self.quat = np.vstack([quat, poses.IDENTITY])
@@ -100,7 +101,7 @@ class Frames:
         frame = np.array(members.frame, np.int64)
         inside = frame >= 0
         rows = frame[inside]
-        pos, quat = pos.copy(), quat.copy()
+        pos, quat, *_ = together(pos.copy(), quat.copy(), self.pos)
         pos[inside], quat[inside] = poses.compose(
             self.pos[rows], self.quat[rows], pos[inside], quat[inside]
         )
@@ -112,3 +113,11 @@ class Frames:
         zero = np.zeros_like(vectors)
         _, turn = self.to_body(members, zero, identity)
         return q.rotate(turn, vectors)
+
+
+def _by_depth(outer: list[int]) -> list[np.ndarray]:
+    """Frames inside other frames, those in fewer of them first; an outer one comes before."""
+    depth = np.zeros(len(outer), int)
+    for i, up in enumerate(outer):
+        depth[i] = depth[up] + 1 if up >= 0 else 0
+    return [np.flatnonzero(depth == level) for level in range(1, depth.max(initial=0) + 1)]

@@ -120,6 +120,11 @@ class Section(dict[str, Any]):
         super().__init__(values)
         self.__dict__["_row"] = row
 
+    @property
+    def row(self) -> str:
+        """Its row of the MJCF table."""
+        return self._row
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mjjax.math import quat as q
+from mjjax.math.namespace import A, namespace
+from mjjax.math.tracked import real_array, settled, together
 from mjjax.mjcf.spec import Element
 
 EPS = 1e-14  # lengths below this are zero to MuJoCo's compiler
@@ -12,12 +14,14 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def normalize(v: np.ndarray) -> np.ndarray:
+def normalize(v: A) -> A:
     """Rows scaled to unit length; rows that are zero, unit or not a number stay as they are."""
-    square = np.sum(v * v, axis=-1, keepdims=True)
-    norm = np.sqrt(square)
-    keep = (square < EPS) | (np.abs(norm - 1) <= EPS) | np.isnan(norm)
-    return v / np.where(keep, 1.0, norm)
+    xp = namespace(v)
+    square = xp.sum(v * v, axis=-1, keepdims=True)
+    norm = xp.sqrt(square)
+    zero = (square < EPS) | xp.isnan(norm)
+    scaled = v / xp.where(zero, 1.0, norm)
+    return xp.where(xp.abs(norm - 1) <= EPS, settled(scaled, v), scaled)
 
 
 def _unit(v: np.ndarray, what: str) -> np.ndarray:
@@ -27,16 +31,17 @@ def _unit(v: np.ndarray, what: str) -> np.ndarray:
     return normalize(v)
 
 
-def mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def mul(a: A, b: A) -> A:
     """Product of unit quaternions, normalized."""
     return normalize(q.mul(a, b))
 
 
-def matrix(quat: np.ndarray) -> np.ndarray:
+def matrix(quat: A) -> A:
     """Rotation matrices (..., 3, 3) of quaternions, with the rounding of MuJoCo's compiler.
 
     Where principal moments coincide, rounding decides which axes are found.
     """
+    stack = namespace(quat).stack
     w, x, y, z = (quat[..., i] for i in range(4))
     ww, xx, yy, zz = w * w, x * x, y * y, z * z
     rows = (
@@ -44,7 +49,7 @@ def matrix(quat: np.ndarray) -> np.ndarray:
         (2 * (x * y + w * z), ww - xx + yy - zz, 2 * (y * z - w * x)),
         (2 * (x * z - w * y), 2 * (y * z + w * x), ww - xx - yy + zz),
     )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return stack([stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def compose(
@@ -61,13 +66,26 @@ def invert(pos: np.ndarray, quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_z(z: np.ndarray) -> np.ndarray:
-    """Smallest rotation that takes the z axis to the unit vectors `z` (n, 3)."""
-    axis = np.stack([-z[:, 1], z[:, 0], np.zeros(len(z))], axis=-1)
+    """Smallest rotation that takes the z axis to the unit vectors `z` (n, 3).
+
+    Opposite to the z axis there is none: it is half a turn about x, and its derivative that of the
+    smallest rotation from there.
+    """
+    axis = np.stack([-z[:, 1], z[:, 0], np.zeros_like(z[:, 0])], axis=-1)
     square = np.sum(axis * axis, axis=-1)
     parallel = square < EPS
     sine = np.sqrt(np.where(parallel, 0, square))
     axis = np.where(parallel[:, None], [1.0, 0.0, 0.0], axis / np.where(parallel, 1, sine)[:, None])
-    return q.from_axis_angle(axis, np.arctan2(sine, z[:, 2]))
+    turn = q.from_axis_angle(axis, np.arctan2(sine, z[:, 2]))
+    return np.where(parallel[:, None], settled(_from_near_z(z), turn), turn)
+
+
+def _from_near_z(z: np.ndarray) -> np.ndarray:
+    """`from_z` of vectors near the z axis, or near its opposite, where the formulas are smooth."""
+    x, y, along, zero = z[:, 0], z[:, 1], 1 + np.abs(z[:, 2]), np.zeros_like(z[:, 0])
+    near = np.stack([along, -y, x, zero], axis=-1)
+    opposite = np.stack([-y, along, zero, x], axis=-1)
+    return normalize(np.where(z[:, 2:] > 0, near, opposite))
 
 
 def from_axes(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -87,6 +105,7 @@ def from_axes(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     rows = products[pick, :, i]
     largest = 0.5 * np.sqrt(rows[i, pick])
     quats = 0.25 * rows / largest[:, None]
+    quats, largest = together(quats, largest)
     quats[i, pick] = largest
     return normalize(quats)
 
@@ -138,18 +157,18 @@ def orientations(elements: Sequence[Element], degree: bool, sequence: str) -> np
     Raises:
         MjcfError: an axis without length, a bad euler sequence.
     """
-    quats = np.array([e.values["quat"] for e in elements], np.float64).reshape(-1, 4)
-    quats = normalize(quats)
+    quats = normalize(real_array([e.values["quat"] for e in elements]).reshape(-1, 4))
     unit = 180.0 if degree else np.pi  # half a turn in the units of the file
     for form, convert in _FORMS.items():
         rows = [i for i, e in enumerate(elements) if e.values["alt"] and e.values["alt"][0] == form]
         if not rows:
             continue
-        numbers = np.array([elements[i].values["alt"][1] for i in rows], np.float64)
+        given = real_array([elements[i].values["alt"][1] for i in rows])
+        quats, given = together(quats, given)
         try:
-            quats[rows] = convert(numbers, unit, sequence)
+            quats[rows] = convert(given, unit, sequence)
         except ValueError:
-            for i, row in zip(rows, numbers, strict=True):  # find the one to name
+            for i, row in zip(rows, given, strict=True):  # find the one to name
                 try:
                     convert(row[None], unit, sequence)
                 except ValueError as error:

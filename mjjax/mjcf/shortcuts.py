@@ -155,3 +155,33 @@ SHORTCUTS: dict[str, Callable[[Values, Values], None]] = {
     "muscle": muscle,
     "adhesion": adhesion,
 }
+
+
+def _entry(vector: str, index: int, scale: float = 1.0) -> Callable[[Values], float]:
+    return lambda values: scale * values[vector][index]
+
+
+_SERVO = {
+    "kp": _entry("gainprm", 0),
+    "kv": _entry("biasprm", 2, -1.0),
+    "dampratio": _entry("biasprm", 2),
+}
+# What the attributes of a shortcut were, from the values of the general actuator.
+GIVEN: dict[str, dict[str, Callable[[Values], Any]]] = {
+    "position": _SERVO | {"timeconst": _entry("dynprm", 0)},
+    "intvelocity": _SERVO,
+    "velocity": {"kv": _entry("gainprm", 0)},
+    "damper": {"kv": _entry("gainprm", 2, -1.0)},
+    "cylinder": {
+        "timeconst": _entry("dynprm", 0),
+        "area": _entry("gainprm", 0),
+        "diameter": lambda values: math.sqrt(4 / math.pi * values["gainprm"][0]),
+    },
+    "muscle": {
+        "timeconst": lambda values: values["dynprm"][:2],
+        "tausmooth": _entry("dynprm", 2),
+        "range": lambda values: values["gainprm"][:2],
+        **{name: _entry("gainprm", i) for i, (name, *_) in enumerate(_MUSCLE) if i > 1},
+    },
+    "adhesion": {"gain": _entry("gainprm", 0)},
+}

@@ -14,6 +14,7 @@ from mjjax.compiler.fields import (
 )
 from mjjax.core.constants import NBIAS, NDYN, NGAIN
 from mjjax.core.enums import BiasType, DynType, GainType, JointType, TrnType
+from mjjax.math.tracked import numbers
 from mjjax.mjcf.spec import Element
 
 # Attribute that names the target: transmission, kind of the target.
@@ -92,17 +93,19 @@ def _check_muscle(element: Element) -> None:
 def _ranges(ctx: Context, elements: list[Element]) -> None:
     """Control, force and activation ranges; a servo may take its range from its target."""
     f, auto = ctx.fields, bool(ctx.spec.compiler["autolimits"])
-    ranges = {what: reals(elements, f"{what}range", 2) for what in _RANGES}
+    for what in _RANGES:
+        f[f"actuator_{what}range"] = reals(elements, f"{what}range", 2)
     for i, element in enumerate(elements):
         if _is_servo(element) and element.values["inheritrange"] > 0:
             what, bounds = _inherited(ctx, element, i)
-            ranges[what][i] = bounds
-    for what, range_ in ranges.items():
+            f[f"actuator_{what}range"][i] = bounds
+    for what in _RANGES:
+        range_ = numbers(f[f"actuator_{what}range"])
         check_autolimits(elements, what, range_, auto)
         limits = limited(elements, f"{what}limited", range_)
         for i in np.flatnonzero(limits & (range_[:, 0] >= range_[:, 1])):
             raise elements[i].origin.error(f"{what}range[0] must be smaller than {what}range[1]")
-        f[f"actuator_{what}limited"], f[f"actuator_{what}range"] = limits, range_
+        f[f"actuator_{what}limited"] = limits
     stateless = f["actuator_dyntype"] == DynType.NONE
     for i in np.flatnonzero(f["actuator_actlimited"] & stateless):
         raise elements[i].origin.error("actrange is given, but the actuator has no activation")
@@ -129,7 +132,7 @@ def _inherited(ctx: Context, element: Element, index: int) -> tuple[str, np.ndar
     if low == high:
         raise element.origin.error("inheritrange is given, but the target has no range")
     half = 0.5 * (high - low) * values["inheritrange"]
-    return what, 0.5 * (high + low) + np.array([-half, half])
+    return what, 0.5 * (high + low) + half * np.array([-1.0, 1.0])
 
 
 def _activations(ctx: Context, elements: list[Element]) -> None:

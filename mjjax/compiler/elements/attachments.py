@@ -7,6 +7,7 @@ from mjjax.compiler.elements.geoms import placed
 from mjjax.compiler.elements.shapes import SHAPES
 from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.core.enums import GeomType, LightType, ProjectionType
+from mjjax.math.tracked import numbers
 from mjjax.mjcf import orientation as poses
 
 
@@ -20,7 +21,7 @@ def compile_sites(ctx: Context) -> None:
         if type_ == GeomType.PLANE or type_ not in SHAPES:
             raise element.origin.error(f"a site cannot be a {GeomType(type_).name.lower()}")
     pos, quat, size = placed(ctx, elements, kind)
-    for element, type_, row in zip(elements, kind, size, strict=True):
+    for element, type_, row in zip(elements, kind, numbers(size), strict=True):
         if not (row[: SHAPES[type_].nsize] > 0).all():
             raise element.origin.error("the sizes of a site must be positive")
     f["site_type"], f["site_size"] = kind, size

@@ -14,6 +14,7 @@ from mjjax.mjcf.budget import BODIES, GEOMS, NV, bound
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
+_PARTS = ("mass", "pos", "quat", "inertia")
 
 
 def compile_topology(ctx: Context) -> None:
@@ -105,11 +106,14 @@ def compile_inertia(ctx: Context) -> None:
     """Adds mass, inertia and inertial frame of the bodies, and what they inherit from geoms."""
     f, n, compiler = ctx.fields, ctx.sizes["nbody"], ctx.spec.compiler
     f["body_mass"], f["body_inertia"] = np.zeros(n), np.zeros((n, 3))
+    f["body_matrix"] = np.zeros((n, 3, 3))  # where the moments are those of a matrix
     _explicit(ctx)
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
-    for value, name in ((mass[1:], "boundmass"), (inertia[1:], "boundinertia")):
-        value[value < compiler[name]] = compiler[name]  # what is no number stays so
+    for value, name in ((mass, "boundmass"), (inertia, "boundinertia")):
+        low = value < compiler[name]  # what is no number stays so
+        low[0] = False
+        value[low] = compiler[name]
     nowhere = np.isnan(f["body_ipos"][:, 0])  # MuJoCo takes it for a centre that is not given
     f["body_ipos"][nowhere], f["body_iquat"][nowhere] = 0, poses.IDENTITY
     _check_inertia(ctx)
@@ -141,6 +145,7 @@ def _explicit(ctx: Context) -> None:
 
 def _set_principal(ctx: Context, ids: list[int], matrices: np.ndarray) -> None:
     inertia, quat = principal_axes(matrices)
+    ctx.fields["body_matrix"][ids] = matrices
     for i in np.flatnonzero(inertia[:, 2] < poses.EPS):
         element = ctx.tree.inertials.get(ids[i], ctx.tree.bodies.elements[ids[i]])
         raise element.origin.error("the inertia matrix is not positive definite")
@@ -159,51 +164,57 @@ def _from_geoms(ctx: Context) -> None:
         body = int(f["geom_bodyid"][geom])
         if mode == 1 or body not in ctx.tree.inertials:
             by_body.setdefault(body, []).append(int(geom))
-    several = []
-    for body, geoms in by_body.items():
-        if len(geoms) == 1:
-            for name in ("pos", "quat"):
-                f[f"body_i{name}"][body] = f[f"geom_{name}"][geoms[0]]
-            f["body_mass"][body] = f["geom_mass"][geoms[0]]
-            f["body_inertia"][body] = f["geom_inertia"][geoms[0]]
-        else:
-            several.append(body)
+    alone = {body: geoms[0] for body, geoms in by_body.items() if len(geoms) == 1}
+    bodies, geoms = list(alone), list(alone.values())
+    for to, name in (("ipos", "pos"), ("iquat", "quat"), ("mass", "mass"), ("inertia", "inertia")):
+        f[f"body_{to}"][bodies] = f[f"geom_{name}"][geoms]
+    several = {body: geoms for body, geoms in by_body.items() if len(geoms) > 1}
     if several:
-        matrices = np.stack([_combined(ctx, body, by_body[body]) for body in several])
-        known = ~np.isnan(matrices[:, 0, 0])  # as in MuJoCo, otherwise there is no inertia
-        _set_principal(ctx, list(np.array(several)[known]), matrices[known])
+        _combined(ctx, several)
 
 
-def _combined(ctx: Context, body: int, geoms: list[int]) -> np.ndarray:
-    """Sets mass and centre of mass of a body; its inertia matrix (3, 3) about the centre."""
-    f = ctx.fields
-    parts = [f[f"geom_{name}"][geoms] for name in ("mass", "pos", "quat", "inertia")]
-    f["body_mass"][body], f["body_ipos"][body], matrix = combine(*parts)
-    return matrix
+def _combined(ctx: Context, parts: dict[int, list[int]]) -> None:
+    """Mass, centre and inertia of bodies made of several geoms."""
+    f, bodies = ctx.fields, np.array(list(parts))
+    most = max(map(len, parts.values()))
+    table = np.array([geoms + geoms[:1] * (most - len(geoms)) for geoms in parts.values()])
+    real = np.arange(most) < np.array([[len(geoms)] for geoms in parts.values()])
+    mass, pos, quat, inertia = (f[f"geom_{name}"][table] for name in _PARTS)
+    mass, inertia = np.where(real, mass, 0), np.where(real[..., None], inertia, 0)
+    f["body_mass"][bodies], f["body_ipos"][bodies], matrices = combine(mass, pos, quat, inertia)
+    known = ~np.isnan(matrices[:, 0, 0])  # as in MuJoCo, otherwise there is no inertia
+    _set_principal(ctx, list(bodies[known]), matrices[known])
 
 
 def combine(
     mass: np.ndarray, pos: np.ndarray, quat: np.ndarray, inertia: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass, centre and inertia matrix about it of a body made of n parts.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mass (n,), centre (n, 3) and inertia (n, 3, 3) about it of bodies made of p parts.
 
     I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), with d from the centre to part p. As in
-    MuJoCo, the part above the diagonal counts.
+    MuJoCo, the part above the diagonal counts, and the sums run from the first part to the last.
+    Parts without mass and inertia fill up bodies that have fewer.
+
+    Args:
+        mass: (n, p) of the parts.
+        pos: (n, p, 3) in the frame of the body.
+        quat: (n, p, 4) in the same.
+        inertia: (n, p, 3) principal moments.
     """
-    total = np.cumsum(mass)[-1]
-    centre = np.cumsum(mass[:, None] * pos, axis=0)[-1] / total
-    frame = poses.matrix(quat)
-    turned = np.swapaxes(frame, 1, 2) * inertia[:, :, None]
-    own = product(frame, turned)
-    d = pos - centre
+    total = np.cumsum(mass, axis=1)[:, -1]
+    centre = np.cumsum(mass[..., None] * pos, axis=1)[:, -1] / total[:, None]
+    frame = poses.matrix(quat.reshape(-1, 4))
+    turned = np.swapaxes(frame, 1, 2) * inertia.reshape(-1, 3)[:, :, None]
+    own = product(frame, turned).reshape(*pos.shape, 3)
+    d = pos - centre[:, None]
     square = d * d
-    shift = -mass[:, None, None] * d[:, :, None] * d[:, None, :]
-    others = square[:, [1, 0, 0]] + square[:, [2, 2, 1]]
-    shift[:, range(3), range(3)] = mass[:, None] * others
-    matrix = np.zeros((3, 3))
-    for i in range(len(mass)):
-        matrix = matrix + own[i] + shift[i]
-    return total, centre, np.triu(matrix) + np.triu(matrix, 1).T
+    mass = mass[..., None]
+    shift = -mass[..., None] * d[..., :, None] * d[..., None, :]
+    others = mass * (square[..., [1, 0, 0]] + square[..., [2, 2, 1]])
+    shift = np.where(np.eye(3, dtype=bool), others[..., None], shift)
+    terms = np.stack([own, shift], axis=2).reshape(len(own), -1, 3, 3)
+    matrix = np.cumsum(terms, axis=1)[:, -1]
+    return total, centre, np.triu(matrix) + np.swapaxes(np.triu(matrix, 1), 1, 2)
 
 
 def _check_inertia(ctx: Context) -> None:
@@ -250,22 +261,23 @@ def aligned(ctx: Context) -> list[int]:
 
 def align_free(ctx: Context) -> None:
     """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
-    f = ctx.fields
-    for body in aligned(ctx):
-        ipos, iquat = f["body_ipos"][body], f["body_iquat"][body]
-        back, turn = poses.invert(ipos, iquat)
-        f["body_pos"][body], f["body_quat"][body] = poses.compose(
-            f["body_pos"][body], f["body_quat"][body], ipos, iquat
+    f, bodies = ctx.fields, aligned(ctx)
+    ipos, iquat = f["body_ipos"][bodies], f["body_iquat"][bodies]
+    f["body_pos"][bodies], f["body_quat"][bodies] = poses.compose(
+        f["body_pos"][bodies], f["body_quat"][bodies], ipos, iquat
+    )
+    back, turn = poses.invert(f["body_ipos"], f["body_iquat"])
+    for kind in ("geom", "site", "cam"):
+        rows = np.flatnonzero(np.isin(f[f"{kind}_bodyid"], bodies))
+        body = f[f"{kind}_bodyid"][rows]
+        f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows] = poses.compose(
+            back[body], turn[body], f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows]
         )
-        for kind in ("geom", "site", "cam"):
-            rows = f[f"{kind}_bodyid"] == body
-            f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows] = poses.compose(
-                back, turn, f[f"{kind}_pos"][rows], f[f"{kind}_quat"][rows]
-            )
-        rows = f["light_bodyid"] == body
-        f["light_pos"][rows] = back + q.rotate(turn, f["light_pos"][rows])
-        f["light_dir"][rows] = q.rotate(turn, f["light_dir"][rows])
-        f["body_ipos"][body], f["body_iquat"][body] = 0, poses.IDENTITY
+    rows = np.flatnonzero(np.isin(f["light_bodyid"], bodies))
+    body = f["light_bodyid"][rows]
+    f["light_pos"][rows] = back[body] + q.rotate(turn[body], f["light_pos"][rows])
+    f["light_dir"][rows] = q.rotate(turn[body], f["light_dir"][rows])
+    f["body_ipos"][bodies], f["body_iquat"][bodies] = 0, poses.IDENTITY
 
 
 def mass_scale(body_mass: Array, total: Array | float) -> Array:

@@ -8,6 +8,7 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import bools, ints, reals
 from mjjax.core.constants import NEQDATA, NIMP, NREF
 from mjjax.core.enums import EqType, JointType, ObjType
+from mjjax.math.tracked import real_array
 from mjjax.mjcf.spec import Element
 
 _CONDIMS = (1, 3, 4, 6)
@@ -55,7 +56,7 @@ def _pairs(ctx: Context, elements: list[Element], geoms: np.ndarray) -> None:
         f[f"pair_{name}"] = reals(elements, name, width)
 
 
-Relation = tuple[int, int, int, np.ndarray]  # object type, two ids, data
+Relation = tuple[int, int, int, list[float]]  # object type, two ids, data
 
 
 def compile_equalities(ctx: Context) -> None:
@@ -67,7 +68,7 @@ def compile_equalities(ctx: Context) -> None:
     f["eq_objtype"] = np.array([relation[0] for relation in found], np.int32)
     f["eq_obj1id"] = np.array([relation[1] for relation in found], np.int32)
     f["eq_obj2id"] = np.array([relation[2] for relation in found], np.int32)
-    f["eq_data"] = np.array([relation[3] for relation in found]).reshape(n, NEQDATA)
+    f["eq_data"] = real_array([relation[3] for relation in found]).reshape(n, NEQDATA)
     f["eq_active0"] = bools(elements, "active")
     f["eq_solref"] = reals(elements, "solref", NREF)
     f["eq_solimp"] = reals(elements, "solimp", NIMP)
@@ -77,13 +78,12 @@ def compile_equalities(ctx: Context) -> None:
     ctx.sizes["neq"] = n
 
 
-def _data(*entries: tuple[int, float | tuple[float, ...] | None], scale: float = 1.0) -> np.ndarray:
+def _data(*entries: tuple[int, tuple[float, ...] | None], scale: float = 1.0) -> list[float]:
     """Data with blocks of values from given entries on; a block that is None stays zero."""
-    data = np.zeros(NEQDATA)
-    data[NEQDATA - 1] = scale
+    data = [0.0] * (NEQDATA - 1) + [scale]
     for start, block in entries:
         if block is not None:
-            data[start : start + np.size(block)] = block
+            data[start : start + len(block)] = block
     return data
 
 
@@ -117,7 +117,7 @@ def _bodies_or_sites(
 
 def _connect(ctx: Context, element: Element) -> Relation:
     kind, one, two = _bodies_or_sites(ctx, element, ("anchor",), ("anchor",))
-    data = np.zeros(NEQDATA) if kind == ObjType.SITE else _data((0, element.values["anchor"]))
+    data = [0.0] * NEQDATA if kind == ObjType.SITE else _data((0, element.values["anchor"]))
     return kind, one, two, data
 
 
@@ -125,7 +125,7 @@ def _weld(ctx: Context, element: Element) -> Relation:
     v = element.values
     kind, one, two = _bodies_or_sites(ctx, element, ("anchor", "relpose"), ())
     # MuJoCo leaves the general default of the second entry to sites, which do not use it
-    first = (1, 1.0) if kind == ObjType.SITE else (0, v["anchor"])
+    first = (1, (1.0,)) if kind == ObjType.SITE else (0, v["anchor"])
     return kind, one, two, _data(first, (3, v["relpose"]), scale=v["torquescale"])
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import JointType
+from mjjax.math.tracked import real_array
 from mjjax.mjcf.budget import KEYFRAMES, NUMBERS, bound
 from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
@@ -25,7 +26,7 @@ def compile_custom(ctx: Context) -> None:
     """Adds the fields `numeric_*`, `text_*`, `tuple_*`."""
     f = ctx.fields
     rows = [_numeric(e) for e in ctx.spec.elements["numeric"]]
-    f["numeric_data"] = np.concatenate([np.zeros(0), *rows])
+    f["numeric_data"] = real_array([x for row in rows for x in row])
     _ragged(ctx, "numeric", [len(row) for row in rows])
     texts = ctx.spec.elements["text"]
     for element in texts:
@@ -37,14 +38,14 @@ def compile_custom(ctx: Context) -> None:
     _tuples(ctx)
 
 
-def _numeric(element: Element) -> np.ndarray:
+def _numeric(element: Element) -> tuple[float, ...]:
     data, size = element.values["data"] or (), element.values["size"]
     size = len(data) if size is None else size
     if not 1 <= size <= _MAX_NUMERIC:
         raise element.origin.error(f"the size must be between 1 and {_MAX_NUMERIC}")
     if len(data) > size:
         raise element.origin.error(f"{len(data)} values are given, but the size is {size}")
-    return np.concatenate([np.array(data, np.float64), np.zeros(size - len(data))])
+    return data + (0.0,) * (size - len(data))
 
 
 def _tuples(ctx: Context) -> None:
@@ -83,20 +84,20 @@ def compile_keyframes(ctx: Context) -> None:
     bound(origin, "keyframes", n, KEYFRAMES)
     bound(origin, "numbers of keyframes", n * sum(map(len, defaults.values())), NUMBERS)
     for name, default in defaults.items():
-        table = np.tile(default, (n, 1))
-        for row, key in zip(table, keys, strict=False):
+        f[f"key_{name}"] = np.tile(default, (n, 1)).copy()
+        size = len(default)
+        for i, key in enumerate(keys):
             data = key.values[name]
             if data is None:
                 continue
-            if len(data) > len(row) or (len(data) < len(row) and name not in _PADDED):
-                raise key.origin.error(f"{name} has {len(data)} values, the model {len(row)}")
-            row[: len(data)] = data
-        f[f"key_{name}"] = table
+            if len(data) > size or (len(data) < size and name not in _PADDED):
+                raise key.origin.error(f"{name} has {len(data)} values, the model {size}")
+            f[f"key_{name}"][i, : len(data)] = real_array(data)
     f["key_time"] = np.zeros(n)
     f["key_time"][: len(keys)] = reals(keys, "time")
     start = f["jnt_qposadr"] + 3 * (f["jnt_type"] == JointType.FREE)
-    for adr in start[f["jnt_type"] <= JointType.BALL]:
-        f["key_qpos"][:, adr : adr + 4] = normalize(f["key_qpos"][:, adr : adr + 4])
+    quats = start[f["jnt_type"] <= JointType.BALL][:, None] + np.arange(4)
+    f["key_qpos"][:, quats] = normalize(f["key_qpos"][:, quats])
     quats = f["key_mquat"].reshape(n, -1, 4) if n else f["key_mquat"]
     f["key_mquat"] = normalize(quats).reshape(f["key_mquat"].shape)
     ctx.sizes["nkey"] = n

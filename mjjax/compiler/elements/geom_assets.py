@@ -53,6 +53,7 @@ def take_shape(
 ) -> None:
     """Changes pose and size of geoms with a mesh or height field to those of the asset."""
     f, fitaabb = ctx.fields, bool(ctx.spec.compiler["fitaabb"])
+    rows, places = [], []
     for i, element in enumerate(elements):
         asset, kind = f["geom_dataid"][i], element.values["type"]
         if asset >= 0 and kind == GeomType.HFIELD:
@@ -65,8 +66,12 @@ def take_shape(
                 half = aabb[3:] if fitaabb else _inertia_box(ctx, asset)
                 fitted = (_AROUND_BOX if fitaabb else _LIKE_BOX)[kind](half)
                 size[i, : len(fitted)] = fitted
-                size[i] *= element.values["fitscale"]
-            pos[i], quat[i] = poses.compose(pos[i], quat[i], *mesh_pose(ctx, asset, kind))
+                size[i] = size[i] * element.values["fitscale"]
+            rows.append(i)
+            places.append(mesh_pose(ctx, asset, kind))
+    if rows:
+        own, turn = map(np.stack, zip(*places, strict=True))
+        pos[rows], quat[rows] = poses.compose(pos[rows], quat[rows], own, turn)
 
 
 def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarray]:

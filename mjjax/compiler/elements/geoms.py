@@ -8,6 +8,7 @@ from mjjax.compiler.elements.shapes import SHAPES, Measure
 from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
+from mjjax.math.tracked import numbers, together
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
 
@@ -22,10 +23,10 @@ def compile_geoms(ctx: Context) -> None:
     f = ctx.fields
     _check(ctx, elements)
     kind = ints(elements, "type")
-    pos, quat, size = placed(ctx, elements, kind)
+    pos, quat, size, _ = together(*placed(ctx, elements, kind), f["hfield_size"])
     f["geom_dataid"] = geom_assets.asset_ids(ctx, elements)
     geom_assets.take_shape(ctx, elements, pos, quat, size)
-    _check_sizes(elements, kind, size)
+    _check_sizes(elements, kind, numbers(size))
     f["geom_type"], f["geom_size"] = kind, size
     f["geom_bodyid"] = np.array(members.body, np.int32)
     f["geom_matid"] = geom_assets.materials(ctx, elements)
@@ -74,13 +75,14 @@ def placed(
     if not rows:
         return pos, quat, size
     ends = reals([elements[i] for i in rows], "fromto", 6)
+    pos, quat, size, ends = together(pos, quat, size, ends)
     axis = ends[:, :3] - ends[:, 3:]
     half = np.sqrt(np.sum(axis * axis, axis=1)) / 2
     for i, length in zip(rows, half, strict=True):
         origin = elements[i].origin
         if kind[i] not in _STRETCHED:
             raise origin.error("fromto needs a capsule, cylinder, ellipsoid or box")
-        if pos[i].any():
+        if numbers(pos[i]).any():
             raise origin.error("fromto and pos cannot both be given")
         if length < poses.EPS:
             raise origin.error("the points of fromto coincide")
@@ -110,7 +112,9 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
 
 def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
     """Bounding sphere and box, the latter as centre and half size."""
-    rbound, box = np.zeros(len(kind)), np.zeros((len(kind), 6))
+    f = ctx.fields
+    f["geom_rbound"], f["geom_aabb"] = np.zeros(len(kind)), np.zeros((len(kind), 6))
+    rbound, box = f["geom_rbound"], f["geom_aabb"]
     for type_ in np.unique(kind):
         rows = np.flatnonzero(kind == type_)
         if type_ in geom_assets.SHAPES:
@@ -119,7 +123,6 @@ def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
             rbound[rows] = SHAPES[type_].rbound(size[rows])
             box[rows, 3:] = SHAPES[type_].semiaxes(size[rows])
     box[kind == GeomType.PLANE, 2] = -box[kind == GeomType.PLANE, 5]
-    ctx.fields["geom_rbound"], ctx.fields["geom_aabb"] = rbound, box
 
 
 def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
@@ -132,7 +135,9 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     used = (body > 0) & inferred[body] & (group >= low) & (group <= high)
     shell = bools(elements, "shellinertia")
     given, density = reals(elements, "mass"), reals(elements, "density")
-    mass, inertia = np.zeros(len(kind)), np.zeros((len(kind), 3))
+    f = ctx.fields
+    f["geom_mass"], f["geom_inertia"] = np.zeros(len(kind)), np.zeros((len(kind), 3))
+    mass, inertia = f["geom_mass"], f["geom_inertia"]
     for type_ in np.unique(kind):
         for hollow in (False, True):
             rows = np.flatnonzero(used & (kind == type_) & (shell == hollow))
@@ -144,7 +149,6 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
             inertia[rows] = measure.inertia(mass[rows])
     for i in np.flatnonzero(used & ((mass < 0) | (np.isnan(given) & (density < 0)))):
         raise elements[i].origin.error("mass and density cannot be negative")
-    ctx.fields["geom_mass"], ctx.fields["geom_inertia"] = mass, inertia
 
 
 def _measure(ctx: Context, type_: int, rows: np.ndarray, hollow: bool) -> Measure:
@@ -157,12 +161,12 @@ def _measure(ctx: Context, type_: int, rows: np.ndarray, hollow: bool) -> Measur
 
 def _fluid(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     """Coefficients (n, 12): flag, drag and lift coefficients (5), virtual mass and inertia."""
-    table = np.zeros((len(elements), NFLUID))
+    ctx.fields["geom_fluid"] = np.zeros((len(elements), NFLUID))
     rows = np.flatnonzero(bools(elements, "fluidshape") & (kind != GeomType.PLANE))
     if len(rows):
         asset = np.isin(kind[rows], list(geom_assets.SHAPES))[:, None]
         box = ctx.fields["geom_aabb"][rows, 3:]
         mass, inertia = fluid.added_mass(np.where(asset, ctx.fields["geom_size"][rows], box))
         coef = reals([elements[i] for i in rows], "fluidcoef", 5)
-        table[rows] = np.hstack([np.ones((len(rows), 1)), coef, mass, inertia])
-    ctx.fields["geom_fluid"] = table
+        table = np.hstack([np.ones((len(rows), 1)), coef, mass, inertia])
+        ctx.fields["geom_fluid"][rows] = table

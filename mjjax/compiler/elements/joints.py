@@ -6,6 +6,7 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.elements.bodies import DOFS
 from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import JointType
+from mjjax.math.tracked import numbers
 from mjjax.mjcf.orientation import EPS, normalize
 
 _COORDINATES = np.array([7, 4, 1, 1])  # by joint type
@@ -29,7 +30,7 @@ def compile_joints(ctx: Context) -> None:
     f["jnt_margin"] = reals(elements, "margin")
     f["jnt_user"] = user(elements, ctx.nuser("jnt", elements))
     f["jnt_springdamper"] = reals(elements, "springdamper", 2)
-    for element, pair in zip(elements, f["jnt_springdamper"], strict=True):
+    for element, pair in zip(elements, numbers(f["jnt_springdamper"]), strict=True):
         if pair.any() and not (pair > 0).all():
             raise element.origin.error("both values of springdamper must be positive")
     _axes(ctx, kind)
@@ -109,13 +110,12 @@ def _reference(ctx: Context, kind: np.ndarray, nq: int) -> None:
     """Reference configuration and the one where the springs are at rest."""
     elements, f = ctx.members("joint").elements, ctx.fields
     unit = np.where((kind == JointType.HINGE) & ctx.degree, np.pi / 180, 1.0)
+    adr, body = f["jnt_qposadr"], f["jnt_bodyid"]
+    free = np.flatnonzero(kind == JointType.FREE)
+    scalar = np.flatnonzero(kind >= JointType.SLIDE)
     for field, name in (("qpos0", "ref"), ("qpos_spring", "springref")):
-        qpos = np.zeros(nq)
-        value = reals(elements, name) * unit
-        for adr, type_, body, x in zip(f["jnt_qposadr"], kind, f["jnt_bodyid"], value, strict=True):
-            if type_ == JointType.FREE:
-                qpos[adr : adr + 3] = f["body_pos"][body]
-                qpos[adr + 3 : adr + 7] = f["body_quat"][body]
-            else:
-                qpos[adr] = 1.0 if type_ == JointType.BALL else x
-        f[field] = qpos
+        f[field] = np.zeros(nq)
+        f[field][adr[kind == JointType.BALL]] = 1.0
+        f[field][adr[scalar]] = (reals(elements, name) * unit)[scalar]
+        f[field][adr[free][:, None] + np.arange(3)] = f["body_pos"][body[free]]
+        f[field][adr[free][:, None] + np.arange(3, 7)] = f["body_quat"][body[free]]

@@ -35,8 +35,8 @@ def _diag(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _parts(*parts: tuple[np.ndarray, np.ndarray]) -> Measure:
     """A body made of parts (volume, inertia of unit mass about the common centre)."""
-    volume = np.sum([v for v, _ in parts], axis=0)
-    moment = np.sum([v[:, None] * i for v, i in parts], axis=0)
+    volume = np.sum(np.stack([v for v, _ in parts]), axis=0)
+    moment = np.sum(np.stack([v[:, None] * i for v, i in parts]), axis=0)
     return _scaled(volume, moment / np.maximum(volume, 1e-300)[:, None])
 
 
@@ -66,8 +66,7 @@ def _split_ball(r: np.ndarray, half: np.ndarray, factor: float, centre: float) -
     """Ball cut in two at z = 0, halves moved to +-half; `centre` r is where a half has its mass."""
     shift = (half + centre * r) ** 2 - (centre * r) ** 2
     inertia = _ball(r, factor)
-    inertia[:, :2] += shift[:, None]
-    return inertia
+    return inertia + shift[:, None] * [1.0, 1.0, 0.0]
 
 
 def capsule(size: np.ndarray) -> Measure:
@@ -121,7 +120,7 @@ def _others(size: np.ndarray) -> np.ndarray:
 
 def ellipsoid(size: np.ndarray) -> Measure:
     """Solid ellipsoid."""
-    x, y, z = size.T
+    x, y, z = (size[:, i] for i in range(3))
     return Measure(4 * np.pi * x * y * z / 3, lambda m: m[:, None] * _others(size) / 5)
 
 
@@ -137,7 +136,7 @@ def ellipsoid_shell(size: np.ndarray) -> Measure:
 
 def box(size: np.ndarray) -> Measure:
     """Solid box."""
-    x, y, z = size.T
+    x, y, z = (size[:, i] for i in range(3))
     return Measure(8 * x * y * z, lambda m: like_box(m, size))
 
 
@@ -153,7 +152,7 @@ def box_shell(size: np.ndarray) -> Measure:
         plate = size.copy()
         plate[:, axis] = 0
         moment = _others(plate) / 3
-        moment[:, np.arange(3) != axis] += (size[:, axis] ** 2)[:, None]
+        moment = moment + (size[:, axis] ** 2)[:, None] * (np.arange(3) != axis)
         area = 8 * np.prod(np.delete(size, axis, axis=1), axis=1)
         plates.append((area, moment))
     return _parts(*plates)

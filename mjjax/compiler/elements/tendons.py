@@ -7,6 +7,7 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import GeomType, WrapType
+from mjjax.math.tracked import real_array
 from mjjax.mjcf.spec import Element
 
 _WRAPPED = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
@@ -33,8 +34,8 @@ def compile_tendons(ctx: Context) -> None:
         _check_path(element)
     wraps = [_WRAPS[part.values["type"]](ctx, part) for e in elements for part in e.children]
     for i, name in enumerate(("type", "objid", "prm", "sideid")):
-        dtype = float if name == "prm" else np.int32
-        f[f"wrap_{name}"] = np.array([wrap[i] for wrap in wraps], dtype)
+        column = [wrap[i] for wrap in wraps]
+        f[f"wrap_{name}"] = real_array(column) if name == "prm" else np.array(column, np.int32)
     f["tendon_num"], f["tendon_adr"] = count, (np.cumsum(count) - count).astype(np.int32)
     for element in elements:
         if element.values["width"] <= 0:
@@ -49,7 +50,7 @@ def compile_tendons(ctx: Context) -> None:
         f[f"tendon_solimp_{short}"] = reals(elements, f"solimp{name}", 5)
     f["tendon_user"] = user(elements, ctx.nuser("tendon", elements))
     rest = [_springlength(e) for e in elements]
-    f["tendon_lengthspring"] = np.array(rest, float).reshape(-1, 2)
+    f["tendon_lengthspring"] = real_array(rest).reshape(-1, 2)
     _limits(ctx, elements)
     _armature(ctx, elements)
     _trees(ctx)
