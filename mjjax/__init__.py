@@ -11,6 +11,7 @@ from mjjax.collision.driver import collision
 from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants.lengthrange import set_length_range
 from mjjax.compiler.constants.set_const import get_total_mass, set_const, set_total_mass
+from mjjax.constraint.from_distance import ContactsFromDistance
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.constraint.stages import (
     constraint_jacobian,
@@ -151,6 +152,7 @@ __all__ = [
     "ConstraintState",
     "ConstraintType",
     "Contact",
+    "ContactsFromDistance",
     "Data",
     "DataType",
     "DisableBit",
