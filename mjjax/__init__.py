@@ -133,6 +133,7 @@ from mjjax.pipeline.state import (
     state_size,
 )
 from mjjax.pipeline.step import step, step1, step2
+from mjjax.pipeline.substeps import Adaptive
 from mjjax.render.camera import FreeCamera, free_camera
 from mjjax.render.picture import Picture, render
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
@@ -145,6 +146,7 @@ __version__ = VERSION
 
 __all__ = [
     "AbsentTerm",
+    "Adaptive",
     "BiasType",
     "Callbacks",
     "CamLightType",
