@@ -20,8 +20,8 @@ XML = f"""
 RULE = mjjax.Adaptive(tolerance=1e-6)
 
 # The cube toss of DiffMJX (martius-lab/diffmjx, experiments/04_time-toss, xml/cube.xml): a cube is
-# thrown down with u = -2 m/s; how far it gets in 1 s, by u. There the derivative is 0.1727, of a
-# softened collision: MuJoCo and stock MJX do not have its values with the same file.
+# thrown down with u = -2 m/s; how far it gets in 1 s, by u. The 0.1727 in its table is of another
+# trajectory: MuJoCo and MJX 3.6.0 do not have that one with the same file.
 TOSS = """
 <mujoco><option gravity="0 0 -2" timestep="0.05" tolerance="1e-12">
     <flag refsafe="disable" eulerdamp="disable"/></option>
