@@ -62,10 +62,8 @@ def rollout(
             for `step`: the others stay as they are in `data`, and `()` makes the cheapest rollout.
             Under `jax.jit` what is not used afterwards is not computed either way.
         checkpoint: what reverse mode keeps; results and derivatives do not depend on it.
-        substeps: static; into how many equal parts each time step is divided, or `Adaptive`. The
-            controls are those of the step, fields are recorded at its end, and what depends on the
-            time step (`refsafe`, implicit damping) sees the part. Reverse mode keeps states of
-            parts as otherwise of steps.
+        substeps: static; into how many equal parts each step is divided, or `Adaptive`. `refsafe`
+            and implicit damping see the parts; reverse mode keeps states of parts.
 
     Returns:
         Data after the last step, and the recorded fields, each (nstep, ...).
@@ -80,14 +78,13 @@ def rollout(
     length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
-    if ctrl is not None:
-        ctrl = jnp.asarray(ctrl, data.ctrl.dtype)
+    ctrl = None if ctrl is None else jnp.asarray(ctrl, data.ctrl.dtype)
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
-    wanted = None if derived is None else tuple(derived)
+    names = tuple(keep), None if derived is None else tuple(derived)
     # callbacks may use traced values of their surroundings: not for a program that is remembered
     run = _remembered if callbacks is None else _rollout
-    return run(model, data, ctrl, length, callbacks, tuple(keep), wanted, checkpoint, substeps)
+    return run(model, data, ctrl, length, callbacks, *names, checkpoint, substeps)
 
 
 def _rollout(
