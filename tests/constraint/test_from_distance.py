@@ -106,3 +106,12 @@ def test_refusals() -> None:
     calls = mjjax.Callbacks(contact_filter=lambda m, d, a, b: a < 0)
     with pytest.raises(ValueError, match="filter"):
         mjjax.ContactsFromDistance()(model(), mjjax.make_data(model(), callbacks=calls))
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D20")
+def test_the_check_of_gradients_leaves_it_out() -> None:
+    """What is no difference of values is not reported as a wrong derivative."""
+    data = mjjax.make_data(model())
+    report = mjjax.check_gradients(model(), data, callbacks())
+    assert not [x for x in report.findings if x.verdict == mjjax.Verdict.WRONG], report
