@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 
+from mjjax.core.enums import WarningType
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -113,7 +114,8 @@ def _rollout(
         start = data.replace(**state)
         start = start if u is None else start.replace(ctrl=u)
         if substeps != 1:
-            lengths = lengths_of(model, start, callbacks, substeps)
+            lengths, few = lengths_of(model, start, callbacks, substeps)
+            start = start.with_warnings({WarningType.SUBSTEPFULL: few})
             return _divided(run, model, start, names, lengths, isinstance(substeps, Adaptive))
         after, kept = run(model, start)
         return take(names, after), kept

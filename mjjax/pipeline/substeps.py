@@ -30,7 +30,8 @@ class Adaptive:
 
     Attributes:
         tolerance: largest error of a sub-step; in float32 not less than rounding leaves.
-        most: the most sub-steps of a step; where it needs more, the last one takes what is left.
+        most: the most sub-steps of a step. Where it needs more, the last one takes what is left,
+            and `data.warning[WarningType.SUBSTEPFULL]` counts it.
 
     Raises:
         ValueError: the tolerance is not positive, or `most` is less than 1.
@@ -54,20 +55,23 @@ SHORTEST = 2.0**-30  # part of a time step that is accepted whatever the error
 SAFETY, SHRINK, GROW = 0.9, 0.1, 4.0  # the next length: for the error wished for, in these bounds
 
 
-def lengths_of(model: Model, data: Data, callbacks: Callbacks | None, substeps: Substeps) -> Array:
-    """Lengths (n,) of the sub-steps of a time step [s]; those not needed are zero, at the end.
+def lengths_of(
+    model: Model, data: Data, callbacks: Callbacks | None, substeps: Substeps
+) -> tuple[Array, Array]:
+    """Lengths (n,) of the sub-steps of a time step [s], and whether () they are too few.
 
-    Derivatives: by the time step, at fixed parts of it.
+    Those not needed are zero, at the end. Derivatives: by the time step, at fixed parts of it.
 
     Raises:
         ValueError: the number of sub-steps is less than 1.
     """
     h = jnp.asarray(model.opt.timestep)
     if isinstance(substeps, Adaptive):
-        return h * _parts(model, data, callbacks, substeps)
+        parts, few = _parts(model, data, callbacks, substeps)
+        return h * parts, few
     if substeps < 1:
         raise ValueError(f"a step has at least one sub-step, not {substeps}")
-    return jnp.broadcast_to(h / substeps, (substeps,))
+    return jnp.broadcast_to(h / substeps, (substeps,)), jnp.asarray(False)
 
 
 @custom_vmap
@@ -82,10 +86,12 @@ def _of_axis(size: int, in_batched: list[bool], x: Array) -> tuple[Array, bool]:
     return in_any_world(jnp.any(x) if in_batched[0] else x), False
 
 
-def _parts(model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive) -> Array:
-    """Parts (most,) of the time step, without derivative."""
+def _parts(
+    model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
+) -> tuple[Array, Array]:
+    """Parts (most,) of the time step, without derivative, and whether they are too few."""
 
-    def find(model: Model, data: Data) -> Array:
+    def find(model: Model, data: Data) -> tuple[Array, Array]:
         return _search(model, data, callbacks, rule)
 
     if callbacks is None:
@@ -96,7 +102,9 @@ def _parts(model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
     return run(*lax.stop_gradient((model, data, *constants)))
 
 
-def _search(model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive) -> Array:
+def _search(
+    model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
+) -> tuple[Array, Array]:
     """`_parts` by trial: each sub-step is repeated shorter until its error is small enough."""
     h, real = model.opt.timestep, data.qvel.dtype
     tolerance = max(rule.tolerance, 32 * float(jnp.finfo(real).eps))
@@ -126,8 +134,8 @@ def _search(model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptiv
     zero, one = jnp.zeros((), real), jnp.ones((), real)
     parts = jnp.zeros(rule.most, real)
     state = (data, parts, jnp.int32(0), one, zero)
-    _, parts, count, left, _ = lax.while_loop(going, attempt, state)
-    return parts.at[count].add(left)
+    _, parts, count, left, wish = lax.while_loop(going, attempt, state)
+    return parts.at[count].add(left), left > wish
 
 
 def _pair(

@@ -83,11 +83,15 @@ def test_adaptive_parts_follow_the_motion() -> None:
 
 @pytest.mark.feature("D20")
 def test_too_few_parts_take_what_is_left() -> None:
-    """With the fewest parts the step still ends where it should, in time."""
+    """With the fewest parts a step still ends where it should, in time, and is counted."""
     model, data = oscillator()
+    data = data.replace(qpos=jnp.ones(1))
     few = mjjax.Adaptive(tolerance=1e-12, most=2)
     end = quick(lambda d: mjjax.rollout(model, d, nstep=2, substeps=few)[0])(data)
     assert float(end.time) == pytest.approx(0.2, rel=1e-12)
+    assert int(end.warning[mjjax.WarningType.SUBSTEPFULL]) == 2
+    enough = quick(lambda d: mjjax.rollout(model, d, nstep=2, substeps=RULE)[0])(data)
+    assert not np.any(enough.warning)
 
 
 def test_refusals() -> None:
