@@ -12,6 +12,7 @@ from mjjax.collision.ray import multi_ray, ray
 from mjjax.compiler.constants.lengthrange import set_length_range
 from mjjax.compiler.constants.set_const import get_total_mass, set_const, set_total_mass
 from mjjax.compiler.parametrize import parametrize
+from mjjax.constraint.from_distance import ContactsFromDistance
 from mjjax.constraint.reaction import contact_force, rne_postconstraint
 from mjjax.constraint.stages import (
     constraint_jacobian,
@@ -133,6 +134,7 @@ from mjjax.pipeline.state import (
     state_size,
 )
 from mjjax.pipeline.step import step, step1, step2
+from mjjax.pipeline.substeps import Adaptive
 from mjjax.render.camera import FreeCamera, free_camera
 from mjjax.render.picture import Picture, render
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
@@ -145,6 +147,7 @@ __version__ = VERSION
 
 __all__ = [
     "AbsentTerm",
+    "Adaptive",
     "BiasType",
     "Callbacks",
     "CamLightType",
@@ -152,6 +155,7 @@ __all__ = [
     "ConstraintState",
     "ConstraintType",
     "Contact",
+    "ContactsFromDistance",
     "Data",
     "DataType",
     "DisableBit",

@@ -78,7 +78,7 @@ def test_saved_trajectory_is_the_oracles(tmp_path: Path) -> None:
     assert saved["model"] == "double_pendulum"
     assert saved["timestep"] == model.opt.timestep
     chex.assert_shape((saved["qpos"], saved["qvel"]), (4, 3, 2))
-    chex.assert_shape(saved["warning"], (3, 8))
+    chex.assert_shape(saved["warning"], (3, 9))
     frames = np.array([0, 10, 20, 25])
     np.testing.assert_allclose(
         saved["time"], np.repeat(frames[:, None] * model.opt.timestep, 3, 1), rtol=1e-9

@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
         "and prints speed, capacity used and warnings.",
         epilog=f"The file of --out holds nworld = N and nframe (the start, then one frame each "
         f"{CHUNK} steps and the end): time (nframe, nworld) [s], qpos (nframe, nworld, nq), "
-        f"qvel (nframe, nworld, nv), warning (nworld, 8) counts, timestep [s] and model.",
+        f"qvel (nframe, nworld, nv), warning (nworld, 9) counts, timestep [s] and model.",
     )
     sim.add_argument(
         "model", nargs="?", default="humanoid", help="MJCF file or embedded name (humanoid)"

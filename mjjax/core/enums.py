@@ -305,6 +305,7 @@ class WarningType(IntEnum):
     BADQVEL = 5
     BADQACC = 6
     BADCTRL = 7
+    SUBSTEPFULL = 8  # not in MuJoCo
 
 
 class ObjType(IntEnum):

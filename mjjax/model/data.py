@@ -75,7 +75,7 @@ class Data(PyTree, Named):
     act_dot: jax.Array = array("na", doc="time derivative of the activation")
     sensordata: jax.Array = array("nsensordata", doc="sensor readings")
     energy: jax.Array = array(2, unit="J", doc="potential, kinetic energy (flag `energy`)")
-    warning: jax.Array = array(8, dtype=int, doc="count of warnings by `WarningType`")
+    warning: jax.Array = array(9, dtype=int, doc="count of warnings by `WarningType`")
     solver_niter: jax.Array = array(dtype=int, doc="solver iterations used")
     solver_gradient: jax.Array = array(doc="what the solver left, scaled: see fwd_constraint")
     ncon: jax.Array = array(dtype=int, doc="number of detected contacts")

@@ -1,6 +1,7 @@
 """Time integrators."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -115,31 +116,53 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     return apply_by_tree(model.structure, solve, implicit_matrix(model, data), force)
 
 
+class Tableau(NamedTuple):
+    """An explicit method of which each stage starts where a step began, with the rates before it.
+
+    Attributes:
+        first: weight of the rates at the start in the final average.
+        stages: of each further stage the fraction of the time step and the weight.
+    """
+
+    first: float
+    stages: tuple[tuple[float, float], ...]
+
+
+RK4 = Tableau(1 / 6, ((0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)))
+BOGACKI_SHAMPINE = Tableau(2 / 9, ((0.5, 1 / 3), (0.75, 4 / 9)))
+
+
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
     Derived fields are those of the last stage, sensors those of the first, as in MuJoCo.
     """
+    return _runge_kutta(RK4, model, data, callbacks)
+
+
+def bogacki_shampine(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    """Third-order Runge-Kutta of Bogacki and Shampine, for `Adaptive`; not in MuJoCo.
+
+    Otherwise as `rungekutta4`.
+    """
+    return _runge_kutta(BOGACKI_SHAMPINE, model, data, callbacks)
+
+
+def _runge_kutta(method: Tableau, model: Model, data: Data, callbacks: Callbacks | None) -> Data:
     h = model.opt.timestep
     start = data
 
     def substep(carry: tuple[Data, Rates], weights: Array) -> tuple[tuple[Data, Rates], None]:
         data, total = carry
         fraction, weight = weights[0], weights[1]
-        dt = fraction * h
-        moved = data.replace(
-            time=start.time + dt,
-            qpos=integrate_pos(model, start.qpos, data.qvel, dt),
-            qvel=start.qvel + dt * data.qacc,
-            act=start.act + dt * data.act_dot,
-        )
+        moved = drift(model, start, rates_of(data), fraction * h)
         data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
-        rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, _rates(data))
+        rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, rates_of(data))
         return (data, rates), None
 
-    # one traced forward pass for the three remaining stages: compilation takes half the time
-    table = jnp.asarray(RK4_STAGES, data.qpos.dtype)
-    first = jax.tree.map(lambda x: x / 6, _rates(data))
+    # one traced forward pass for the remaining stages: compilation takes half the time
+    table = jnp.asarray(method.stages, data.qpos.dtype)
+    first = jax.tree.map(lambda x: x * method.first, rates_of(data))
     (data, (qvel, qacc, act_dot)), _ = jax.lax.scan(substep, (data, first), table)
     data = data.replace(time=start.time, qpos=start.qpos, qvel=start.qvel, act=start.act)
     return advance(model, data, act_dot, qacc, qvel)
@@ -147,12 +170,21 @@ def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) ->
 
 Rates = tuple[Array, Array, Array]
 
-# fraction of the time step and weight in the final average of stages two to four
-RK4_STAGES = ((0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
-
-def _rates(data: Data) -> Rates:
+def rates_of(data: Data) -> Rates:
+    """Rates of position (nv,), velocity (nv,) and activation (na,) after `forward`."""
     return data.qvel, data.qacc, data.act_dot
+
+
+def drift(model: Model, start: Data, rates: Rates, dt: Array) -> Data:
+    """`start` with its state moved at constant rates for a time `dt` [s]."""
+    qvel, qacc, act_dot = rates
+    return start.replace(
+        time=start.time + dt,
+        qpos=integrate_pos(model, start.qpos, qvel, dt),
+        qvel=start.qvel + dt * qacc,
+        act=start.act + dt * act_dot,
+    )
 
 
 Integrator = Callable[[Model, Data, Callbacks | None], Data]

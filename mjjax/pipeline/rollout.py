@@ -8,13 +8,15 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 
+from mjjax.core.enums import WarningType
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import require_terms
 from mjjax.pipeline.carried import carried, leaf_fields, take
-from mjjax.pipeline.step import whole_step
+from mjjax.pipeline.step import adaptive_step, whole_step
+from mjjax.pipeline.substeps import Adaptive, Substeps, in_any_world, lengths_of
 
 # What reverse mode keeps of a rollout.
 Checkpoint = Literal["step", "sqrt", "none"]
@@ -34,6 +36,7 @@ def rollout(
     keep: Iterable[str] = ("qpos", "qvel"),
     derived: Iterable[str] | None = None,
     checkpoint: Checkpoint = "step",
+    substeps: Substeps = 1,
 ) -> tuple[Data, dict[str, Array]]:
     """Simulates one world for `nstep` steps with `jax.lax.scan`.
 
@@ -60,6 +63,8 @@ def rollout(
             for `step`: the others stay as they are in `data`, and `()` makes the cheapest rollout.
             Under `jax.jit` what is not used afterwards is not computed either way.
         checkpoint: what reverse mode keeps; results and derivatives do not depend on it.
+        substeps: static; into how many equal parts each step is divided, or `Adaptive`. `refsafe`
+            and implicit damping see the parts; reverse mode keeps states of parts.
 
     Returns:
         Data after the last step, and the recorded fields, each (nstep, ...).
@@ -67,21 +72,20 @@ def rollout(
     Raises:
         AbsentTerm: a coefficient is not zero where its term is not in the program.
         ValueError: neither `nstep` nor a sequence of controls tells how far to go, or they differ;
-            there is no such way of checkpointing, or no such field.
+            there is no such way of checkpointing, no such field, or less than one sub-step.
     """
     require_terms(model)
     sequence = ctrl is not None and jnp.ndim(ctrl) == 2
     length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
-    if ctrl is not None:
-        ctrl = jnp.asarray(ctrl, data.ctrl.dtype)
+    ctrl = None if ctrl is None else jnp.asarray(ctrl, data.ctrl.dtype)
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
-    wanted = None if derived is None else tuple(derived)
+    names = tuple(keep), None if derived is None else tuple(derived)
     # callbacks may use traced values of their surroundings: not for a program that is remembered
     run = _remembered if callbacks is None else _rollout
-    return run(model, data, ctrl, length, callbacks, tuple(keep), wanted, checkpoint)
+    return run(model, data, ctrl, length, callbacks, *names, checkpoint, substeps)
 
 
 def _rollout(
@@ -93,11 +97,14 @@ def _rollout(
     keep: tuple[str, ...],
     derived: tuple[str, ...] | None,
     checkpoint: Checkpoint,
+    substeps: Substeps,
 ) -> tuple[Data, Kept]:
+    advance = adaptive_step if isinstance(substeps, Adaptive) else whole_step
+
     # traced once, for the fields that it reads and for the loop
     @jax.jit
     def one(model: Model, data: Data) -> tuple[Data, Kept]:
-        data = whole_step(model, data, callbacks)
+        data = advance(model, data, callbacks)
         return data, take(keep, data)
 
     names = leaf_fields(data) if derived is None else carried(one, model, data, derived)
@@ -105,7 +112,12 @@ def _rollout(
 
     def body(state: State, u: Array | None) -> tuple[State, Kept]:
         start = data.replace(**state)
-        after, kept = run(model, start if u is None else start.replace(ctrl=u))
+        start = start if u is None else start.replace(ctrl=u)
+        if substeps != 1:
+            lengths, few = lengths_of(model, start, callbacks, substeps)
+            start = start.with_warnings({WarningType.SUBSTEPFULL: few})
+            return _divided(run, model, start, names, lengths, isinstance(substeps, Adaptive))
+        after, kept = run(model, start)
         return take(names, after), kept
 
     scan = _scan_in_blocks if checkpoint == "sqrt" else jax.lax.scan
@@ -113,7 +125,37 @@ def _rollout(
     return data.replace(**state), kept
 
 
-_remembered = functools.partial(jax.jit, static_argnums=(3, 4, 5, 6, 7))(_rollout)
+_remembered = functools.partial(jax.jit, static_argnums=(3, 4, 5, 6, 7, 8))(_rollout)
+
+
+def _divided(
+    run: Callable[[Model, Data], tuple[Data, Kept]],
+    model: Model,
+    start: Data,
+    names: Iterable[str],
+    lengths: Array,
+    some: bool,
+) -> tuple[State, Kept]:
+    """A time step in parts of some lengths (n,) [s]; if only `some` are needed, others are zero."""
+
+    def part(now: tuple[State, Kept], length: Array) -> tuple[State, Kept]:
+        at = model.replace(opt=model.opt.replace(timestep=length))
+        after, kept = run(at, start.replace(**now[0]))
+        return take(names, after), kept
+
+    def own(now: tuple[State, Kept], length: Array) -> tuple[State, Kept]:
+        after = part(now, length)
+        return jax.tree.map(lambda x, y: jnp.where(length > 0, x, y), after, now)
+
+    def body(now: tuple[State, Kept], length: Array) -> tuple[tuple[State, Kept], None]:
+        if not some:
+            return part(now, length), None
+        # behind the last part of all worlds nothing is computed, also under vmap
+        return jax.lax.cond(in_any_world(length > 0), own, lambda now, _: now, now, length), None
+
+    kept = jax.eval_shape(run, model, start)[1]
+    none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
+    return jax.lax.scan(body, (take(names, start), none), lengths)[0]
 
 
 def _length(controls: Array | None, nstep: int | None) -> int:

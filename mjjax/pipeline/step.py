@@ -13,7 +13,7 @@ from mjjax.model.terms import require_terms
 from mjjax.pipeline.carried import carried, take
 from mjjax.pipeline.divergence import check_state, no_derivative_where_reset, reset_diverged
 from mjjax.pipeline.forward import acceleration, forward, position_and_velocity
-from mjjax.pipeline.integrate import integrate
+from mjjax.pipeline.integrate import Integrator, bogacki_shampine, integrate
 from mjjax.pipeline.inverse import compare_fwd_inv
 
 
@@ -72,15 +72,23 @@ def _wanted(
 _remembered = functools.partial(jax.jit, static_argnums=(2, 3))(_wanted)
 
 
-@no_derivative_where_reset
-def whole_step(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """`step` with all derived fields."""
-    data = check_state(model, data)
-    data = forward(model, data, callbacks)
-    if model.opt.enabled(EnableBit.FWDINV):
-        data = compare_fwd_inv(model, data, callbacks)
-    data = integrate(model, data, callbacks)
-    return reset_diverged(model, data)
+def _step_by(integrator: Integrator) -> Integrator:
+    """`step` with all derived fields, by an integrator."""
+
+    @no_derivative_where_reset
+    def whole(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+        data = check_state(model, data)
+        data = forward(model, data, callbacks)
+        if model.opt.enabled(EnableBit.FWDINV):
+            data = compare_fwd_inv(model, data, callbacks)
+        data = integrator(model, data, callbacks)
+        return reset_diverged(model, data)
+
+    return whole
+
+
+whole_step = _step_by(integrate)
+adaptive_step = _step_by(bogacki_shampine)
 
 
 def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

@@ -1,0 +1,167 @@
+"""Sub-steps: how a time step is divided, evenly or by the error that each part makes."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from mjjax.math.namespace import Array
+from mjjax.model.callbacks import Callbacks
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.forward import forward_skip
+from mjjax.pipeline.integrate import BOGACKI_SHAMPINE, Rates, drift, rates_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Adaptive:
+    """Sub-steps as short as the motion asks for, for the `substeps` of `rollout`.
+
+    The pair of Bogacki and Shampine, of third order, takes the place of the model's integrator. A
+    sub-step is accepted where its velocity and that of the second-order method in the pair differ
+    by at most `tolerance` (1 + |qvel|), largest entries [m/s or rad/s]; the length of the next one
+    follows from their difference. The lengths have no derivative, that of the sub-steps is exact.
+
+    Worlds of a batch take as many sub-steps as the one that needs most.
+
+    Attributes:
+        tolerance: largest error of a sub-step; in float32 not less than rounding leaves.
+        most: the most sub-steps of a step. Where it needs more, the last one takes what is left,
+            and `data.warning[WarningType.SUBSTEPFULL]` counts it.
+
+    Raises:
+        ValueError: the tolerance is not positive, or `most` is less than 1.
+    """
+
+    tolerance: float = 1e-6
+    most: int = 256
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0 or self.most < 1:
+            raise ValueError(f"tolerance must be positive and most at least 1, got {self}")
+
+
+Substeps = int | Adaptive
+
+# Of the pair's error, in velocity: the weights of the rates at the start and after each stage, the
+# last of which is at the end of the sub-step.
+ERROR = (-5 / 72, (1 / 12, 1 / 9, -1 / 8))
+ORDER = 3  # the error of a sub-step grows with this power of its length
+SHORTEST = 2.0**-30  # part of a time step that is accepted whatever the error
+SAFETY, SHRINK, GROW = 0.9, 0.1, 4.0  # the next length: for the error wished for, in these bounds
+
+
+def lengths_of(
+    model: Model, data: Data, callbacks: Callbacks | None, substeps: Substeps
+) -> tuple[Array, Array]:
+    """Lengths (n,) of the sub-steps of a time step [s], and whether () they are too few.
+
+    Those not needed are zero, at the end. Derivatives: by the time step, at fixed parts of it.
+
+    Raises:
+        ValueError: the number of sub-steps is less than 1.
+    """
+    h = jnp.asarray(model.opt.timestep)
+    if isinstance(substeps, Adaptive):
+        parts, few = _parts(model, data, callbacks, substeps)
+        return h * parts, few
+    if substeps < 1:
+        raise ValueError(f"a step has at least one sub-step, not {substeps}")
+    return jnp.broadcast_to(h / substeps, (substeps,)), jnp.asarray(False)
+
+
+@custom_vmap
+def in_any_world(x: Array) -> Array:
+    """Whether `x` () is true in any world of the surrounding `vmap`s, the same for all of them."""
+    return x
+
+
+@in_any_world.def_vmap
+def _of_axis(size: int, in_batched: list[bool], x: Array) -> tuple[Array, bool]:
+    del size
+    return in_any_world(jnp.any(x) if in_batched[0] else x), False
+
+
+def _parts(
+    model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
+) -> tuple[Array, Array]:
+    """Parts (most,) of the time step, without derivative, and whether they are too few."""
+
+    def find(model: Model, data: Data) -> tuple[Array, Array]:
+        return _search(model, data, callbacks, rule)
+
+    if callbacks is None:
+        return find(*lax.stop_gradient((model, data)))
+    # callbacks may use traced values of their surroundings, whose derivatives must not get into
+    # the loop: these values become arguments
+    run, constants = jax.closure_convert(find, model, data)
+    return run(*lax.stop_gradient((model, data, *constants)))
+
+
+def _search(
+    model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
+) -> tuple[Array, Array]:
+    """`_parts` by trial: each sub-step is repeated shorter until its error is small enough."""
+    h, real = model.opt.timestep, data.qvel.dtype
+    tolerance = max(rule.tolerance, 32 * float(jnp.finfo(real).eps))
+
+    def going(state: Any) -> Array:
+        _, parts, count, left, _ = state
+        return (left > 0) & (count < parts.shape[0] - 1)
+
+    def attempt(state: Any) -> Any:
+        data, parts, count, left, wish = state
+        part = jnp.minimum(wish, left)
+        end, error = _pair(model, data, part * h, callbacks)
+        allowed = tolerance * (1 + jnp.max(jnp.abs(data.qvel), initial=0))
+        error = jnp.max(jnp.abs(error), initial=0) / allowed
+        accepted = (error <= 1) | (part <= SHORTEST)
+        factor = jnp.clip(SAFETY * jnp.maximum(error, 1e-9) ** (-1 / ORDER), SHRINK, GROW)
+        factor = jnp.where(jnp.isfinite(error), factor, SHRINK)
+        # the first trial has no length: it only evaluates the rates at the start
+        stay = part == 0
+        parts = parts.at[count].set(jnp.where(accepted, part, 0))
+        count = count + (accepted & ~stay).astype(jnp.int32)
+        left = left - jnp.where(accepted, part, 0)
+        wish = jnp.where(stay, 1, part * factor).astype(real)
+        data = jax.tree.map(lambda x, y: jnp.where(accepted, x, y), end, data)
+        return data, parts, count, left, wish
+
+    zero, one = jnp.zeros((), real), jnp.ones((), real)
+    parts = jnp.zeros(rule.most, real)
+    state = (data, parts, jnp.int32(0), one, zero)
+    _, parts, count, left, wish = lax.while_loop(going, attempt, state)
+    return parts.at[count].add(left), left > wish
+
+
+def _pair(
+    model: Model, start: Data, length: Array, callbacks: Callbacks | None
+) -> tuple[Data, Array]:
+    """The end of a sub-step, after `forward`, and its error in velocity (nv,).
+
+    Args:
+        model: model.
+        start: data after `forward`.
+        length: of the sub-step [s].
+        callbacks: functions of the user's.
+    """
+
+    def stage(carry: tuple[Data, Rates, Array], row: Array) -> tuple[Any, None]:
+        data, total, error = carry
+        fraction, weight, part, within = row
+        rates = jax.tree.map(lambda x, y: jnp.where(within > 0, x, y), rates_of(data), total)
+        moved = drift(model, start, rates, fraction * length)
+        data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
+        total = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, rates_of(data))
+        return (data, total, error + part * data.qacc), None
+
+    stages = ((*BOGACKI_SHAMPINE.stages, (1.0, 0.0)), ERROR[1], (1, 1, 0))
+    rows = np.array([(*stage, part, within) for stage, part, within in zip(*stages, strict=True)])
+    first = jax.tree.map(lambda x: x * BOGACKI_SHAMPINE.first, rates_of(start))
+    begin = (start, first, ERROR[0] * start.qacc)
+    (end, _, error), _ = lax.scan(stage, begin, jnp.asarray(rows, start.qvel.dtype))
+    return end, length * error
