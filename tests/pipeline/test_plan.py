@@ -125,8 +125,8 @@ def test_plans_on_curved_spaces() -> None:
     assert mended_miss < 0.3 * missed
 
     later = mjjax.shift_plan(plan)
-    np.testing.assert_array_equal(later.ctrl, np.append(plan.ctrl[1:], plan.ctrl[-1:], axis=0))
-    np.testing.assert_array_equal(later.qpos, np.append(plan.qpos[1:], plan.qpos[-1:], axis=0))
+    np.testing.assert_array_equal(later.ctrl, np.concatenate([plan.ctrl[1:], plan.ctrl[-1:]]))
+    np.testing.assert_array_equal(later.qpos, np.concatenate([plan.qpos[1:], plan.qpos[-1:]]))
 
 
 def test_motions_that_diverge_are_not_chosen() -> None:
