@@ -187,8 +187,7 @@ def _backward(
         hess = qxx + matmul(gain.T, matmul(quu, gain)) + mixed + mixed.T
         return (grad, (hess + hess.T) / 2), (solved.x, gain)
 
-    states = plan.qpos, plan.qvel, plan.act
-    steps, r = jax.vmap(along)(*(x[:-1] for x in states), plan.ctrl)
+    steps, r = jax.vmap(along)(plan.qpos[:-1], plan.qvel[:-1], plan.act[:-1], plan.ctrl)
     slope, r_end = _linear_end(model, data, plan, final)
     last = matmul(slope.T, r_end), matmul(slope.T, slope)
     return jax.lax.scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
