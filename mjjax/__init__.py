@@ -124,6 +124,7 @@ from mjjax.pipeline.linearize import (
     transition_jacobian,
 )
 from mjjax.pipeline.make_data import make_data, reset_data
+from mjjax.pipeline.plan import Plan, improve_plan, shift_plan, start_plan
 from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.state import (
     copy_state,
@@ -176,6 +177,7 @@ __all__ = [
     "ObjType",
     "Option",
     "Picture",
+    "Plan",
     "SensorType",
     "SolverStat",
     "SolverType",
@@ -227,6 +229,7 @@ __all__ = [
     "get_total_mass",
     "id2name",
     "implicit",
+    "improve_plan",
     "init_ctrl_history",
     "init_sensor_history",
     "integrate_pos",
@@ -286,9 +289,11 @@ __all__ = [
     "set_state",
     "set_total_mass",
     "shard_worlds",
+    "shift_plan",
     "solve_m",
     "solve_m2",
     "solver_statistics",
+    "start_plan",
     "state_size",
     "step",
     "step1",

@@ -1,11 +1,11 @@
 """Derivatives of a step and of inverse dynamics as matrices."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from mjjax.core.enums import DisableBit
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.math.linalg import matmul
@@ -13,8 +13,11 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.pipeline.forward import forward
+from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.inverse import inverse
-from mjjax.pipeline.step import step
+
+Readings = Callable[[Model, Data], Array]
 
 
 class TransitionJacobian(NamedTuple):
@@ -72,22 +75,37 @@ def transition_jacobian(
         data: state and controls, of one world.
         callbacks: functions of the user's, differentiated with the step.
     """
-    s = model.structure
-    flags = model.opt.disableflags | DisableBit.AUTORESET
-    model = model.replace(opt=model.opt.replace(disableflags=int(flags)))
+    return linear(model, data, lambda model, data: data.sensordata, callbacks)[0]
 
-    def outcome(x: Array) -> tuple[Array, Array]:
+
+def linear(
+    model: Model, data: Data, readings: Readings, callbacks: Callbacks | None = None
+) -> tuple[TransitionJacobian, Array]:
+    """`transition_jacobian` with other readings than those of sensors, and the readings.
+
+    Args:
+        model: model.
+        data: state and controls, of one world.
+        readings: function of data after `forward`, (ns,).
+        callbacks: functions of the user's.
+    """
+    s = model.structure
+
+    def outcome(x: Array) -> tuple[Array, tuple[Array, Array]]:
         dq, qvel, act, ctrl = jnp.split(x, (s.nv, 2 * s.nv, 2 * s.nv + s.na))
         qpos = integrate_pos(model, data.qpos, dq, 1)
-        end = step(model, data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl), callbacks)
-        return jnp.concatenate([end.qpos, end.qvel, end.act, end.sensordata]), end.qpos
+        now = data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl)
+        now = forward(model, now, callbacks)
+        end, found = integrate(model, now, callbacks), readings(model, now)
+        return jnp.concatenate([end.qpos, end.qvel, end.act, found]), (end.qpos, found)
 
     x = jnp.concatenate([jnp.zeros_like(data.qvel), data.qvel, data.act, data.ctrl])
-    found, qpos = jax.jacfwd(outcome, has_aux=True)(x)
+    found, (qpos, value) = jax.jacfwd(outcome, has_aux=True)(x)
     tangent = jax.jacfwd(lambda q: differentiate_pos(model, 1, qpos, q))(qpos)
     found = jnp.concatenate([matmul(tangent, found[: s.nq]), found[s.nq :]])
     n = 2 * s.nv + s.na
-    return TransitionJacobian(found[:n, :n], found[:n, n:], found[n:, :n], found[n:, n:])
+    blocks = TransitionJacobian(found[:n, :n], found[:n, n:], found[n:, :n], found[n:, n:])
+    return blocks, value
 
 
 def inverse_jacobian(

@@ -1,0 +1,208 @@
+"""Plans: controls over a horizon that iLQR improves, with exact derivatives of the steps."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.dynamics.position import differentiate_pos, integrate_pos
+from mjjax.math.linalg import cho_solve, matmul
+from mjjax.math.namespace import Array
+from mjjax.math.quadratic import box_qp
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.carried import carried, take
+from mjjax.pipeline.forward import forward
+from mjjax.pipeline.integrate import integrate
+from mjjax.pipeline.linearize import Readings, TransitionJacobian, linear
+
+LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
+# Factors of the damping after an iteration that helped and after one that did not; its least value.
+LESS, MORE, LEAST = 1 / 3, 4.0, 1e-6
+
+
+class Plan(NamedTuple):
+    """Controls for n time steps and the motion that follows from them.
+
+    Attributes:
+        ctrl: (n, nu) controls.
+        qpos: (n + 1, nq) positions.
+        qvel: (n + 1, nv) velocities.
+        act: (n + 1, na) activations.
+        gain: (n, nu, 2 nv + na) feedback K: u = ctrl + K (x - x_plan), where the difference of
+            states has a displacement of the position in its tangent space, one of the velocity and
+            one of the activations.
+        cost: () half the sum of squares of all residuals.
+        damping: () what the next iteration adds to the curvature of the cost by each control.
+    """
+
+    ctrl: Array
+    qpos: Array
+    qvel: Array
+    act: Array
+    gain: Array
+    cost: Array
+    damping: Array
+
+
+def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> Plan:
+    """The plan of controls that are given, a first guess for `improve_plan`.
+
+    Nothing is simulated yet: its motion is rest where it starts, its cost infinite. The first
+    iteration linearizes there and costs no more than the motion that follows from the controls.
+
+    Args:
+        model: model.
+        data: where the plan starts, one world.
+        ctrl: (n, nu) controls per time step.
+        damping: of the first iteration, in units of the cost per control squared.
+    """
+    s = model.structure
+    ctrl = jnp.asarray(ctrl, data.ctrl.dtype)
+    n = len(ctrl)
+    qpos, act = (jnp.broadcast_to(x, (n + 1, *x.shape)) for x in (data.qpos, data.act))
+    cost, damping_now = jnp.asarray([jnp.inf, damping], ctrl.dtype)
+    gain = jnp.zeros((n, s.nu, 2 * s.nv + s.na), ctrl.dtype)
+    return Plan(ctrl, qpos, jnp.zeros((n + 1, s.nv), ctrl.dtype), act, gain, cost, damping_now)
+
+
+def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final: Readings) -> Plan:
+    """One iteration of iLQR with bounds: a plan from `data` that costs no more.
+
+    The cost is sum_t |r(x_t, u_t)|^2 / 2 + |f(x_n)|^2 / 2. Dynamics and residuals are linearized
+    along the plan, all time steps at once. Backwards in time each control minimizes the quadratic
+    cost to go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten lengths of
+    the step are then simulated side by side, with feedback, and the cheapest motion is kept; if
+    none is cheaper than the plan's controls, these stay and the damping grows.
+
+    For model-predictive control call it in each control step with the measured `data`, and
+    `shift_plan` after it. Compile it: `jax.jit(lambda data, plan: improve_plan(model, data, plan,
+    residual, final))`, and `vmap` it over worlds. Its loops have no derivative in reverse mode.
+
+    Args:
+        model: model.
+        data: where the plan starts, one world.
+        plan: plan from here or from nearby.
+        residual: function of (model, data after `forward` in a time step), (m,): the quantities
+            that are to be zero, each times the root of its weight; may read everything in data.
+        final: the same for the end, where the controls are those of the last time step.
+    """
+    change, gain = _backward(model, data, plan, residual, final)
+
+    def attempt(length: Array) -> Plan:
+        taken = plan._replace(ctrl=plan.ctrl + length * change, gain=jnp.where(length > 0, gain, 0))
+        return _follow(model, data, taken, residual, final)
+
+    # the plan's controls as they are, and ten lengths of the step
+    lengths = jnp.asarray(np.append(0.0, LENGTHS), change.dtype)
+    tried = jax.vmap(attempt)(lengths)
+    best = jnp.argmin(tried.cost)
+    chosen = jax.tree.map(lambda x: x[best], tried)
+    damping = jnp.where(best > 0, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
+    return chosen._replace(gain=gain, damping=damping)
+
+
+def shift_plan(plan: Plan) -> Plan:
+    """The plan one time step later; its last control is repeated, the last state stays."""
+
+    def later(x: Array) -> Array:
+        return jnp.concatenate([x[1:], x[-1:]])
+
+    moved = {name: later(getattr(plan, name)) for name in ("ctrl", "qpos", "qvel", "act", "gain")}
+    return plan._replace(**moved)
+
+
+def _bounds(model: Model) -> tuple[Array, Array]:
+    """Limits of the controls (nu,), infinite where there are none."""
+    low, high = model.actuator_ctrlrange.T
+    limited = model.structure.actuator_ctrllimited
+    return jnp.where(limited, low, -jnp.inf), jnp.where(limited, high, jnp.inf)
+
+
+def _cost(residual: Array) -> Array:
+    return jnp.sum(residual * residual) / 2
+
+
+def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Readings) -> Plan:
+    """The motion from `data` with the plan's controls and feedback, within bounds.
+
+    A motion that diverges costs infinitely much.
+    """
+    low, high = _bounds(model)
+
+    # traced once, for the fields that it reads and for the loop
+    @jax.jit
+    def one(model: Model, now: Data) -> tuple[Data, Array]:
+        now = forward(model, now)
+        return integrate(model, now), _cost(residual(model, now))
+
+    names = carried(one, model, data, ())
+
+    def body(state: dict[str, Array], given: Plan) -> tuple[dict[str, Array], tuple]:
+        now = data.replace(**state)
+        moved = differentiate_pos(model, 1, given.qpos, now.qpos)
+        away = jnp.concatenate([moved, now.qvel - given.qvel, now.act - given.act])
+        ctrl = jnp.clip(given.ctrl + matmul(given.gain, away), low, high)
+        after, cost = one(model, now.replace(ctrl=ctrl))
+        return take(names, after), (ctrl, now.qpos, now.qvel, now.act, cost)
+
+    steps = plan._replace(
+        qpos=plan.qpos[:-1], qvel=plan.qvel[:-1], act=plan.act[:-1], cost=None, damping=None
+    )
+    state, (ctrl, *states, costs) = jax.lax.scan(body, take(names, data), steps)
+    end = data.replace(**state)
+    cost = jnp.sum(costs) + _cost(final(model, forward(model, end)))
+    last = end.qpos, end.qvel, end.act
+    qpos, qvel, act = (
+        jnp.concatenate([x, x_end[None]]) for x, x_end in zip(states, last, strict=True)
+    )
+    cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
+    return Plan(ctrl, qpos, qvel, act, plan.gain, cost, plan.damping)
+
+
+def _backward(
+    model: Model, data: Data, plan: Plan, residual: Readings, final: Readings
+) -> tuple[Array, Array]:
+    """Changes of the controls (n, nu) and feedback gains (n, nu, 2 nv + na)."""
+    low, high = _bounds(model)
+
+    def along(qpos: Array, qvel: Array, act: Array, ctrl: Array) -> tuple:
+        now = data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl)
+        return linear(model, now, residual)
+
+    def one(
+        carry: tuple[Array, Array], given: tuple[TransitionJacobian, Array, Array]
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        (grad, hess), ((A, B, C, D), r, u) = carry, given
+        qx, qu = matmul(C.T, r) + matmul(A.T, grad), matmul(D.T, r) + matmul(B.T, grad)
+        onward = matmul(hess, B)
+        qxx = matmul(C.T, C) + matmul(A.T, matmul(hess, A))
+        qxu = matmul(C.T, D) + matmul(A.T, onward)
+        quu = matmul(D.T, D) + matmul(B.T, onward)
+        solved = box_qp(quu + plan.damping * jnp.eye(len(u), dtype=u.dtype), qu, low - u, high - u)
+        gain = jnp.where(solved.free[:, None], -cho_solve(solved.factor, qxu.T), 0)
+        grad = qx + matmul(gain.T, matmul(quu, solved.x) + qu) + matmul(qxu, solved.x)
+        mixed = matmul(qxu, gain)
+        hess = qxx + matmul(gain.T, matmul(quu, gain)) + mixed + mixed.T
+        return (grad, (hess + hess.T) / 2), (solved.x, gain)
+
+    steps, r = jax.vmap(along)(plan.qpos[:-1], plan.qvel[:-1], plan.act[:-1], plan.ctrl)
+    slope, r_end = _linear_end(model, data, plan, final)
+    last = matmul(slope.T, r_end), matmul(slope.T, slope)
+    return jax.lax.scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
+
+
+def _linear_end(model: Model, data: Data, plan: Plan, final: Readings) -> tuple[Array, Array]:
+    """Derivative of the final residual by the last state, and the residual."""
+    s = model.structure
+
+    def outcome(x: Array) -> tuple[Array, Array]:
+        dq, qvel, act = jnp.split(x, (s.nv, 2 * s.nv))
+        qpos = integrate_pos(model, plan.qpos[-1], dq, 1)
+        end = data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=plan.ctrl[-1])
+        found = final(model, forward(model, end))
+        return found, found
+
+    still = jnp.zeros_like(plan.qvel[-1])
+    return jax.jacfwd(outcome, has_aux=True)(jnp.concatenate([still, plan.qvel[-1], plan.act[-1]]))
