@@ -7,7 +7,6 @@ mostly zeros: there a row is a wrench on either body, and products go through th
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math.linalg import dot, matmul, total
@@ -16,7 +15,6 @@ from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
-
 
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
