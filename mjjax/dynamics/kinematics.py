@@ -24,10 +24,10 @@ from mjjax.math.components import (
     normalize,
     rotate,
     split,
+    to_mat,
 )
-from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced, matmul3, matvec3
+from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -102,40 +102,30 @@ def kinematics(model: Model, data: Data) -> Data:
     links = world_links(s, local_links(model, data.qpos, body))
     xanchor, xaxis = joint_frames(model, data.qpos, links, body)
 
-    bodies = gather_columns(links, plan.body_link).T
-    xpos, xquat = bodies[:, :3], bodies[:, 3:]
-    xmat = flat9(quat.to_mat(xquat))
-    owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
-    offset = xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos])
-    turn = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
-    pos, mat = attached(gather(xp.concatenate([xpos, xmat], axis=1), owner), offset, turn)
-    n, g = s.nbody, s.nbody + s.ngeom
+    # of bodies themselves, and of what is attached to them
+    bodies, here = np.arange(s.nbody), xp.zeros_like(model.body_ipos)
+    upright = xp.concatenate([xp.ones_like(here[:, :1]), here], axis=1)
+    offset = xp.concatenate([here, model.body_ipos, model.geom_pos, model.site_pos])
+    turn = xp.concatenate([upright, model.body_iquat, model.geom_quat, model.site_quat])
+    owner = np.concatenate([bodies, bodies, s.geom_bodyid, s.site_bodyid]).astype(int)
+    above = tuple(gather_columns(links, plan.body_link[owner]))
+    frames = compose(above, (*split(offset), *split(turn)))
+    ends = np.cumsum([s.nbody, s.nbody, s.ngeom])
+    xpos, xipos, geom_xpos, site_xpos = xp.split(xp.stack(frames[:3]).T, ends)
+    xmat, ximat, geom_xmat, site_xmat = xp.split(xp.stack(to_mat(frames[3:])).T, ends)
     return data.replace(
         xpos=xpos,
-        xquat=xquat,
+        xquat=gather_columns(links[3:], plan.body_link).T,
         xmat=xmat,
         xanchor=xanchor,
         xaxis=xaxis,
-        xipos=pos[:n],
-        ximat=mat[:n],
-        geom_xpos=pos[n:g],
-        geom_xmat=mat[n:g],
-        site_xpos=pos[g:],
-        site_xmat=mat[g:],
+        xipos=xipos,
+        ximat=ximat,
+        geom_xpos=geom_xpos,
+        geom_xmat=geom_xmat,
+        site_xpos=site_xpos,
+        site_xmat=site_xmat,
     )
-
-
-def attached(frame: Array, offset: Array, turn: Array) -> tuple[Array, Array]:
-    """World positions (n, 3) and orientations (n, 9) of what is attached to bodies.
-
-    Args:
-        frame: (n, 12) position and orientation matrix of the bodies.
-        offset: (n, 3) positions in the bodies.
-        turn: (n, 4) orientations in the bodies.
-    """
-    rotation = mat3(frame[:, 3:])
-    pos = frame[:, :3] + matvec3(rotation, offset)
-    return pos, flat9(matmul3(rotation, quat.to_mat(turn)))
 
 
 def body_frames(model: Model, data: Data) -> Array:

@@ -47,6 +47,19 @@ def rotate(q: Parts, v: Parts) -> Parts:
     return tuple(x + w * y + z for x, y, z in zip(v, t, cross(u, t), strict=True))
 
 
+def to_mat(q: Parts) -> Parts:
+    """Rotation matrix of a unit quaternion, nine entries by rows (`mju_quat2Mat`)."""
+    w, x, y, z = q
+    ww, xx, yy, zz = w * w, x * x, y * y, z * z
+    wx, wy, wz = 2 * w * x, 2 * w * y, 2 * w * z
+    xy, xz, yz = 2 * x * y, 2 * x * z, 2 * y * z
+    return (
+        *(ww + xx - yy - zz, xy - wz, xz + wy),
+        *(xy + wz, ww - xx + yy - zz, yz - wx),
+        *(xz - wy, yz + wx, ww - xx - yy + zz),
+    )
+
+
 def compose(parent: Parts, child: Parts) -> Parts:
     """Frame `child`, given in `parent`, in the frame that `parent` is given in."""
     pos = add(parent[:3], rotate(parent[3:], child[:3]))
