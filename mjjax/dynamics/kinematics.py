@@ -111,8 +111,8 @@ def kinematics(model: Model, data: Data) -> Data:
     above = tuple(gather_columns(links, plan.body_link[owner]))
     frames = compose(above, (*split(offset), *split(turn)))
     ends = np.cumsum([s.nbody, s.nbody, s.ngeom])
-    xpos, xipos, geom_xpos, site_xpos = xp.split(xp.stack(frames[:3]).T, ends)
-    xmat, ximat, geom_xmat, site_xmat = xp.split(xp.stack(to_mat(frames[3:])).T, ends)
+    xpos, xipos, geom_xpos, site_xpos = xp.split(xp.stack(frames[:3], axis=-1), ends)
+    xmat, ximat, geom_xmat, site_xmat = xp.split(xp.stack(to_mat(frames[3:]), axis=-1), ends)
     return data.replace(
         xpos=xpos,
         xquat=gather_columns(links[3:], plan.body_link).T,

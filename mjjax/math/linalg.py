@@ -155,8 +155,10 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return x[first : int(flat[-1]) + 1 : stride].reshape(shape)
     if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    table = jnp.asarray(np.eye(n)[flat], x.dtype)
-    return matmul(table, x.reshape(n, -1)).reshape(shape)
+    table = np.eye(n)[flat]
+    if x.ndim == 1:  # the batch of a vmap stays in front, where it is
+        return matmul(x, jnp.asarray(table.T, x.dtype)).reshape(shape)
+    return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
 
 def _stride(index: np.ndarray) -> int:
