@@ -5,6 +5,7 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 """
 
 import functools
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import cast
@@ -132,6 +133,7 @@ def triangular_solve(upper: Array, b: Array) -> Array:
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
+_NARROW = 2048  # entries of a table up to which one for vectors is no slower (measured)
 
 
 def gather(x: Array, index: np.ndarray) -> Array:
@@ -155,9 +157,11 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return x[first : int(flat[-1]) + 1 : stride].reshape(shape)
     if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    table = np.eye(n)[flat]
-    if x.ndim == 1:  # the batch of a vmap stays in front, where it is
-        return matmul(x, jnp.asarray(table.T, x.dtype)).reshape(shape)
+    table, width = np.eye(n)[flat], math.prod(x.shape[1:])
+    if width == 1 or (width <= 3 and table.size <= _NARROW):
+        # a product from the right keeps the batch of a vmap in front: no transposes
+        wide = np.kron(table.T, np.eye(width))
+        return matmul(x.ravel(), jnp.asarray(wide, x.dtype)).reshape(shape)
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
 
