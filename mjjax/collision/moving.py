@@ -60,10 +60,25 @@ def _of_class(
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
     known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure
-    motion = functools.partial(kind.collider.motion, pools_in(s, search.meshes, False, scene))
+    pools = pools_in(s, search.meshes, False, scene)
+    motion = functools.partial(kind.collider.motion, pools)
     one, two = shapes(s, scene, world, geoms_of(s, number))
     margin = margins_of(search, scene, world, number)
-    return jax.vmap(motion)(one, two, margin, known, now.certificate)
+    found = jax.vmap(motion)(one, two, margin, known, now.certificate)
+    further = kind.collider.further
+    if further is None or not search.multiccd:
+        return found
+    first = jax.tree.map(lambda x: x[_first_of_pair(now, mine)], found)
+    moved = jax.vmap(functools.partial(further, pools))
+    turned = mine & (now.certificate[:, 6] > 0)
+    return _where(turned, moved(one, two, margin, known, now.certificate, first), found)
+
+
+def _first_of_pair(now: Slots, mine: Array) -> Array:
+    """The slot (K,) of the first contact of each one's pair; its own if that one was lost."""
+    same = (now.number[:, None] == now.number[None]) & (mine & (now.sub == 0))[None]
+    own = np.arange(len(mine), dtype=np.int32)
+    return jnp.where(jnp.any(same, axis=1), jnp.argmax(same, axis=1).astype(jnp.int32), own)
 
 
 def _where(mask: Array, one: ContactSet, two: ContactSet) -> ContactSet:

@@ -16,7 +16,7 @@ from mjjax.collision.capsule import capsule_capsule
 from mjjax.collision.capsule_box import capsule_box
 from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
-from mjjax.collision.convex.motion import motion
+from mjjax.collision.convex.motion import further_motion, motion
 from mjjax.collision.cylinder import plane_cylinder, sphere_cylinder
 from mjjax.collision.field import SOLIDS
 from mjjax.collision.hfield import MOST, hfield, hfield_motion
@@ -45,6 +45,8 @@ class Collider(NamedTuple):
         motion: of a batched kernel: the function with the derivative of its contacts, of one
             contact (see `convex/motion.py`). None: the kernel is cheap, and its own derivative
             is exact.
+        further: with flag `multiccd`, that of the contacts after a pair's first (see
+            `convex/motion.py`), where these depend on it.
         long: whether a kernel that is not batched costs many times a comparison of boxes.
     """
 
@@ -52,6 +54,7 @@ class Collider(NamedTuple):
     ncon: int
     multi: int | None = None
     motion: Callable[..., ContactSet] | None = None
+    further: Callable[..., ContactSet] | None = None
     long: bool = False
 
     def slots(self, multiccd: bool) -> int:
@@ -90,7 +93,7 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
 _FLAT = {GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX, GeomType.MESH}
 _SMOOTH = {GeomType.SPHERE, GeomType.ELLIPSOID}
 CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
-    types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion)
+    types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion, further_motion)
     for types in itertools.combinations_with_replacement(sorted(_FLAT | _SMOOTH), 2)
     if types not in COLLIDERS
 }

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import mjjax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
@@ -15,6 +16,7 @@ from mjjax.collision.shapes import Shape
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from tests.collision import convex_pairs
+from tests.oracle_tools import quick
 
 # What touches at vertices, edges, faces and balls converges in a few steps; curved surfaces
 # converge slowly, and their differences with them.
@@ -99,3 +101,34 @@ def test_curved_surfaces(kinds: tuple[str, str], errors: Callable) -> None:
     assert np.isfinite(found).all(axis=1).sum() > COUNT / 2
     dist, pos, normal = np.nanquantile(found, 0.8, axis=0)
     assert dist < 1e-4 and pos < 5e-3 and normal < 2e-2, (dist, pos, normal)
+
+
+LYING = """
+<mujoco><option><flag multiccd="enable"/></option>
+<asset><mesh name="slab" scale="1 1 .3"
+  vertex="-1 -1 -1 1 -1 -1 1 1 -1 1 1 1 1 -1 1 -1 1 -1 -1 1 1 -1 -1 1"/></asset>
+<worldbody><geom type="mesh" mesh="slab" pos="0 0 -.3"/>
+  <body pos="0 0 .028" euler="90 40 0"><freejoint/><geom type="capsule" size=".03 .1"/></body>
+</worldbody></mujoco>
+"""
+
+
+@pytest.mark.feature("C76", "D05")
+def test_further_contacts() -> None:
+    """Protects contacts after the first: they keep its distance, and their shapes' turns move."""
+    model = mjjax.Model.from_xml_string(LYING)
+    data = mjjax.make_data(model)
+    rng = np.random.default_rng(0)
+    starts, ways = 3e-4 * rng.normal(size=(8, 6)), rng.normal(size=(8, 6))
+
+    def lying(v: Array) -> tuple[Array, Array]:
+        moved = data.replace(qpos=mjjax.integrate_pos(model, data.qpos, v, 1))
+        now = mjjax.collision(model, mjjax.kinematics(model, moved)).contact
+        found = jnp.concatenate([now.dist[:, None], now.pos, now.frame[:, :3]], axis=1)
+        return jnp.where(now.geom[:, :1] >= 0, found, 0), now.geom[:, 0] >= 0
+
+    run = quick(jax.vmap(lambda v, w: jax.jvp(lying, (v,), (w,), has_aux=True)))
+    _, slopes, found = run(starts, ways)
+    above, below = (run(starts + h * ways, ways)[0] for h in (1e-6, -1e-6))
+    assert (np.sum(found, axis=1) == 2).sum() >= 4
+    np.testing.assert_allclose(slopes, (above - below) / 2e-6, atol=1e-6)

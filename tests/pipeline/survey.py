@@ -10,6 +10,7 @@ tolerance be divided by the step of the differences.
 
 from typing import Any
 
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 
@@ -30,6 +31,8 @@ def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
         return None
     for name, value in CONVERGED.items():
         setattr(m.opt, name, value)
+    options = {k: jnp.asarray(v) if isinstance(v, float) else v for k, v in CONVERGED.items()}
+    model = model.replace(opt=model.opt.replace(**options))
     mine = quick(mjjax.transition_jacobian)(model, to_ours(model, d))
     ours = {"A": np.asarray(mine.A), "B": np.asarray(mine.B)}
     report: dict[str, Any] = {"nv": m.nv, "nu": m.nu, "integrator": int(m.opt.integrator)}

@@ -53,7 +53,8 @@ def convex(
     Returns:
         Contacts (N, m, ...); the features that touch (N, m, 6): up to three vertices of geom 1,
         then of geom 2, by id within the hull or as corner of the box (x, y, z positive: 1 + 2 + 4);
-        -1 where there is none or the shape is smooth.
+        -1 where there is none or the shape is smooth. With `multiccd` (N, m, 7), the last which of
+        `TURNS` it was, from 1.
     """
     sides = sides_of(pools, one, two, 0.5 * margin)
     if settings.multiccd:
@@ -97,7 +98,7 @@ def _items_first(v: Vec) -> jax.Array:
 
 
 class _Contacts(NamedTuple):
-    """Contacts (m, N): signed distance, position, normal, labels (6, m, N), number."""
+    """Contacts (m, N): signed distance, position, normal, labels (6 or 7, m, N), number."""
 
     dist: jax.Array
     pos: Vec
@@ -131,6 +132,8 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
             pools, moved, jnp.zeros_like(margin), settings, on, flat & first
         )
         new = _contact(touch)
+        turn = jnp.broadcast_to(trip, (1, n))
+        new = new._replace(label=jnp.concatenate([new.label, turn]))
         fresh = (new.dist < 0) & (first | distinct(s.pos, s.count[0], new.pos, radius))
         new = new._replace(dist=jnp.where(first, new.dist, s.dist[0]))
         row = jnp.where(on & fresh, s.count[0], len(s.dist))
@@ -147,7 +150,7 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
 
     slots = 1 + len(TURNS)
     none = jnp.zeros((slots, n), margin.dtype)
-    label = jnp.full((6, slots, n), -1, jnp.int32)
+    label = jnp.full((7, slots, n), -1, jnp.int32)
     vectors = Vec(none, none, none)
     empty = _Contacts(none, vectors, vectors, label, label[0] + 1)
     return lax.while_loop(unfinished, body, (jnp.int32(0), empty))[1]

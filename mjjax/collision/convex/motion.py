@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame, plus_minus
+from mjjax.collision.convex.perturbation import turned_about
 from mjjax.collision.convex.support import prisms
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
@@ -67,19 +68,38 @@ def motion(
         two: shape of geom 2, unbatched.
         margin: has no influence: what is inflated is not what touches.
         contact: what the narrow phase found for them.
-        certificate: (6,) vertices that touch, three of each shape, -1 for none.
+        certificate: (6, or more) vertices that touch, three of each shape, -1 for none.
     """
     del margin
     exists = contact.dist < NO_CONTACT
     normal = jnp.where(exists, contact.normal, jnp.asarray([1.0, 0, 0], contact.normal.dtype))
     half = 0.5 * jnp.where(exists, contact.dist, 0) * normal
     a = _touch(pools, one, normal, contact.pos - half, certificate[:3])
-    b = _touch(pools, two, -normal, contact.pos + half, certificate[3:])
+    b = _touch(pools, two, -normal, contact.pos + half, certificate[3:6])
     gap = b.point - a.point
     dist = contact.dist + dot(normal, _change(gap))
     turned = _turned(normal, dist, gap, a, b, _scale(one, two))
     pos = contact.pos + _change(_midpoint(normal, turned, dist, a, b))
     return ContactSet(dist, pos, turned, contact.tangent)
+
+
+def further_motion(
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    margin: Array,
+    contact: ContactSet,
+    certificate: Array,
+    first: ContactSet,
+) -> ContactSet:
+    """`motion` of a contact of shapes that were turned about the `first` one of their pair.
+
+    Its distance is that of the first one. The `certificate` (7,) ends with which turn it was.
+    """
+    turn = certificate[6]
+    turned = (turned_about(x, first, turn, side) for x, side in ((one, 1), (two, -1)))
+    moved = motion(pools, *turned, margin, contact, certificate)
+    return moved._replace(dist=contact.dist + _change(first.dist))
 
 
 def _change(x: Array) -> Array:

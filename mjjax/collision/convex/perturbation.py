@@ -4,10 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.contact_set import make_frame
+from mjjax.collision.contact_set import ContactSet, make_frame
 from mjjax.collision.convex.support import Sides
 from mjjax.collision.lanes import Vec, cross, dot, norm
+from mjjax.collision.shapes import Shape
 from mjjax.core.enums import GeomType
+from mjjax.math import quat
+from mjjax.math.linalg import matmul3, matvec3
 
 ANGLE = 1e-3  # [rad]
 DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other are one
@@ -25,13 +28,28 @@ def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
     """
     across = normal.joined().T
     frame = make_frame(across, jnp.zeros_like(across))
-    table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
-    axis = Vec.of(jnp.where(table[0] == 1, frame[:, 1], frame[:, 2]).T)
-    angle = ANGLE * table[1].astype(frame.dtype)
+    axis, angle = _turn(frame, trip)
+    axis = Vec.of(axis.T)
     axis, pos = _twice(axis, -axis), _twice(pos, pos)
     columns = [rotated(axis, angle, Vec(*(getattr(row, k) for row in sides.mat))) for k in "xyz"]
     x, y, z = (Vec(*(getattr(column, k) for column in columns)) for k in "xyz")
     return sides.moved(pos + rotated(axis, angle, sides.pos - pos), (x, y, z))
+
+
+def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) -> Shape:
+    """One shape of an unbatched pair as `perturbed` turns it; `side` 1 for the first, -1."""
+    axis, angle = _turn(make_frame(first.normal, jnp.zeros_like(first.normal)), trip)
+    half = 0.5 * side * angle
+    turn = quat.to_mat(jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axis]))
+    pos = first.pos + matvec3(turn, shape.pos - first.pos)
+    return shape._replace(pos=pos, mat=matmul3(turn, shape.mat))
+
+
+def _turn(frame: jax.Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Axis (..., 3) and angle () [rad] of one of `TURNS`, from 1, about contact frames."""
+    table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
+    axis = jnp.where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
+    return axis, ANGLE * table[1].astype(frame.dtype)
 
 
 def _twice(one: Vec, two: Vec) -> Vec:
