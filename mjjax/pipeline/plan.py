@@ -20,6 +20,8 @@ from mjjax.pipeline.linearize import Readings, TransitionJacobian, linear
 LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
 # Factors of the damping after an iteration that helped and after one that did not; its least value.
 LESS, MORE, LEAST = 1 / 3, 4.0, 1e-6
+# Part of the cost below which what an iteration promises is rounding, or not worth more damping.
+NOTHING = 1e-6
 
 
 class Plan(NamedTuple):
@@ -74,7 +76,8 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
     along the plan, all time steps at once. Backwards in time each control minimizes the quadratic
     cost to go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten lengths of
     the step are then simulated side by side, with feedback, and the cheapest motion is kept; if
-    none is cheaper than the plan's controls, these stay and the damping grows.
+    none is cheaper than the plan's controls, these stay and the damping grows. It does not grow at
+    an optimum, where nothing is left to gain: a plan that is improved further stays ready for MPC.
 
     For model-predictive control call it in each control step with the measured `data`, and
     `shift_plan` after it. Compile it: `jax.jit(lambda data, plan: improve_plan(model, data, plan,
@@ -88,7 +91,7 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
             that are to be zero, each times the root of its weight; may read everything in data.
         final: the same for the end, where the controls are those of the last time step.
     """
-    change, gain = _backward(model, data, plan, residual, final)
+    change, gain, promise = _backward(model, data, plan, residual, final)
 
     def attempt(length: Array) -> Plan:
         taken = plan._replace(ctrl=plan.ctrl + length * change, gain=jnp.where(length > 0, gain, 0))
@@ -99,7 +102,8 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
     tried = jax.vmap(attempt)(lengths)
     best = jnp.argmin(tried.cost)
     chosen = jax.tree.map(lambda x: x[best], tried)
-    damping = jnp.where(best > 0, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
+    fine = (best > 0) | (promise <= NOTHING * chosen.cost)
+    damping = jnp.where(fine, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
     return chosen._replace(gain=gain, damping=damping)
 
 
@@ -163,8 +167,11 @@ def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Rea
 
 def _backward(
     model: Model, data: Data, plan: Plan, residual: Readings, final: Readings
-) -> tuple[Array, Array]:
-    """Changes of the controls (n, nu) and feedback gains (n, nu, 2 nv + na)."""
+) -> tuple[Array, Array, Array]:
+    """Changes of controls (n, nu), feedback gains (n, nu, 2 nv + na), and the cost they save ().
+
+    What they save is that of the quadratic problem, without its damping.
+    """
     low, high = _bounds(model)
 
     def along(qpos: Array, qvel: Array, act: Array, ctrl: Array) -> tuple:
@@ -173,7 +180,7 @@ def _backward(
 
     def one(
         carry: tuple[Array, Array], given: tuple[TransitionJacobian, Array, Array]
-    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         (grad, hess), ((A, B, C, D), r, u) = carry, given
         qx, qu = matmul(C.T, r) + matmul(A.T, grad), matmul(D.T, r) + matmul(B.T, grad)
         onward = matmul(hess, B)
@@ -182,15 +189,18 @@ def _backward(
         quu = matmul(D.T, D) + matmul(B.T, onward)
         solved = box_qp(quu + plan.damping * jnp.eye(len(u), dtype=u.dtype), qu, low - u, high - u)
         gain = jnp.where(solved.free[:, None], -cho_solve(solved.factor, qxu.T), 0)
-        grad = qx + matmul(gain.T, matmul(quu, solved.x) + qu) + matmul(qxu, solved.x)
+        slope = matmul(quu, solved.x) + qu
+        saved = -jnp.sum(solved.x * (slope + qu)) / 2
+        grad = qx + matmul(gain.T, slope) + matmul(qxu, solved.x)
         mixed = matmul(qxu, gain)
         hess = qxx + matmul(gain.T, matmul(quu, gain)) + mixed + mixed.T
-        return (grad, (hess + hess.T) / 2), (solved.x, gain)
+        return (grad, (hess + hess.T) / 2), (solved.x, gain, saved)
 
     steps, r = jax.vmap(along)(plan.qpos[:-1], plan.qvel[:-1], plan.act[:-1], plan.ctrl)
     slope, r_end = _linear_end(model, data, plan, final)
     last = matmul(slope.T, r_end), matmul(slope.T, slope)
-    return jax.lax.scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
+    change, gain, saved = jax.lax.scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
+    return change, gain, jnp.sum(saved)
 
 
 def _linear_end(model: Model, data: Data, plan: Plan, final: Readings) -> tuple[Array, Array]:

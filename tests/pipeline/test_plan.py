@@ -87,6 +87,19 @@ def test_feedback_is_that_of_riccati() -> None:
     np.testing.assert_allclose(plan.gain[0], gain, rtol=1e-6)
 
 
+def test_plans_stay_ready_at_an_optimum() -> None:
+    """Iterations without anything to gain leave the plan able to answer a push, as in MPC."""
+    model, data = cart("")
+    improve = quick(lambda data, plan: mjjax.improve_plan(model, data, plan, effort, stopped))
+    plan = mjjax.start_plan(model, data, np.zeros((STEPS, 1)))
+    for _ in range(60):
+        plan = improve(data, plan)
+    assert plan.damping < 1e-3
+    aside = data.replace(qvel=jnp.array([0.3]))
+    best = improve(aside, mjjax.start_plan(model, aside, np.zeros((STEPS, 1)), damping=0.0))
+    np.testing.assert_allclose(improve(aside, plan).cost, best.cost, rtol=1e-4)
+
+
 @pytest.mark.slow
 def test_plans_on_curved_spaces() -> None:
     """Quaternions and activations: costs fall, bounds hold, and steps repeat the plan's motion."""
