@@ -27,6 +27,8 @@ def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
     """Differences of A and B; None if the model diverges on the way."""
     d = surveys.random_state(m, 0)
     mujoco.mj_step(m, d, STEPS)
+    # activations have come near the old controls, where the time constants of muscles change
+    d.ctrl[:] = surveys.random_state(m, 1).ctrl
     if any(w.number for w in d.warning) or m.nhistory:
         return None
     for name, value in CONVERGED.items():
