@@ -79,6 +79,11 @@ def waves(like: jax.Array) -> jax.Array:
     return jnp.cos(jnp.arange(like.size, dtype=like.dtype)).reshape(like.shape)
 
 
+def finite(fields: dict[str, Any]) -> dict[str, jax.Array]:
+    """Whether each field is all numbers."""
+    return {name: jnp.isfinite(x).all() for name, x in fields.items()}
+
+
 def program(model: mjjax.Model, data: mjjax.Data) -> Callable[[dict[str, Any]], Found]:
     """What `Found` says of worlds, in one compiled program."""
 
@@ -96,8 +101,7 @@ def program(model: mjjax.Model, data: mjjax.Data) -> Callable[[dict[str, Any]], 
             jax.tree_util.keystr(path): leaf
             for path, leaf in jax.tree_util.tree_leaves_with_path((by_model, by_input))
         }
-        finite = [{k: jnp.isfinite(v).all() for k, v in t.items()} for t in (values, rates, slopes)]
-        return Found(*finite, resets)
+        return Found(finite(values), finite(rates), finite(slopes), resets)
 
     return jax.jit(jax.vmap(one))
 
@@ -111,8 +115,8 @@ def check(name: str, count: int, dtype: Any) -> tuple[Counter, int]:
         found = jax.device_get(run(start))
         resets += int(found.resets.sum())
         for kind in ("values", "rates", "slopes"):
-            for field, finite in getattr(found, kind).items():
-                rows = np.flatnonzero(~finite)
+            for field, good in getattr(found, kind).items():
+                rows = np.flatnonzero(~good)
                 if len(rows) and not bad[kind, field]:
                     print(f"  {name}: {kind} of {field}, seed {seed}, row {rows[0]}", flush=True)
                 bad[kind, field] += len(rows)

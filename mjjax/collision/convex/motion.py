@@ -97,8 +97,8 @@ def further_motion(
     Its distance is that of the first one. The `certificate` (7,) ends with which turn it was.
     """
     turn = certificate[6]
-    turned = (turned_about(x, first, turn, side) for x, side in ((one, 1), (two, -1)))
-    moved = motion(pools, *turned, margin, contact, certificate)
+    one, two = turned_about(one, first, turn, 1), turned_about(two, first, turn, -1)
+    moved = motion(pools, one, two, margin, contact, certificate)
     return moved._replace(dist=contact.dist + _change(first.dist))
 
 

@@ -11,6 +11,7 @@ from mjjax.collision.shapes import Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import quat
 from mjjax.math.linalg import matmul3, matvec3
+from mjjax.math.namespace import Array
 
 ANGLE = 1e-3  # [rad]
 DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other are one
@@ -45,11 +46,11 @@ def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) ->
     return shape._replace(pos=pos, mat=matmul3(turn, shape.mat))
 
 
-def _turn(frame: jax.Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _turn(frame: Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Axis (..., 3) and angle () [rad] of one of `TURNS`, from 1, about contact frames."""
     table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
     axis = jnp.where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
-    return axis, ANGLE * table[1].astype(frame.dtype)
+    return jnp.asarray(axis), ANGLE * table[1].astype(frame.dtype)
 
 
 def _twice(one: Vec, two: Vec) -> Vec:
