@@ -190,7 +190,7 @@ def chosen(on: Array, new: Samples, old: Samples) -> Samples:
 
 def initial_history(model: Model) -> Array:
     """Buffers after a reset: zeros, at the times at which samples would have been taken."""
-    s, h = model.structure, model.opt.timestep
+    s, h = model.structure, jnp.asarray(model.opt.timestep, model.qpos0.dtype)
     history = jnp.zeros(s.nhistory, h.dtype)
     for kind in ("actuator", "sensor"):
         b = buffers(s, kind)

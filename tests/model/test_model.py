@@ -201,3 +201,11 @@ def test_set_const_is_mujocos(shape: int) -> None:
     for name in ("meaninertia", "meanmass", "meansize", "extent"):
         expected = getattr(reference.stat, name)
         np.testing.assert_allclose(getattr(new.stat, name), expected, rtol=1e-9, err_msg=name)
+
+
+def test_options_may_be_plain_numbers() -> None:
+    """A time step that is a Python number serves like the array that was there."""
+    model = mjjax.Model.from_xml_string("<mujoco><worldbody/></mujoco>")
+    model = model.replace(opt=model.opt.replace(timestep=0.25))
+    data = mjjax.step(model, mjjax.make_data(model))
+    assert float(data.time) == 0.25
