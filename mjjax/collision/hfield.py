@@ -93,7 +93,7 @@ def hfield(
         row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
         touch = _in_world(one.pos[pair], one.mat[pair], touch, margin[pair])
         found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
-        label = jnp.concatenate([label[:, 0], cell[:, None]], axis=1)
+        label = jnp.concatenate([label[:, 0, :6], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)
         filled = filled.at[pair].add(on.astype(jnp.int32))
         return begin + CHUNK, filled, found, certificate

@@ -124,12 +124,23 @@ STAGES = (
     "sensor_pos sensor_vel tendon transition_jacobian transmission"
 ).split()
 LOOPS = "rollout step step2".split()
+PLANS = "start_plan improve_plan".split()
 
 
 def steps(model: mjjax.Model, data: mjjax.Data) -> Any:
     """Whole steps and a half one."""
     moved, kept = mjjax.rollout(model, data, nstep=2)
     return moved, kept, mjjax.step2(model, moved)
+
+
+def planned(model: mjjax.Model, data: mjjax.Data) -> Any:
+    """A plan of three steps after one iteration."""
+
+    def away(model: mjjax.Model, data: mjjax.Data) -> Any:
+        return jnp.concatenate([data.qpos - model.qpos0, 0.1 * data.ctrl])
+
+    start = mjjax.start_plan(model, data, jnp.broadcast_to(data.ctrl, (3, *data.ctrl.shape)))
+    return mjjax.improve_plan(model, data, start, away, away)
 
 
 def everything(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
@@ -173,7 +184,7 @@ def differing(function: Call) -> list[str]:
 @pytest.mark.feature("D10")
 def test_every_function_is_tried() -> None:
     """A new public function of a model or its data gets an entry above."""
-    tried = {*PARTS, *WHOLE, *STAGES, *LOOPS, *SINGLE}
+    tried = {*PARTS, *WHOLE, *STAGES, *LOOPS, *PLANS, *SINGLE}
     functions = {name for name in mjjax.__all__ if inspect.isfunction(getattr(mjjax, name))}
     taking = {
         name
@@ -197,3 +208,10 @@ def test_functions() -> None:
 def test_loops() -> None:
     """Steps: what loops in one world more often than in another, such as the solver."""
     assert not differing(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D10", "D16")
+def test_plans() -> None:
+    """Iterations of a plan that choose other step lengths and active bounds in each world."""
+    assert not differing(planned)
