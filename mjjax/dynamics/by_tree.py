@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
-from mjjax.math.linalg import cho_solve, cholesky, einsum, gather, matmul
+from mjjax.math.linalg import cho_solve, cholesky, gather, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
@@ -72,7 +72,8 @@ def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
 
 def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
     """Diagonal (nv,) of blocks (T, d, d)."""
-    return in_dof_order(s, [einsum("tii->ti", x) for x in blocks], 0)
+    diagonals = [x.reshape(len(x), -1)[:, :: x.shape[-1] + 1] for x in blocks]
+    return in_dof_order(s, diagonals, 0)
 
 
 def of_dense(s: Structure, matrix: Array) -> Array:

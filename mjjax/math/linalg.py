@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap
 
 from mjjax.math.namespace import A, Array, namespace
 
@@ -82,7 +83,8 @@ def cholesky(a: Array) -> Array:
     """Lower factor L of a symmetric positive definite matrix, a = L L'; NaN if it is not."""
     if namespace(a) is np:
         return np.linalg.cholesky(a)
-    return lax.linalg.cholesky(jnp.asarray(a), symmetrize_input=False)
+    # LAPACK's order of entries is the transpose's: it needs no copy
+    return lax.linalg.cholesky(jnp.asarray(a).T, symmetrize_input=False)
 
 
 def cho_solve(factor: Array, b: Array) -> Array:
@@ -121,6 +123,48 @@ def _solve_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> t
     (a, b), (da, db) = primals, tangents
     x = solve(a, b)
     return x, jnp.linalg.solve(a, db - matmul(da, x))
+
+
+@jax.custom_jvp
+def solve_symmetric(a: Array, b: Array) -> Array:
+    """Solution x of a x = b (n,) for a symmetric regular matrix, which hardly ever is indefinite.
+
+    By Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU); if that
+    fails, for one of a batch, by LU. The derivative is another solution.
+    """
+    return _symmetric(a, b)
+
+
+@solve_symmetric.defjvp
+def _solve_symmetric_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    (a, b), (da, db) = primals, tangents
+    x = solve_symmetric(a, b)
+    return x, lax.custom_linear_solve(
+        lambda x: matmul(a, x), db - matmul(da, x), lambda _, b: _symmetric(a, b), symmetric=True
+    )
+
+
+@custom_vmap
+def _symmetric(a: Array, b: Array) -> Array:
+    return _batch_symmetric(a[None], b[None])[0]
+
+
+@_symmetric.def_vmap
+def _symmetric_rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tuple[Array, bool]:
+    each = [
+        x if own else jnp.broadcast_to(x, (size, *x.shape))
+        for x, own in zip((a, b), in_batched, strict=True)
+    ]
+    return _batch_symmetric(*each), True
+
+
+def _batch_symmetric(a: Array, b: Array) -> Array:
+    """Solutions (m, n) of several systems."""
+    x = jax.vmap(lambda a, b: cho_solve(cholesky(a), b))(a, b)
+    good = jnp.isfinite(x).all(axis=1, keepdims=True)
+    return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(solve)(a, b)))
 
 
 def triangular_solve(upper: Array, b: Array) -> Array:

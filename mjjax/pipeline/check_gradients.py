@@ -28,6 +28,8 @@ from mjjax.pipeline.probe import STAGES, Fields, Move, Outcome, at_once, probe, 
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
 # Options that decide how exactly something is computed, and not what.
 NUMERICAL = {f"opt.{name}tolerance" for name in ("", "ls_", "noslip_", "ccd_", "sleep_")}
+# What adds to the inertia: if it moved down by more than that, nothing would be left.
+INERTIAS = {"dof_armature", "tendon_armature"}
 TRACED = 6  # results per stage whose errors are traced to an entry of the input
 
 
@@ -166,7 +168,8 @@ class _Check:
                 moves.append(Move(name, rng.normal(size=shape)))
         for name in self.names:
             x = np.asarray(leaves[name])
-            along = rng.normal(size=x.shape) * _scale(x)
+            unit = np.min(leaves["dof_M0"]) if name in INERTIAS else 1
+            along = rng.normal(size=x.shape) * _scale(x, unit)
             if name.endswith("quat"):
                 along -= x * np.sum(along * x, axis=-1, keepdims=True)
             moves.append(Move(name, along))
@@ -341,10 +344,13 @@ class _Check:
         return per_unit, " of ".join(filter(None, (issue.move.name, where)))
 
 
-def _scale(x: np.ndarray) -> np.ndarray:
-    """How far entries of a leaf move: in proportion to themselves, a little if they are zero."""
+def _scale(x: np.ndarray, unit: float) -> np.ndarray:
+    """How far entries of a leaf move: in proportion to themselves, a little if they are zero.
+
+    Where all of them are zero, it is one `unit`.
+    """
     largest = np.abs(x).max()
-    return np.abs(x) + 1e-3 * largest if largest > 0 else np.ones_like(x)
+    return np.abs(x) + 1e-3 * largest if largest > 0 else np.full_like(x, unit)
 
 
 def _only(along: np.ndarray, entries: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
-from mjjax.math.linalg import solve
+from mjjax.math.linalg import solve, solve_symmetric
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -113,7 +113,8 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     Where forces grow with velocity the matrix need not be positive definite.
     """
     force = data.qfrc_smooth + data.qfrc_constraint
-    return apply_by_tree(model.structure, solve, implicit_matrix(model, data), force)
+    method = solve if model.opt.integrator == IntegratorType.IMPLICIT else solve_symmetric
+    return apply_by_tree(model.structure, method, implicit_matrix(model, data), force)
 
 
 class Tableau(NamedTuple):

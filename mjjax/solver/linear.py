@@ -52,16 +52,16 @@ def solve_hessian(
         return cho_solve(cholesky(hessian(problem, layout, r)), b)
     s, jac, bent = layout.structure, problem.jac, curvature(problem, layout, r)
     matrix = plus_diagonal(s, problem.M, single_curvature(layout, bent))
-    general = bent.scalar[layout.general]
+    general, bends = bent.scalar[layout.general], contact_blocks(layout, bent)
 
     def multiply(x: Array) -> Array:
         total = mul_by_tree(s, matrix, x)
         if len(layout.general):
             total = total + matmul(general * matmul(jac.general, x), jac.general)
-        bend = times_curvature(bent.contact, contact.velocity(s, x)[..., None])
+        bend = times_curvature(bends, contact.velocity(s, x)[..., None])
         return total + contact.force(s, bend[..., 0])
 
-    factors = factor_by_tree(s, matrix + _held(problem, layout, contact, bent))
+    factors = factor_by_tree(s, matrix + _held(problem, layout, contact, bent, bends))
     eps = float(jnp.finfo(b.dtype).eps)
     tolerance, most = 8 * eps if exact else eps**0.5, LONGEST * layout.nv
 
@@ -123,10 +123,12 @@ def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int
     return end[2]
 
 
-def _held(problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvature) -> Array:
+def _held(
+    problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvature, bends: Array
+) -> Array:
     """What contacts and general rows add to the blocks of the trees, by trees."""
     s = layout.structure
-    stiffness = contact.stiffness(s, contact_blocks(layout, bent))
+    stiffness = contact.stiffness(s, bends)
     total = subtree_sum(s, stiffness.reshape(s.nbody, 36)).reshape(s.nbody, 6, 6)
     momentum = einsum("nij,nj->ni", gather(total, s.dof_bodyid), contact.cdof)
     blocks = coupled_by_tree(s, momentum, contact.cdof)

@@ -9,12 +9,13 @@ zone. An elliptic contact is one cone: `mjjax.solver.cone`.
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import mul_by_tree
-from mjjax.math.linalg import einsum, gather, matmul, scatter_sum
+from mjjax.math.linalg import gather, matmul, scatter_sum, total
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
@@ -73,6 +74,23 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
     return jnp.concatenate([scalar, jnp.repeat(state, layout.width)]).astype(jnp.int32)
 
 
+def same_piece(problem: Problem, layout: RowLayout, r: Array, other: Array) -> Array:
+    """Whether the cost of every row (n,) is one quadratic function at both residuals."""
+
+    def side(r: Array) -> Array:
+        free = -problem.D[: len(r)] * r
+        above, below = free >= problem.high[: len(r)], free <= problem.low[: len(r)]
+        return above.astype(r.dtype) - below.astype(r.dtype)
+
+    one, two = split(layout, r), split(layout, other)
+    scalar = side(one.scalar) == side(two.scalar)
+    if layout.pyramidal:
+        return scalar
+    states = cone.state(problem, one.cone), cone.state(problem, two.cone)
+    same = (states[0] == states[1]) & (states[1] != ConstraintState.CONE)
+    return jnp.concatenate([scalar, jnp.repeat(same, layout.width)])
+
+
 def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Sum of the row costs at the residuals `r`."""
     parts = split(layout, r)
@@ -117,7 +135,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
         total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
         frame = jac.contact.dense(layout.structure)
-        half = times_curvature(bent.contact, frame)
+        half = times_curvature(contact_blocks(layout, bent), frame)
         rows = layout.ncontact * layout.width
         total = total + matmul(frame.reshape(rows, -1).T, half.reshape(rows, -1))
     return total
@@ -156,8 +174,13 @@ def curvature(problem: Problem, layout: RowLayout, r: Array) -> Curvature:
 
 def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
     """Curvature of contacts (ncontact, width, width)."""
-    unit = jnp.eye(layout.width, dtype=bent.contact.dtype)
-    return times_curvature(bent.contact, jnp.broadcast_to(unit, (layout.ncontact, *unit.shape)))
+    if bent.contact.ndim == 3:
+        return bent.contact
+    own, cross = bent.contact[:, : layout.width], bent.contact[:, layout.width :]
+    unit = np.eye(layout.width, dtype=own.dtype)[None]
+    tangent = jnp.pad(cross, ((0, 0), (1, 0)))
+    column, row = tangent[:, :, None], tangent[:, None]
+    return own[:, None] * unit + column * unit[:, :1] + row * unit[:, :, :1]
 
 
 def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
@@ -165,11 +188,7 @@ def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
     return scatter_sum(gather(bent.scalar, layout.single), layout.dof, layout.nv)
 
 
-def times_curvature(block: Array, x: Array) -> Array:
-    """Curvature of contacts times frame values (ncontact, width, m)."""
-    if block.ndim == 3:
-        return einsum("ckl,cln->ckn", block, x)
-    width = x.shape[1]
-    own, cross = block[:, :width, None] * x, block[:, width:, None]
-    normal = own[:, :1] + jnp.sum(cross * x[:, 1:], axis=1, keepdims=True)
-    return jnp.concatenate([normal, own[:, 1:] + cross * x[:, :1]], axis=1)
+def times_curvature(blocks: Array, x: Array) -> Array:
+    """`contact_blocks` times frame values (ncontact, width, m)."""
+    # whole columns at a time: XLA multiplies small matrices one element after the other
+    return total(blocks[:, :, k, None] * x[:, None, k] for k in range(x.shape[1]))

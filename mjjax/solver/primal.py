@@ -2,13 +2,11 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.math.namespace import Array
@@ -29,6 +27,7 @@ from mjjax.solver.objective import (
     row_cost,
     row_force,
     row_state,
+    same_piece,
     scalar_force,
     smooth_gradient,
     split,
@@ -74,26 +73,25 @@ class Beginning(NamedTuple):
 
 def better_start(problem: Problem, layout: RowLayout, start: Start) -> Beginning:
     """The warm start, unless the smooth acceleration has the lower objective."""
-
-    def begin(a: Array) -> Beginning:
-        return Beginning(a, smooth_gradient(problem, layout, a), residual(problem, layout, a))
-
+    # M a_smooth is the smooth force: nothing is left of the gradient there
+    smooth = Beginning(
+        start.smooth, jnp.zeros_like(start.smooth), residual(problem, layout, start.smooth)
+    )
     if start.warm is None:
-        return begin(start.smooth)
-
-    def cost(at: Beginning) -> Array:
-        gauss = 0.5 * jnp.sum((at.a - start.smooth) * at.gauss_grad)
-        return gauss + row_cost(problem, layout, at.r)
-
-    both = jax.vmap(begin)(jnp.stack([start.warm, start.smooth]))
-    warm, smooth = jax.vmap(cost)(both)
-    worse = warm > smooth
+        return smooth
+    gauss_grad = smooth_gradient(problem, layout, start.warm)
+    warm = Beginning(start.warm, gauss_grad, residual(problem, layout, start.warm))
+    gauss = 0.5 * jnp.sum((warm.a - smooth.a) * gauss_grad)
+    worse = gauss + row_cost(problem, layout, warm.r) > row_cost(problem, layout, smooth.r)
     dofs = rows = worse
     if isinstance(problem.parts, Islands):  # in no island there is nothing to solve
         dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)
         rows |= ~problem.parts.to_rows(layout, problem.parts.used)
-    a, gauss_grad = (jnp.where(dofs, x[1], x[0]) for x in both[:2])
-    return Beginning(a, gauss_grad, jnp.where(rows, both.r[1], both.r[0]))
+    return Beginning(
+        jnp.where(dofs, smooth.a, warm.a),
+        jnp.where(dofs, smooth.gauss_grad, warm.gauss_grad),
+        jnp.where(rows, smooth.r, warm.r),
+    )
 
 
 def initial(
@@ -165,9 +163,8 @@ def _is_minimum(
     problem: Problem, layout: RowLayout, alpha: Array, before: Array, after: Array
 ) -> Array:
     """Whether a whole Newton step stayed where the objective is the same quadratic function."""
-    states = row_state(problem, layout, before), row_state(problem, layout, after)
-    same = (states[0] == states[1]) & (states[1] != ConstraintState.CONE)
-    others = (~same & (problem.D != 0)).astype(alpha.dtype)
+    others = (problem.D != 0) & ~same_piece(problem, layout, before, after)
+    others = others.astype(alpha.dtype)
     return (jnp.abs(alpha - 1) < WHOLE) & (problem.parts.sum_rows(layout, others) == 0)
 
 

@@ -43,6 +43,17 @@ def moving(model: mjjax.Model) -> mjjax.Data:
     )
 
 
+@pytest.mark.feature("D05")
+def test_inertia_is_not_moved_below_zero() -> None:
+    """A body that weighs nearly nothing and has no armature: differences by it do not fail."""
+    model = mjjax.Model.from_xml_string(
+        """<mujoco><worldbody><body><joint axis="0 1 0" damping="1e-6"/>
+        <geom size="0.02" pos="0.1 0 0" mass="1e-3"/></body></worldbody></mujoco>"""
+    )
+    report = mjjax.check_gradients(model, moving(model))
+    assert report.ok and "dof_armature" in report.checked, report
+
+
 @pytest.mark.slow
 @pytest.mark.feature("D02", "D04", "D05")
 @pytest.mark.parametrize("name", ["cartpole", "double_pendulum", "hopper", "ant", "humanoid"])
