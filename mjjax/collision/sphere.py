@@ -47,15 +47,16 @@ def touch_balls(
 ) -> ContactSet:
     """Contacts of m pairs of balls with centres (m, 3).
 
-    `spare` (3,) is the direction of the normal where centres coincide; if it is zero too, the
-    normal is the world's x axis.
+    Radii are scalars. `spare` (3,) is the direction of the normal where centres coincide; if it is
+    zero too, the normal is the world's x axis.
     """
     offset = centre2 - centre1
     apart = jnp.sum(offset * offset, axis=1, keepdims=True) >= MINVAL**2
     normal = safe.normalize(jnp.where(apart, offset, spare[None]))[0]
     # The offset's length, written so that its derivative is the normal even at zero length.
     dist = jnp.sum(offset * normal, axis=1) - radius1 - radius2
-    pos = centre1 + (radius1 + 0.5 * dist)[:, None] * normal
+    # from the middle: where equal balls coincide it moves with both, whatever the normal does
+    pos = 0.5 * (centre1 + centre2) + 0.5 * (radius1 - radius2) * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
 
 

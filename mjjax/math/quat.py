@@ -131,11 +131,15 @@ def from_z(v: A) -> A:
     xp = namespace(v)
     unit = safe.normalize(v)[0]
     x, y, z = split(unit)
+    zero, along = 0 * z, 1 + xp.abs(z)
+    # of any length: from the cosine of half the angle where that is large, elsewhere from its sine
+    near = join((along, -y, x, zero))
     sine = safe.sqrt(x * x + y * y)
     aligned = sine < MINVAL
     scale = 1 / xp.where(aligned, 1, sine)
-    axis = join((xp.where(aligned, 1, -y * scale), xp.where(aligned, 0, x * scale), 0 * z))
-    turn = from_axis_angle(axis, safe.arctan2(sine, z))
+    axis = xp.where(aligned, 1, -y * scale), xp.where(aligned, 0, x * scale)
+    far = join((sine, along * axis[0], along * axis[1], zero))
+    turn = safe.normalize(xp.where((z < 0)[..., None], far, near))[0]
     nothing = safe.norm(v, keepdims=True) < MINVAL
     same = xp.broadcast_to(np.array([1, 0, 0, 0], turn.dtype), turn.shape)
     return xp.where(nothing, same, turn)

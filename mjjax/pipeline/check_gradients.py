@@ -347,10 +347,16 @@ class _Check:
 def _scale(x: np.ndarray, unit: float) -> np.ndarray:
     """How far entries of a leaf move: in proportion to themselves, a little if they are zero.
 
-    Where all of them are zero, it is one `unit`.
+    A little is a part of the largest entry where there are signs, and of the smallest where there
+    are none, as of masses: these may be of any size, and keep their sign. Where all are zero, it
+    is one `unit`.
     """
-    largest = np.abs(x).max()
-    return np.abs(x) + 1e-3 * largest if largest > 0 else np.full_like(x, unit)
+    size = np.abs(x)
+    if not size.any():
+        return np.full_like(x, unit)
+    if (x < 0).any():
+        return size + 1e-3 * size.max()
+    return np.where(size > 0, size, 1e-3 * size[size > 0].min())
 
 
 def _only(along: np.ndarray, entries: np.ndarray) -> np.ndarray:

@@ -140,3 +140,17 @@ def _disturbed(p: Placement, rng: np.random.Generator) -> Placement:
 
     offset = noise((p.pos2 - p.pos1) * (rng.random((COUNT, 1)) < 0.7))
     return p._replace(pos1=0 * p.pos1, mat1=noise(p.mat1), pos2=offset, mat2=noise(p.mat2))
+
+
+@pytest.mark.feature("C63", "D07")
+def test_contact_of_coincident_balls_moves_with_both() -> None:
+    """Equal balls in one place: the contact stays between them, whichever moves and where to."""
+    ball, size = np.eye(3), np.full((1,), 0.3)
+
+    def pos(centre: Array) -> Array:
+        one = jnp.zeros(3, centre.dtype), jnp.asarray(ball), jnp.asarray(size)
+        two = centre, jnp.asarray(ball), jnp.asarray(size)
+        return COLLIDERS[GeomType.SPHERE, GeomType.SPHERE].function(*one, *two, jnp.zeros(())).pos
+
+    slope = jax.jacobian(pos)(jnp.zeros(3))[0]
+    np.testing.assert_allclose(slope, 0.5 * np.eye(3), atol=1e-12)

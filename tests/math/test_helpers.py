@@ -192,6 +192,15 @@ def test_symmetric_systems() -> None:
     assert not derivative_errors(solve, x, directions(x, 0))
 
 
+@pytest.mark.feature("A185")
+def test_rotation_of_the_z_axis_to_itself() -> None:
+    """Its derivative is half of the direction across, as next to it, also near the opposite one."""
+    v = jnp.asarray([[0.0, 0, 2], [1e-9, 0, 0.5], [0.3, -0.2, -0.8], [0.1, 0.2, 0]])
+    assert not derivative_errors(quat.from_z, v, directions(v, 1))
+    slope = jax.jacobian(quat.from_z)(v[0])
+    np.testing.assert_allclose(slope, [[0, 0, 0], [0, -0.25, 0], [0.25, 0, 0], [0, 0, 0]])
+
+
 @pytest.mark.feature("A187")
 @pytest.mark.parametrize("plus", [True, False])
 def test_cholesky_update(plus: bool) -> None:
