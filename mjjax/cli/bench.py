@@ -108,13 +108,12 @@ def measure(
         bar.set_description(f"{Path(path).stem} x {worlds}: {name}")
         record: Record = {"model": path, "worlds": worlds, "engine": name}
         records.append(record)
+        # a peer may fail in any way, as MJX with a newer JAX than its own
+        refusals = (NotImplementedError, ValueError) if name == "ours" else Exception
         try:
             engine = _prepared(name, path, worlds, args, record)
-        except Exception as error:
-            # a peer may fail in any way, as MJX with a newer JAX than its own
-            if name == "ours" and not isinstance(error, NotImplementedError | ValueError):
-                raise
-            record["refused"] = str(error).splitlines()[0]
+        except refusals as error:
+            record["refused"] = (str(error) or type(error).__name__).splitlines()[0]
             continue
         finally:
             bar.update()

@@ -7,12 +7,15 @@ mostly zeros: there a row is a wrench on either body, and products go through th
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
+from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math.linalg import dot, matmul, total
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
+from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
 
@@ -22,25 +25,52 @@ ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 class DofRows(NamedTuple):
     """Rows with a column per dof.
 
+    Products are those of the matrix; they are differentiated as products of its factors, since the
+    derivative of the matrix would have all of its entries for every direction.
+
     Attributes:
         matrix: (n, width, nv) rows.
+        wrench, axis, side: its factors, see `contact_wrenches`.
     """
 
     matrix: Array
+    wrench: Array
+    axis: Array
+    side: Array
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        n, width, nv = self.matrix.shape
-        return matmul(self.matrix.reshape(n * width, nv), v).reshape(n, width)
+        return _velocity(self.matrix, self.side, self.wrench, self.axis, v)
 
     def force(self, s: Structure, f: Array) -> Array:
         """Joint-space force (nv,) of forces (n, width)."""
-        n, width, nv = self.matrix.shape
-        return matmul(f.reshape(n * width), self.matrix.reshape(n * width, nv))
+        return _force(self.matrix, self.side, self.wrench, self.axis, f)
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
         return self.matrix
+
+
+def _motion(matrix: Array, side: Array, wrench: Array, axis: Array, v: Array) -> Array:
+    motion = matmul(axis * v, side.T)
+    return total(wrench[..., k] * motion[k, :, None] for k in range(6))
+
+
+@derivative_of(_motion)
+def _velocity(matrix: Array, side: Array, wrench: Array, axis: Array, v: Array) -> Array:
+    n, width, nv = matrix.shape
+    return matmul(matrix.reshape(n * width, nv), v).reshape(n, width)
+
+
+def _effort(matrix: Array, side: Array, wrench: Array, axis: Array, f: Array) -> Array:
+    both = jnp.stack([dot(f, wrench[..., k]) for k in range(6)])
+    return total(axis * matmul(both, side))
+
+
+@derivative_of(_effort)
+def _force(matrix: Array, side: Array, wrench: Array, axis: Array, f: Array) -> Array:
+    n, width, nv = matrix.shape
+    return matmul(f.reshape(n * width), matrix.reshape(n * width, nv))
 
 
 class BodyRows(NamedTuple):
@@ -123,6 +153,14 @@ def _opposite(wrench: Array) -> Array:
     """What acts on the first of two bodies (..., 2, 6) with its sign changed."""
     first, second = wrench[..., :1, :], wrench[..., 1:, :]
     return jnp.concatenate([-first, second], axis=-2)
+
+
+def dof_rows(
+    s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
+) -> DofRows:
+    """Rows of the contact slots, whose geoms may be static: see `contact_wrenches`."""
+    factors = contact_wrenches(s, data, contact, geoms, width)
+    return DofRows(wrench_rows(*factors), *factors)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

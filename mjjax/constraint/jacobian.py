@@ -6,9 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.search import plan_of, slot_geoms
-from mjjax.constraint.contact_rows import ContactRows, DofRows, body_rows
+from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
-from mjjax.dynamics.jacobian import contact_jacobian
 from mjjax.math.linalg import gather, matmul, scatter_sum
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
@@ -39,7 +38,7 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
     else:
         geoms = slot_geoms(model, data)
         geoms = None if geoms is None else geoms[:n]
-        rows = DofRows(contact_jacobian(s, data, contact, geoms, width))
+        rows = dof_rows(s, data, contact, geoms, width)
     friction = contact.friction[:, : width - 1 if layout.has_edges else 0]
     if layout.has_edges and (plan_of(model, data.rules).dim == 1).any():
         friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row

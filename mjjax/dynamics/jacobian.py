@@ -193,13 +193,14 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     return dot(data.cdof, dof_sum(s, wrench))
 
 
-def contact_jacobian(
+def contact_wrenches(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
-) -> Array:
-    """Relative motion of the two bodies in the contact frames (ncontact, width, nv).
+) -> tuple[Array, Array, Array]:
+    """Factors of the Jacobian of relative motion in the contact frames (ncontact, width, nv).
 
     Rows: normal, two tangential, torsional, two rolling. Every dof moves the contact point by the
-    same velocity on either body, so a row is its axis times (moves body 2) - (moves body 1).
+    same velocity on either body, so a row is its wrench times the motion axis of the dof times
+    (moves body 2) - (moves body 1).
 
     Args:
         s: structure.
@@ -207,16 +208,18 @@ def contact_jacobian(
         contact: contact slots.
         geoms: (ncontact, 2) static geoms of the slots, or None to take those in `contact`.
         width: number of rows.
+
+    Returns:
+        Wrenches (ncontact, width, 6) and motion axes (6, nv) about one point, and the sides
+        (ncontact, nv): 1, -1 or 0.
     """
-    moves = tree_plan(s).moves
-    geom = contact.geom if geoms is None else geoms
-    table = moves.astype(np.int8)
+    table = tree_plan(s).moves.astype(np.int8)
     if geoms is None:
-        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(geom, 0)]
+        body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
         side = jnp.asarray(table)[body[:, 1]] - jnp.asarray(table)[body[:, 0]]
         side = jnp.where(contact.geom[:, :1] >= 0, side, 0)
     else:
-        body = s.geom_bodyid[geom]
+        body = s.geom_bodyid[geoms]
         side = table[body[:, 1]] - table[body[:, 0]]
     axis, center = _common_axes(s, data)
     frame = mat3(contact.frame)
@@ -226,10 +229,14 @@ def contact_jacobian(
         wrench = jnp.concatenate(
             [wrench, jnp.concatenate([frame, jnp.zeros_like(frame)], axis=-1)], axis=1
         )
-    count = len(wrench)
-    jac = matmul(wrench[:, :width].reshape(count * width, 6), axis.T)
-    jac = jac.reshape(count, width, s.nv)
-    return jac * jnp.asarray(side, jac.dtype)[:, None]
+    return wrench[:, :width], axis.T, jnp.asarray(side, wrench.dtype)
+
+
+def wrench_rows(wrench: Array, axis: Array, side: Array) -> Array:
+    """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
+    count, width, _ = wrench.shape
+    rows = matmul(wrench.reshape(count * width, 6), axis)
+    return rows.reshape(count, width, -1) * side[:, None]
 
 
 def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType, TrnType
 from mjjax.core.profile import stage
-from mjjax.dynamics.jacobian import contact_jacobian, point_rows
+from mjjax.dynamics.jacobian import contact_wrenches, point_rows, wrench_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
 from mjjax.math.linalg import gather, matmul
@@ -222,7 +222,7 @@ def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     contact, movable = data.contact, xp.asarray(tree_plan(s).moves.any(axis=1))
     body = xp.asarray(s.geom_bodyid)[xp.maximum(contact.geom, 0)]
     detected = (contact.dim > 0) & xp.any(movable[body], axis=1)
-    along = contact_jacobian(s, data, contact, None, width=1)[:, 0]
+    along = wrench_rows(*contact_wrenches(s, data, contact, None, width=1))[:, 0]
     target = s.actuator_trnid[ids, 0][:, None]
     mine = ((body[None, :, 0] == target) | (body[None, :, 1] == target)) & detected[None]
     mine = mine.astype(along.dtype)

@@ -113,9 +113,15 @@ def solve(a: Array, b: Array) -> Array:
 
     The derivative is another solution.
     """
-    # with b as a further column, elimination leaves U and L^-1 P b: no loop over the row exchanges
-    eliminated, *_ = lax.linalg.lu(jnp.concatenate([a, b[:, None]], axis=1))
-    return triangular_solve(eliminated[:, :-1], eliminated[:, -1])
+    return _eliminate(a, b[:, None])[:, 0]
+
+
+def _eliminate(a: Array, b: Array) -> Array:
+    """Solutions (n, k) of a x = b for the columns of `b` (n, k)."""
+    # with b as further columns, elimination leaves U and L^-1 P b: no loop over the row exchanges
+    n = a.shape[0]
+    eliminated, *_ = lax.linalg.lu(jnp.concatenate([a, b], axis=1))
+    return triangular_solve(eliminated[:, :n], eliminated[:, n:])
 
 
 @solve.defjvp
@@ -146,25 +152,29 @@ def _solve_symmetric_jvp(
     )
 
 
-@custom_vmap
 def _symmetric(a: Array, b: Array) -> Array:
-    return _batch_symmetric(a[None], b[None])[0]
+    return _systems(a[None], b[None, :, None])[0, :, 0]
 
 
-@_symmetric.def_vmap
-def _symmetric_rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tuple[Array, bool]:
-    each = [
-        x if own else jnp.broadcast_to(x, (size, *x.shape))
-        for x, own in zip((a, b), in_batched, strict=True)
-    ]
-    return _batch_symmetric(*each), True
-
-
-def _batch_symmetric(a: Array, b: Array) -> Array:
-    """Solutions (m, n) of several systems."""
+@custom_vmap
+def _systems(a: Array, b: Array) -> Array:
+    """Solutions (m, n, k) of m systems with k right-hand sides each."""
     x = jax.vmap(lambda a, b: cho_solve(cholesky(a), b))(a, b)
-    good = jnp.isfinite(x).all(axis=1, keepdims=True)
-    return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(solve)(a, b)))
+    good = jnp.isfinite(x).all(axis=(1, 2), keepdims=True)
+    return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(_eliminate)(a, b)))
+
+
+@_systems.def_vmap
+def _systems_rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tuple[Array, bool]:
+    # in one branch for all worlds, which a vmap of `cond` would not be
+    if not in_batched[0]:
+        m, n, k = b.shape[1:]
+        x = _systems(a, jnp.moveaxis(b, 0, 2).reshape(m, n, size * k))
+        return jnp.moveaxis(x.reshape(m, n, size, k), 2, 0), True
+    if not in_batched[1]:
+        b = jnp.broadcast_to(b, (size, *b.shape))
+    x = _systems(a.reshape(-1, *a.shape[2:]), b.reshape(-1, *b.shape[2:]))
+    return x.reshape(b.shape), True
 
 
 def triangular_solve(upper: Array, b: Array) -> Array:

@@ -6,14 +6,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mjjax.core.enums import Stage
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
-from mjjax.model.callbacks import Callbacks
+from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import forward
+from mjjax.pipeline.forward import forward_skip, position
 from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.inverse import inverse
 
@@ -89,21 +90,30 @@ def linear(
         readings: function of data after `forward`, (ns,).
         callbacks: functions of the user's.
     """
-    s = model.structure
+    s, calls = model.structure, callbacks or NONE
 
     def outcome(
-        dq: Array, qvel: Array, act: Array, ctrl: Array
+        placed: Data, qvel: Array, act: Array, ctrl: Array
     ) -> tuple[Array, tuple[Array, Array]]:
-        qpos = integrate_pos(model, data.qpos, dq, 1)
-        now = data.replace(qpos=qpos, qvel=qvel, act=act, ctrl=ctrl)
-        now = forward(model, now, callbacks)
+        now = placed.replace(qvel=qvel, act=act, ctrl=ctrl)
+        now = forward_skip(model, now, Stage.POS, callbacks=callbacks)
         end, found = integrate(model, now, callbacks), readings(model, now)
         return jnp.concatenate([end.qpos, end.qvel, end.act, found]), (end.qpos, found)
 
-    x = jnp.zeros_like(data.qvel), data.qvel, data.act, data.ctrl
-    # one after the other: by velocities and controls most of a step has no derivative
-    by = [jax.jacfwd(outcome, argnums=k, has_aux=True)(*x) for k in range(4)]
-    found, (qpos, value) = jnp.concatenate([slope for slope, _ in by], axis=1), by[0][1]
+    def from_position(dq: Array) -> tuple[Array, tuple[Data, tuple[Array, Array]]]:
+        qpos = integrate_pos(model, data.qpos, dq, 1)
+        placed = position(model, data.replace(qpos=qpos), calls, skipsensor=False)
+        end, values = outcome(placed, *x)
+        return end, (placed, values)
+
+    # One after the other: by velocities and controls most of a step has no derivative. All start
+    # from one position stage: its loop with derivatives is not, for XLA, the one without.
+    x = data.qvel, data.act, data.ctrl
+    first, (placed, (qpos, value)) = jax.jacfwd(from_position, has_aux=True)(
+        jnp.zeros_like(data.qvel)
+    )
+    others = [jax.jacfwd(outcome, argnums=k, has_aux=True)(placed, *x)[0] for k in (1, 2, 3)]
+    found = jnp.concatenate([first, *others], axis=1)
     tangent = jax.jacfwd(lambda q: differentiate_pos(model, 1, qpos, q))(qpos)
     found = jnp.concatenate([matmul(tangent, found[: s.nq]), found[s.nq :]])
     n = 2 * s.nv + s.na

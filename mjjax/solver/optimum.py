@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import SolverType
 from mjjax.math.namespace import Array
+from mjjax.math.tangents import jvp
 from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Limits, Start, Tolerances, solve
 from mjjax.solver.objective import gradient, residual, row_force
@@ -64,14 +65,15 @@ def minimize(
     return Optimum(a, state.force, r, niter, grad_norm)
 
 
-@minimize.defjvp
+@functools.partial(minimize.defjvp, symbolic_zeros=True)
 def _minimize_jvp(solver, layout, limits, primals, tangents):
     problem, start, tolerances = primals
     found = minimize(solver, layout, limits, problem, start, tolerances)
     a, r = found.a, found.r
-    _, dg = jax.jvp(lambda p: gradient(p, layout, a), (problem,), (tangents[0],))
+    dp = tangents[0]
+    _, dg = jvp(lambda p: gradient(p, layout, a), (problem,), (dp,))
     da = -solve_hessian(problem, layout, r, dg, exact=True)
-    _, dr = jax.jvp(lambda p, a: residual(p, layout, a), (problem, a), (tangents[0], da))
-    _, dforce = jax.jvp(lambda p, r: row_force(p, layout, r), (problem, r), (tangents[0], dr))
+    _, dr = jvp(lambda p, a: residual(p, layout, a), (problem, a), (dp, da))
+    _, dforce = jvp(lambda p, r: row_force(p, layout, r), (problem, r), (dp, dr))
     none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.grad_norm))
     return found, Optimum(da, dforce, dr, *none)

@@ -163,8 +163,7 @@ def _is_minimum(
     problem: Problem, layout: RowLayout, alpha: Array, before: Array, after: Array
 ) -> Array:
     """Whether a whole Newton step stayed where the objective is the same quadratic function."""
-    others = (problem.D != 0) & ~same_piece(problem, layout, before, after)
-    others = others.astype(alpha.dtype)
+    others = ((problem.D != 0) & ~same_piece(problem, layout, before, after)).astype(alpha.dtype)
     return (jnp.abs(alpha - 1) < WHOLE) & (problem.parts.sum_rows(layout, others) == 0)
 
 
