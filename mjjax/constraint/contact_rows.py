@@ -11,7 +11,8 @@ import numpy as np
 
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
-from mjjax.math.linalg import dot, matmul, total
+from mjjax.math.components import Parts
+from mjjax.math.linalg import dot, matmul, split_rows, total
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -34,7 +35,7 @@ class DofRows(NamedTuple):
     """
 
     matrix: Array
-    wrench: Array
+    wrench: Parts
     axis: Array
     side: Array
 
@@ -51,24 +52,24 @@ class DofRows(NamedTuple):
         return self.matrix
 
 
-def _motion(matrix: Array, side: Array, wrench: Array, axis: Array, v: Array) -> Array:
-    motion = matmul(axis * v, side.T)
-    return total(wrench[..., k] * motion[k, :, None] for k in range(6))
+def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
+    motion = split_rows(matmul(axis * v[None], side.T))
+    return total(x * y.T for x, y in zip(wrench, motion, strict=True))
 
 
 @derivative_of(_motion)
-def _velocity(matrix: Array, side: Array, wrench: Array, axis: Array, v: Array) -> Array:
+def _velocity(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
     n, width, nv = matrix.shape
     return matmul(matrix.reshape(n * width, nv), v).reshape(n, width)
 
 
-def _effort(matrix: Array, side: Array, wrench: Array, axis: Array, f: Array) -> Array:
-    both = jnp.stack([dot(f, wrench[..., k]) for k in range(6)])
-    return total(axis * matmul(both, side))
+def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
+    both = jnp.stack([jnp.sum(x * f, axis=-1) for x in wrench])
+    return total(split_rows(axis * matmul(both, side)))[0]
 
 
 @derivative_of(_effort)
-def _force(matrix: Array, side: Array, wrench: Array, axis: Array, f: Array) -> Array:
+def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
     n, width, nv = matrix.shape
     return matmul(f.reshape(n * width), matrix.reshape(n * width, nv))
 

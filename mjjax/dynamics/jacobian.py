@@ -11,7 +11,8 @@ import numpy as np
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
-from mjjax.math import quat
+from mjjax.math import components, quat
+from mjjax.math.components import Parts
 from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
@@ -195,7 +196,7 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
 
 def contact_wrenches(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[Parts, Array, Array]:
     """Factors of the Jacobian of relative motion in the contact frames (ncontact, width, nv).
 
     Rows: normal, two tangential, torsional, two rolling. Every dof moves the contact point by the
@@ -210,8 +211,8 @@ def contact_wrenches(
         width: number of rows.
 
     Returns:
-        Wrenches (ncontact, width, 6) and motion axes (6, nv) about one point, and the sides
-        (ncontact, nv): 1, -1 or 0.
+        Six components (ncontact, width) of wrenches, motion axes (6, nv) about the same point, and
+        the sides (ncontact, nv): 1, -1 or 0.
     """
     table = tree_plan(s).moves.astype(np.int8)
     if geoms is None:
@@ -222,20 +223,19 @@ def contact_wrenches(
         body = s.geom_bodyid[geoms]
         side = table[body[:, 1]] - table[body[:, 0]]
     axis, center = _common_axes(s, data)
-    frame = mat3(contact.frame)
-    arm = (contact.pos - center)[:, None]
-    wrench = jnp.concatenate([cross(jnp.broadcast_to(arm, frame.shape), frame), frame], axis=-1)
+    force = components.split(mat3(contact.frame))
+    arm = components.split((contact.pos - center)[:, None])
+    wrench = (*components.cross(arm, force), *force)
     if width > 3:
-        wrench = jnp.concatenate(
-            [wrench, jnp.concatenate([frame, jnp.zeros_like(frame)], axis=-1)], axis=1
-        )
-    return wrench[:, :width], axis.T, jnp.asarray(side, wrench.dtype)
+        turn = (*force, *[jnp.zeros_like(force[0])] * 3)
+        wrench = (jnp.concatenate(both, axis=1) for both in zip(wrench, turn, strict=True))
+    return tuple(x[:, :width] for x in wrench), axis.T, jnp.asarray(side, axis.dtype)
 
 
-def wrench_rows(wrench: Array, axis: Array, side: Array) -> Array:
+def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
     """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
-    count, width, _ = wrench.shape
-    rows = matmul(wrench.reshape(count * width, 6), axis)
+    count, width = wrench[0].shape
+    rows = matmul(jnp.stack(wrench, axis=-1).reshape(count * width, 6), axis)
     return rows.reshape(count, width, -1) * side[:, None]
 
 

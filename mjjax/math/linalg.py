@@ -58,6 +58,11 @@ def total(terms: Iterable[Array]) -> Array:
     return functools.reduce(operator.add, terms)
 
 
+def split_rows(x: Array) -> Sequence[Array]:
+    """Rows (1, ...) of an array, whose derivative is joined again, not padded and added."""
+    return lax.split(x, [1] * x.shape[0])
+
+
 def largest(x: A, axis: int = -1) -> A:
     """Maximum along an axis that is not empty; its derivative is that of one of the largest.
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
 
 from mjjax.core.enums import DisableBit, WarningType
 from mjjax.math.namespace import Array
 from mjjax.math.safe import is_bad
+from mjjax.math.tangents import of_moved
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -86,19 +86,12 @@ def _masked(step: Step, arguments: tuple[Any, ...]) -> Data:
 
 @functools.partial(_masked.defjvp, symbolic_zeros=True)
 def _masked_jvp(step: Step, primals: Any, tangents: Any) -> tuple[Data, Data]:
-    values, tree = jax.tree.flatten(primals[0])
-    slopes = tree.flatten_up_to(tangents[0])
-    moved = [i for i, slope in enumerate(slopes) if not isinstance(slope, SymbolicZero)]
-
-    def of_moved(*some: Array) -> Data:
-        given = dict(zip(moved, some, strict=True))
-        return step(*jax.tree.unflatten(tree, [given.get(i, x) for i, x in enumerate(values)]))
-
-    out, push = jax.linearize(of_moved, *(values[i] for i in moved))
+    moved = of_moved(step, primals[0], tangents[0])
+    out, push = jax.linearize(moved.f, *moved.values)
     reset = jnp.any((out.warning != primals[0][1].warning)[RESETS])
 
     def mask(slope: Any) -> Any:
         real = jnp.issubdtype(slope.dtype, jnp.floating)
         return jnp.where(reset, 0, slope) if real else slope
 
-    return out, jax.tree.map(mask, push(*(mask(slopes[i]) for i in moved)))
+    return out, jax.tree.map(mask, push(*map(mask, moved.slopes)))
