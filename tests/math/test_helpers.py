@@ -190,6 +190,12 @@ def test_symmetric_systems() -> None:
     twice = jax.vmap(jax.vmap(solve))(jax.tree.map(lambda x: x[None], x))
     np.testing.assert_allclose(twice[0], expected, **CLOSE)
     assert not derivative_errors(solve, x, directions(x, 0))
+    # several right-hand sides share a factor, in a batch and by themselves
+    some = jnp.asarray(RNG.normal(size=(3, 5, 4)))
+    columns = jax.vmap(linalg.solve_symmetric, in_axes=(None, 0))
+    expected = np.linalg.solve(a[:, None], some[..., None])[..., 0]
+    np.testing.assert_allclose(jax.vmap(columns)(x[0], some), expected, **CLOSE)
+    np.testing.assert_allclose(columns(x[0][1], some[1]), expected[1], **CLOSE)
 
 
 @pytest.mark.feature("A185")
