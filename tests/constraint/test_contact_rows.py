@@ -24,7 +24,9 @@ def factors(width: int) -> Any:
     """Random wrenches, axes, velocities and forces, and sides of which some are zero."""
     rng = np.random.default_rng(width)
     shapes = {"axis": (6, NV), "v": (NV,), "f": (COUNT, width)}
-    x = {key: jnp.asarray(rng.normal(size=(POSES, *shape))) for key, shape in shapes.items()}
+    x: dict[str, Any] = {
+        key: jnp.asarray(rng.normal(size=(POSES, *shape))) for key, shape in shapes.items()
+    }
     x["wrench"] = tuple(jnp.asarray(rng.normal(size=(POSES, COUNT, width))) for _ in range(6))
     return x, jnp.asarray(rng.integers(-1, 2, (COUNT, NV)), float)
 
