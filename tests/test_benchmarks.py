@@ -85,6 +85,23 @@ sys.exit(status)
     assert int(step[4]) == total(results[0]["operations"]["step"])
 
 
+@pytest.mark.slow
+def test_transitions_are_measured_beside_mujoco() -> None:
+    """Protects `python -m benchmarks.transitions`, behind what the notes say of A and B."""
+    command = "-m benchmarks.transitions double_pendulum --worlds 3 --warmup 2"
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "JAX_ENABLE_X64": "0"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    name, *numbers = done.stdout.splitlines()[1].split()
+    assert name == "double_pendulum"
+    assert all(float(x) > 0 for x in numbers[-3:])
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -85,7 +85,7 @@ def measure_all(args: argparse.Namespace) -> None:
     results = []
     total = len(args.models) * len(args.batch) * len(names)
     with tqdm(total=total, unit="run", disable=None) as bar:
-        for path in map(_file, args.models):
+        for path in map(model_file, args.models):
             for worlds in args.batch:
                 results += measure(path, worlds, names, args, bar)
     print(table(results))
@@ -180,7 +180,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _file(name: str) -> str:
+def model_file(name: str) -> str:
     """The file of a model, which every engine can read."""
     if Path(name).is_file():
         return name

@@ -236,7 +236,7 @@ def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
     """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
     count, width = wrench[0].shape
     rows = matmul(jnp.stack(wrench, axis=-1).reshape(count * width, 6), axis)
-    return rows.reshape(count, width, -1) * side[:, None]
+    return rows.reshape(count, width, side.shape[1]) * side[:, None]
 
 
 def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
