@@ -171,33 +171,6 @@ def positive(n: int, seed: int = 0) -> np.ndarray:
     return a @ a.T + n * np.eye(n)
 
 
-@pytest.mark.feature("C20")
-def test_symmetric_systems() -> None:
-    """One indefinite matrix in a batch is solved, too; derivatives in both modes, twice batched."""
-    a = np.stack([positive(4, seed) for seed in range(3)])
-    a[1] -= 6 * np.eye(4)
-    assert np.linalg.eigvalsh(a[1])[0] < -0.1
-    b = RNG.normal(size=(3, 4))
-    x = jax.tree.map(jnp.asarray, (a, b))
-
-    def solve(x: Any) -> Any:
-        a, b = x
-        return linalg.solve_symmetric(0.5 * (a + a.T), b)
-
-    expected = np.linalg.solve(a, b[..., None])[..., 0]
-    found = quick(jax.vmap(solve))(x)
-    np.testing.assert_allclose(found, expected, **CLOSE)
-    twice = jax.vmap(jax.vmap(solve))(jax.tree.map(lambda x: x[None], x))
-    np.testing.assert_allclose(twice[0], expected, **CLOSE)
-    assert not derivative_errors(solve, x, directions(x, 0))
-    # several right-hand sides share a factor, in a batch and by themselves
-    some = jnp.asarray(RNG.normal(size=(3, 5, 4)))
-    columns = jax.vmap(linalg.solve_symmetric, in_axes=(None, 0))
-    expected = np.linalg.solve(a[:, None], some[..., None])[..., 0]
-    np.testing.assert_allclose(jax.vmap(columns)(x[0], some), expected, **CLOSE)
-    np.testing.assert_allclose(columns(x[0][1], some[1]), expected[1], **CLOSE)
-
-
 @pytest.mark.feature("A185")
 def test_rotation_of_the_z_axis_to_itself() -> None:
     """Its derivative is half of the direction across, as next to it, also near the opposite one."""
