@@ -12,7 +12,7 @@ from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import quick
 
 RNG = np.random.default_rng(0)
-CLOSE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
 
 
 def positive(n: int, seed: int) -> np.ndarray:
