@@ -15,8 +15,8 @@ from tests.collision.convex_pairs import shapes
 from tests.collision.placements import rotation
 from tests.collision.protocol import CONVERGED, Pair, Poses, judge
 
-ROWS, COLUMNS, COUNT = 9, 11, 24
-TRIES = 20  # by which it shows that MuJoCo's own contact is noise: some flip in one of ten
+ROWS, COLUMNS, COUNT = 9, 11, 72
+TRIES = 100  # by which it shows that MuJoCo's own contact is noise: some flip in one of fifty
 GEOMS = {
     "sphere": 'type="sphere" size=".12"',
     "capsule": 'type="capsule" size=".08 .15"',
