@@ -22,7 +22,7 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.bench import model_file, start
-from mjjax.cli.engines import best, open_engine
+from mjjax.cli.engines import JaxEngine, best
 from mjjax.pipeline.devices import cores
 
 SIZE = 1e-6  # of MuJoCo's differences
@@ -31,14 +31,14 @@ CARRIED = "qpos qvel act ctrl qacc_warmstart".split()
 
 def measure(path: str, worlds: int, warmup: int) -> dict[str, float]:
     """Seconds to compile, and microseconds per world of ours and of both kinds of differences."""
-    model = mjjax.Model.from_xml_path(path)
-    qpos, qvel = start(open_engine("ours", path, 1), worlds, 0)
+    engine = JaxEngine("ours", mjjax, mjjax.Model.from_xml_path(path))
+    engine.begin(*start(engine, worlds, 0))
+    model = engine.model
 
-    def moved(qpos: jax.Array, qvel: jax.Array) -> mjjax.Data:
-        data = mjjax.make_data(model).replace(qpos=qpos, qvel=qvel)
+    def moved(data: mjjax.Data) -> mjjax.Data:
         return mjjax.rollout(model, data, nstep=warmup, keep=())[0]
 
-    batch = jax.jit(jax.vmap(moved))(jnp.asarray(qpos, jnp.float32), jnp.asarray(qvel, jnp.float32))
+    batch = jax.jit(jax.vmap(moved))(engine.batch)
     ours = jax.jit(jax.vmap(mjjax.transition_jacobian, in_axes=(None, 0)))
     begin = time.perf_counter()
     program = ours.lower(model, batch).compile()

@@ -17,14 +17,8 @@ from mjjax.cli.operations import KINDS, operations, total
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
-def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
-    """Protects the one command of the benchmarks, with what it saves and prints."""
-    out = tmp_path / "out.json"
-    command = (
-        "-m benchmarks double_pendulum --batch 1 8 --steps 5 --warmup 5 --repeats 2 --peers c "
-        f"--gradient --json {out} --stages kinematics rne"
-    )
+def run(command: str) -> str:
+    """What `python COMMAND` prints, in a process with JAX's default precision."""
     done = subprocess.run(
         [sys.executable, *command.split()],
         capture_output=True,
@@ -33,6 +27,18 @@ def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
         env={**os.environ, "JAX_ENABLE_X64": "0"},
     )
     assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
+    """Protects the one command of the benchmarks, with what it saves and prints."""
+    out = tmp_path / "out.json"
+    command = (
+        "-m benchmarks double_pendulum --batch 1 8 --steps 5 --warmup 5 --repeats 2 --peers c "
+        f"--gradient --json {out} --stages kinematics rne"
+    )
+    printed = run(command)
     results = json.loads(out.read_text(encoding="utf-8"))["results"]
     assert [(r["engine"], r["worlds"]) for r in results] == [
         ("ours", 1),
@@ -51,7 +57,7 @@ def test_measures_everything_on_a_small_model(tmp_path: Path) -> None:
     assert ours["gradient"]["finite"]
     assert list(ours["stages_us"]) == ["call", "kinematics", "rne"]
     assert min(ours["stages_us"].values()) > 0
-    lines = done.stdout.splitlines()
+    lines = printed.splitlines()
     assert lines[0].split()[:3] == ["model", "worlds", "engine"]
     assert any(line.split()[:1] == ["kinematics"] for line in lines)
 
@@ -89,15 +95,8 @@ sys.exit(status)
 def test_transitions_are_measured_beside_mujoco() -> None:
     """Protects `python -m benchmarks.transitions`, behind what the notes say of A and B."""
     command = "-m benchmarks.transitions double_pendulum --worlds 3 --warmup 2"
-    done = subprocess.run(
-        [sys.executable, *command.split()],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "JAX_ENABLE_X64": "0"},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    name, *numbers = done.stdout.splitlines()[1].split()
+    printed = run(command)
+    name, *numbers = printed.splitlines()[1].split()
     assert name == "double_pendulum"
     assert all(float(x) > 0 for x in numbers[-3:])
 

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from mjjax.math.linalg import einsum, gather, matmul
+from mjjax.math.linalg import einsum, gather, mix_rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
@@ -153,9 +153,7 @@ def _masked_sums(mask: np.ndarray, x: Array) -> Array:
     k = x.shape[-1]
     if trees > 1 or i * j * k * k > WIDEST or namespace(x) is np:
         return einsum("tij,tjk->tik", mask, x)
-    # a product from the right keeps the batch of a vmap in front: no transposes
-    wide = np.kron(mask[0].T, np.eye(k))
-    return matmul(x.ravel(), np.asarray(wide, x.dtype)).reshape(1, i, k)
+    return mix_rows(mask[0], x[0])[None]
 
 
 def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:

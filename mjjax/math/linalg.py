@@ -218,10 +218,18 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return x[index]
     table, width = np.eye(n)[flat], math.prod(x.shape[1:])
     if width == 1 or (width <= 3 and table.size <= _NARROW):
-        # a product from the right keeps the batch of a vmap in front: no transposes
-        wide = np.kron(table.T, np.eye(width))
-        return matmul(x.ravel(), jnp.asarray(wide, x.dtype)).reshape(shape)
+        return mix_rows(table, x).reshape(shape)
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
+
+
+def mix_rows(table: np.ndarray, x: Array) -> Array:
+    """Product (m, ...) of a static matrix (m, n) with the rows of `x` (n, ...), from the right.
+
+    The matrix is as many times wider as a row has entries, but the batch of a `vmap` stays in
+    front: no transposes.
+    """
+    wide = np.kron(table.T, np.eye(math.prod(x.shape[1:])))
+    return matmul(x.ravel(), jnp.asarray(wide, x.dtype)).reshape(len(table), *x.shape[1:])
 
 
 def _stride(index: np.ndarray) -> int:

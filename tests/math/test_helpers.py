@@ -1,7 +1,6 @@
 """Math helpers against MuJoCo's functions."""
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import chex
@@ -13,10 +12,7 @@ import pytest
 
 from mjjax.math import (
     Band,
-    band_diag,
     band_mul_mat_vec,
-    band_to_dense,
-    box_qp,
     chol_factor_band,
     chol_solve_band,
     chol_update,
@@ -25,7 +21,6 @@ from mjjax.math import (
     eig3,
     encode_pyramid,
     halton,
-    linalg,
     mul_pose,
     neg_pose,
     quat,
@@ -34,26 +29,15 @@ from mjjax.math import (
     trn_vec_pose,
 )
 from tests.derivatives import derivative_errors, directions
+from tests.math.reference import CLOSE, both_ways, filled
 from tests.oracle_tools import quick
 
 RNG = np.random.default_rng(0)
-CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
 
 
 def unit(n: int = 1) -> np.ndarray:
     q = np.random.default_rng(n).normal(size=(n, 4))
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
-
-
-def filled(shape: int | tuple[int, ...], function: Callable, *args) -> np.ndarray:
-    """Result of one of MuJoCo's functions that writes into its first argument."""
-    function(out := np.zeros(shape), *args)
-    return out
-
-
-def both_ways(function: Callable, *args) -> list[np.ndarray]:
-    """A kernel's results on numpy and on JAX arrays."""
-    return [np.asarray(function(*args)), np.asarray(quick(function)(*map(jnp.asarray, args)))]
 
 
 @pytest.mark.feature("A185")
@@ -166,11 +150,6 @@ def test_poses() -> None:
         np.testing.assert_allclose(mine, expected, **CLOSE)
 
 
-def positive(n: int, seed: int = 0) -> np.ndarray:
-    a = np.random.default_rng(seed).normal(size=(n, n))
-    return a @ a.T + n * np.eye(n)
-
-
 @pytest.mark.feature("A185")
 def test_rotation_of_the_z_axis_to_itself() -> None:
     """Its derivative is half of the direction across, as next to it, also near the opposite one."""
@@ -178,104 +157,6 @@ def test_rotation_of_the_z_axis_to_itself() -> None:
     assert not derivative_errors(quat.from_z, v, directions(v, 1))
     slope = jax.jacobian(quat.from_z)(v[0])
     np.testing.assert_allclose(slope, [[0, 0, 0], [0, -0.25, 0], [0.25, 0, 0], [0, 0, 0]])
-
-
-@pytest.mark.feature("A187")
-@pytest.mark.parametrize("plus", [True, False])
-def test_cholesky_update(plus: bool) -> None:
-    """A factor updated by one vector is the factor of the updated matrix."""
-    x = RNG.normal(size=5)
-    factor = np.linalg.cholesky(positive(5))
-    mine = quick(lambda f, x: chol_update(f, x, plus))(jnp.asarray(factor), jnp.asarray(x))
-    mujoco.mju_cholUpdate(theirs := factor.copy(), x, plus)
-    np.testing.assert_allclose(np.tril(mine), np.tril(theirs), **CLOSE)
-
-
-@pytest.mark.feature("A188")
-@pytest.mark.parametrize("shape", [(7, 3, 2), (5, 2, 0), (4, 1, 3), (4, 4, 4)])
-def test_band_matrices(shape: tuple[int, int, int]) -> None:
-    """Storage, products, factors and solutions of band-dense matrices."""
-    band = Band(*shape)
-    n = band.ntotal
-    full = positive(n)
-    stored = filled(band.size, mujoco.mju_dense2Band, full, *shape)
-    inside = filled((n, n), mujoco.mju_band2Dense, stored, *shape, 1)
-
-    def everything(full, v):
-        mat = dense_to_band(full, band)
-        factor, least = chol_factor_band(mat, band, 0.1, 0.2)
-        dense = [band_to_dense(mat, band, s) for s in (True, False)]
-        products = [band_mul_mat_vec(mat, v, band, s) for s in (True, False)]
-        return mat, dense, products, factor, least, chol_solve_band(factor, v[0], band)
-
-    v = RNG.normal(size=(2, n))
-    mat, dense, products, factor, least, solution = quick(everything)(*map(jnp.asarray, (full, v)))
-    used, _, _ = band.index()
-    np.testing.assert_allclose(mat[used], stored[used], **CLOSE)
-    for symmetric in (True, False):
-        k = 0 if symmetric else 1
-        expected = filled((n, n), mujoco.mju_band2Dense, stored, *shape, symmetric)
-        np.testing.assert_allclose(dense[k], expected, **CLOSE)
-        np.testing.assert_allclose(products[k], v @ expected.T, **CLOSE)
-    assert [band_diag(i, band) for i in range(n)] == [
-        mujoco.mju_bandDiag(i, *shape) for i in range(n)
-    ]
-    theirs = mujoco.mju_cholFactorBand(stored, *shape, 0.1, 0.2)
-    np.testing.assert_allclose(least, theirs, **CLOSE)
-    np.testing.assert_allclose(factor[used], stored[used], **CLOSE)
-    expected = np.linalg.solve(inside + np.diag(0.1 + 0.2 * np.diag(inside)), v[0])
-    np.testing.assert_allclose(solution, expected, **CLOSE)
-
-
-@pytest.mark.feature("A188")
-def test_band_matrix_that_has_no_factor() -> None:
-    """An indefinite matrix gives 0, as in MuJoCo."""
-    band = Band(2, 2, 0)
-    assert chol_factor_band(jnp.array([0.0, 1, 2, 1]), band)[1] == 0
-    assert mujoco.mju_cholFactorBand(np.array([0.0, 1, 2, 1]), 2, 2, 0, 0, 0) == 0
-
-
-@pytest.mark.feature("A189")
-def test_eigenvalues() -> None:
-    """Decreasing eigenvalues, with their frame as matrix and as quaternion."""
-    solve = quick(eig3)
-    for k in range(4):
-        mat = positive(3, k)
-        values, vectors, q = solve(jnp.asarray(mat))
-        mujoco.mju_eig3(theirs := np.zeros(3), np.zeros(9), np.zeros(4), mat.ravel())
-        np.testing.assert_allclose(values, theirs, **CLOSE)
-        np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, mat, atol=1e-10)
-        np.testing.assert_allclose(quat.to_mat(q), vectors, atol=1e-10)
-        assert np.linalg.det(vectors) > 0
-
-
-@pytest.mark.feature("A190")
-def test_box_qp() -> None:
-    """Minimisers between bounds, which coordinates are free, and the factor over those."""
-    solve = quick(box_qp)
-    ranks = set()
-    for k in range(8):
-        rng = np.random.default_rng(k)
-        n = 6
-        H, g = positive(n, k), 20 * rng.normal(size=n)
-        lower, upper = -rng.uniform(0, 1, n), rng.uniform(0, 1, n)
-        start = rng.normal(size=n)
-        mine = solve(*map(jnp.asarray, (H, g, lower, upper, start)))
-        theirs, factor, index = start.copy(), np.zeros((n, n + 7)), np.zeros(n, np.int32)
-        rank = mujoco.mju_boxQP(theirs, factor, index, H, g, lower, upper)
-        np.testing.assert_allclose(mine.x, theirs, atol=1e-9)
-        assert int(mine.rank) == rank
-        np.testing.assert_array_equal(np.flatnonzero(mine.free), index[:rank])
-        own = factor.ravel()[: rank * rank].reshape(rank, rank)
-        free = np.flatnonzero(mine.free)
-        np.testing.assert_allclose(
-            np.asarray(mine.factor)[np.ix_(free, free)], np.tril(own), atol=1e-9
-        )
-        ranks.add(rank)
-    assert len(ranks) > 2
-    without = box_qp(jnp.asarray(positive(3)), jnp.ones(3))
-    np.testing.assert_allclose(without.x, -np.linalg.solve(positive(3), np.ones(3)), atol=1e-9)
-    assert int(box_qp(-jnp.eye(2), jnp.ones(2)).rank) == -1
 
 
 @pytest.mark.feature("A191")
@@ -350,27 +231,3 @@ def test_derivatives() -> None:
     }
     bad = derivative_errors(everything, x, directions(x, 3), 1e-7)
     assert not bad, bad
-
-
-@pytest.mark.feature("A184")
-def test_matrix_products() -> None:
-    """Products of matrices and vectors, alone and in batches of small ones."""
-    a, b, v = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5)), RNG.normal(size=3)
-    expected = filled((4, 5), mujoco.mju_mulMatMat, a, b)
-    for mine in both_ways(linalg.matmul, a, b):
-        np.testing.assert_allclose(mine, expected, **CLOSE)
-    for mine in both_ways(linalg.matmul, a, v):
-        np.testing.assert_allclose(mine, filled(4, mujoco.mju_mulMatVec, a, v), **CLOSE)
-    weight = RNG.uniform(1, 2, 4)
-    square = filled((3, 3), mujoco.mju_sqrMatTD, a, weight)
-    for mine in both_ways(lambda a, w: linalg.einsum("ki,k,kj->ij", a, w, a), a, weight):
-        np.testing.assert_allclose(mine, square, **CLOSE)
-    for mine in both_ways(linalg.matvec3, a[None, :3], v[None]):
-        np.testing.assert_allclose(mine[0], a[:3] @ v, **CLOSE)
-    for mine in both_ways(linalg.matmul3, a[None, :3], b[None, :, :3]):
-        np.testing.assert_allclose(mine[0], a[:3] @ b[:, :3], **CLOSE)
-    factor = np.linalg.cholesky(positive(3))
-    for mine in both_ways(linalg.cho_solve, factor, v):
-        np.testing.assert_allclose(
-            mine, filled(3, mujoco.mju_cholSolve, factor, v), rtol=1e-9, atol=1e-12
-        )
