@@ -14,7 +14,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matmul3, matvec3, smallest
+from mjjax.math.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -116,7 +116,7 @@ def _overlaps(
     """
     steep = jnp.abs(rot)
     one = size1 + matvec3(steep, size2) - jnp.abs(pos21)
-    two = size2 + matvec3(steep.T, size1) - jnp.abs(pos12)
+    two = size2 + matvec3_t(steep, size1) - jnp.abs(pos12)
     faces = jnp.stack([one, two], axis=1).reshape(6)
 
     dtype = rot.dtype
@@ -146,7 +146,7 @@ def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tupl
         `second_edge` and `normal` of `Facing`.
     """
     one = edge1.astype(rot.dtype)
-    row, column = matvec3(rot.T, one), matvec3(rot, edge2.astype(rot.dtype))
+    row, column = matvec3_t(rot, one), matvec3(rot, edge2.astype(rot.dtype))
     product = cross(one, column)
     back = dot(product, pos21) < 0
     normal = safe.normalize(jnp.where(back, -product, product))[0]

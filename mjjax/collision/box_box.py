@@ -15,7 +15,7 @@ from jax import lax
 from mjjax.collision.box_axes import Facing, facing
 from mjjax.collision.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matmul3, matvec3
+from mjjax.math.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 
 SLOTS = 9
@@ -63,7 +63,7 @@ def box_box(
 ) -> ContactSet:
     """Two boxes: up to eight contacts of two faces."""
     rot = matmul3(mat1.T, mat2)
-    pos21, pos12 = matvec3(mat1.T, pos2 - pos1), matvec3(mat2.T, pos1 - pos2)
+    pos21, pos12 = matvec3_t(mat1, pos2 - pos1), matvec3_t(mat2, pos1 - pos2)
     choice = facing(rot, pos21, pos12, size1, size2, margin)
     second = choice.second
     faces, regular = _faces(choice, rot, pos21, pos12, size1, size2)
@@ -77,10 +77,10 @@ def box_box(
     chosen = matmul(pick.astype(local.dtype), columns)
     exists = jnp.any(pick, axis=1) & ~choice.apart & regular
 
-    to_world = matmul3(choice.turn, jnp.where(second, mat2, mat1).T)
+    to_world = matmul3_t(choice.turn, jnp.where(second, mat2, mat1))
     shift = jnp.stack([jnp.zeros((), local.dtype), jnp.zeros((), local.dtype), faces.size[2]])
     pos = jnp.where(second, pos2, pos1)[None] + matmul3(chosen[:, :3] + shift[None], to_world)
-    normal = jnp.where(second, -1, 1) * matvec3(to_world.T, faces.normal)
+    normal = jnp.where(second, -1, 1) * matvec3_t(to_world, faces.normal)
     normal = jnp.broadcast_to(normal, pos.shape)
     return ContactSet(filled(exists, chosen[:, 3]), pos, normal, jnp.zeros_like(pos))
 
@@ -100,7 +100,7 @@ def _faces(
     half = rot * (plus_minus(choice.upper, rot.dtype) * other)[None]
     corner = centre + jnp.sum(half, axis=1) - size * jnp.asarray([0, 0, 1], rot.dtype)
     picked = jnp.stack([choice.first_edge, choice.second_edge]).astype(rot.dtype)
-    points = jnp.concatenate([corner[None], -2 * matmul3(picked, half.T)])
+    points = jnp.concatenate([corner[None], -2 * matmul3_t(picked, half)])
     height = points[:, 2:] / jnp.where(regular, normal[2], 1)
     points = jnp.concatenate([points[:, :2] - height * normal[None, :2], height], axis=1)
     return Faces(size, normal, points[0], points[1:], centre, rot, other), regular

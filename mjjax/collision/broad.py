@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.linalg import dot, gather, matmul3, matvec3
+from mjjax.math.linalg import dot, gather, matmul3, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 
 BITS = 32  # of a word
@@ -138,7 +138,7 @@ def boxes_near(one: Boxes, two: Boxes, margin: Array) -> Array:
         (one, two, turn),
         (two, one, jnp.swapaxes(turn, 1, 2)),
     ):
-        away = jnp.abs(matvec3(jnp.swapaxes(mine.mat, 1, 2), offset))
+        away = jnp.abs(matvec3_t(mine.mat, offset))
         reach = mine.half + matvec3(between, other.half) + margin[:, None]
         slack = rounding(offset) * (jnp.sum(jnp.abs(offset), axis=1)[:, None] + jnp.abs(reach))
         near &= jnp.all(away - reach <= slack, axis=1)

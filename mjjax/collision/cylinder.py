@@ -10,7 +10,7 @@ import numpy as np
 from mjjax.collision.contact_set import ContactSet, filled, plus_minus, tolerance
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3
+from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -31,7 +31,7 @@ def plane_cylinder(
     del size1
     dtype = size2.dtype
     normal = mat1[:, 2]
-    local = matvec3(mat2.T, normal)
+    local = matvec3_t(mat2, normal)
     lower = plus_minus(local[2] <= 0, dtype)
     square = jnp.sum(local[:2] * local[:2])
     upright = square < tolerance(jnp.ones((), dtype)) ** 2
@@ -57,7 +57,7 @@ def sphere_cylinder(
     normal to both z axes.
     """
     radius, half = size2[0], size2[1]
-    local = matvec3(mat2.T, pos1 - pos2)
+    local = matvec3_t(mat2, pos1 - pos2)
     height = jnp.abs(local[2])
     top = plus_minus(local[2] > 0, local.dtype)
     across = safe.norm(local[:2])

@@ -49,7 +49,7 @@ def detect_all(
         arguments = [
             gather(x, g) for g in plan.geom[pair].T for x in (data.geom_xpos, mat, model.geom_size)
         ]
-        touch = jax.vmap(collider.function)(*arguments, margin[pair])
+        touch = jax.vmap(collider.function)(*arguments, gather(margin, pair))
         if discard is not None:
             touch = touch._replace(dist=jnp.where(discard[pair][:, None], NO_CONTACT, touch.dist))
         parts.append([x.reshape(-1, *x.shape[2:]) for x in touch])

@@ -11,7 +11,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import ContactSet, filled, first
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3
+from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t, stack
 from mjjax.math.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
@@ -33,7 +33,7 @@ def plane_capsule(
     del size1
     axis = mat2[:, 2]
     half = size2[1] * axis
-    ends = jnp.stack([pos2 + half, pos2 - half])
+    ends = stack([pos2 + half, pos2 - half])
     touch = _plane_balls(pos1, mat1, ends, size2[0], margin)
     return touch._replace(tangent=jnp.broadcast_to(axis, ends.shape))
 
@@ -44,7 +44,7 @@ def plane_ellipsoid(
     """Plane and ellipsoid: one contact, at the ellipsoid's lowest point."""
     del size1
     normal = mat1[:, 2]
-    lowest = size2 * safe.normalize(-size2 * matvec3(mat2.T, normal))[0]
+    lowest = size2 * safe.normalize(-size2 * matvec3_t(mat2, normal))[0]
     offset = pos2 - pos1 + matvec3(mat2, lowest)
     dist = dot(offset, normal)[None]
     pos = (pos1 + offset - 0.5 * dist * normal)[None]
@@ -61,14 +61,14 @@ def plane_box(
     """
     del size1
     normal = mat1[:, 2]
-    slope = size2 * matmul(normal, mat2)
+    slope = size2 * matvec3_t(mat2, normal)
     signs = jnp.asarray(CORNERS, size2.dtype)
-    drop = matmul(signs, slope)
+    drop = matmul(slope, signs.T)
     height = jnp.sum((pos2 - pos1) * normal)
     pick = first((height + drop <= margin) & (drop <= 0), 4)
     chosen = matmul(pick.astype(signs.dtype), signs)
-    dist = height + matmul(chosen, slope)
-    corners = pos2[None] + matmul(chosen * size2[None], mat2.T)
+    dist = height + dot(chosen, slope[None])
+    corners = pos2[None] + matvec3(mat2[None], chosen * size2[None])
     normal = jnp.broadcast_to(normal, corners.shape)
     pos = corners - 0.5 * dist[:, None] * normal
     return ContactSet(filled(jnp.any(pick, axis=1), dist), pos, normal, jnp.zeros_like(pos))
@@ -79,6 +79,6 @@ def _plane_balls(
 ) -> ContactSet:
     """Contacts of a plane with balls of one radius, with centres (m, 3)."""
     normal = jnp.broadcast_to(mat1[:, 2], centre.shape)
-    dist = matmul(centre - pos1[None], mat1[:, 2]) - radius
+    dist = dot(centre - pos1[None], normal) - radius
     pos = centre - (radius + 0.5 * dist)[:, None] * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

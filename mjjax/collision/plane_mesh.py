@@ -13,7 +13,7 @@ from jax import lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shapes import Pools, Shape
-from mjjax.math.linalg import dot, matvec3
+from mjjax.math.linalg import dot, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 
 SLOTS = 3
@@ -91,7 +91,7 @@ def _first(pools: Pools, two: Shape) -> Array:
 def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
     """Vertices (N,) at which the climbs end; of equally low ones the first met is kept."""
     hulls, mesh = pools.hulls, jnp.maximum(two.asset, 0)
-    normal = matvec3(jnp.swapaxes(two.mat, 1, 2), one.mat[:, :, 2])
+    normal = matvec3_t(two.mat, one.mat[:, :, 2])
     first, own = _first(pools, two), _table(hulls.vert_adr)[mesh]
     adr, num, blocks = (_table(t) for t in (hulls.near_adr, hulls.near_num, hulls.blocks))
 

@@ -19,7 +19,7 @@ from mjjax.collision.ray_mesh import mesh_hits
 from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import matvec3
+from mjjax.math.linalg import matvec3, matvec3_t
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -228,7 +228,7 @@ def _normals(
     s = model.structure
     geom = jnp.asarray(plan.geom, jnp.int32)[entry]
     turn = mat3(data.geom_xmat[geom])
-    local = matvec3(jnp.swapaxes(turn, 1, 2), at - data.geom_xpos[geom])
+    local = matvec3_t(turn, at - data.geom_xpos[geom])
     kind = jnp.asarray(s.geom_type, jnp.int32)[geom][:, None]
     normal = jnp.zeros_like(local)
     for one, _ in plan.solids:

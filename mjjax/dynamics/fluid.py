@@ -11,7 +11,7 @@ from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, sem
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
-from mjjax.math.linalg import einsum, matmul, matvec3
+from mjjax.math.linalg import einsum, matmul, matvec3, matvec3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -51,7 +51,7 @@ def local_velocity(model: Model, data: Data, place: Place) -> Array:
     ang, lin = data.cvel[place.body, :3], data.cvel[place.body, 3:]
     lever = place.pos - data.subtree_com[model.structure.body_rootid[place.body]]
     lin = lin + cross(ang, lever) - model.opt.wind[None]
-    return xp.concatenate([_local(place.mat, ang), _local(place.mat, lin)], axis=-1)
+    return xp.concatenate([matvec3_t(place.mat, ang), matvec3_t(place.mat, lin)], axis=-1)
 
 
 def box_coefficients(model: Model) -> tuple[Array, Array]:
@@ -157,10 +157,6 @@ def _motion(model: Model, data: Data, place: Place) -> Array:
     ang = xp.where(moves, data.cdof[None, :, :3], 0)
     lin = xp.where(moves, data.cdof[None, :, 3:], 0) + cross(ang, lever[:, None])
     return xp.concatenate([einsum("bji,bvj->bvi", place.mat, x) for x in (ang, lin)], axis=-1)
-
-
-def _local(mat: Array, v: Array) -> Array:
-    return matvec3(namespace(mat).swapaxes(mat, -1, -2), v)
 
 
 def _world(mat: Array, v: Array) -> Array:

@@ -24,7 +24,9 @@ class DofPlan:
     """Where each dof's direction comes from.
 
     Attributes:
-        source: (nv,) row of the table [joint axes, body axes, world axes].
+        turning: ids of the bodies with a free or a ball joint.
+        scalar: ids of the slides and hinges.
+        source: (nv,) row of the table [world axes, axes of `turning`, joint axes of `scalar`].
         rotates: (nv,) the dof is a rotation.
         lower: (nv, nv) the second dof moves the body of the first.
         kept: (nv, nv) entries of the inertia that MuJoCo stores: one dof is above the other, and
@@ -32,6 +34,8 @@ class DofPlan:
             integration add elsewhere is lost.
     """
 
+    turning: np.ndarray
+    scalar: np.ndarray
     source: np.ndarray
     rotates: np.ndarray
     lower: np.ndarray
@@ -44,15 +48,16 @@ def dof_plan(s: Structure) -> DofPlan:
     jnt, body = s.dof_jntid, s.dof_bodyid
     kind = s.jnt_type[jnt]
     within = np.arange(s.nv) - s.jnt_dofadr[jnt]
-    world, frames = s.njnt + 3 * s.nbody, s.njnt
-    free_rotation = (kind == JointType.FREE) & (within >= 3)
-    source = np.where(kind >= JointType.SLIDE, jnt, world + within)
-    turning = (kind == JointType.BALL) | free_rotation
-    source = np.where(turning, frames + 3 * body + within % 3, source)
-    rotates = turning | (kind == JointType.HINGE)
+    is_scalar = s.jnt_type >= JointType.SLIDE
+    turning, scalar = s.jnt_bodyid[~is_scalar], np.flatnonzero(is_scalar)
+    turns = (kind == JointType.BALL) | ((kind == JointType.FREE) & (within >= 3))
+    rows = 3 + 3 * np.searchsorted(turning, body) + within % 3
+    source = np.where(turns, rows, within)
+    source[is_scalar[jnt]] = 3 + 3 * len(turning) + np.arange(len(scalar))
+    rotates = turns | (kind == JointType.HINGE)
     lower = tree_plan(s).moves[body]
     lost = (s.body_simple[body] > 0)[:, None] & ~np.eye(s.nv, dtype=bool)
-    return DofPlan(source.astype(int), rotates, lower, (lower | lower.T) & ~lost)
+    return DofPlan(turning, scalar, source, rotates, lower, (lower | lower.T) & ~lost)
 
 
 def subtree_com(model: Model, xipos: Array) -> Array:
@@ -76,9 +81,10 @@ def com_pos(model: Model, data: Data) -> Data:
     com = subtree_com(model, data.xipos)
     root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
-    columns = xp.swapaxes(mat3(data.xmat), -1, -2).reshape(-1, 3)
+    columns = xp.swapaxes(mat3(gather(data.xmat, plan.turning)), -1, -2).reshape(-1, 3)
     world = xp.eye(3, dtype=data.xaxis.dtype)
-    axis = gather(xp.concatenate([data.xaxis, columns, world]), plan.source)
+    table = xp.concatenate([world, columns, gather(data.xaxis, plan.scalar)])
+    axis = gather(table, plan.source)
     lever = gather(root, s.dof_bodyid) - gather(data.xanchor, s.dof_jntid)
     turn = plan.rotates[:, None]
     cdof = xp.concatenate(
@@ -129,7 +135,8 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
     """
     xp = namespace(momentum, cdof)
     product = matmul(momentum, xp.swapaxes(cdof, -1, -2))
-    other = xp.swapaxes(product, -1, -2)
+    # a product of its own: all that reads the result would transpose the first one
+    other = matmul(cdof, xp.swapaxes(momentum, -1, -2))
     return xp.where(lower, product, xp.where(np.swapaxes(lower, -1, -2), other, 0))
 
 

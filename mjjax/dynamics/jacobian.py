@@ -13,7 +13,7 @@ from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3
+from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
@@ -125,7 +125,7 @@ def angmom_mat(model: Model, data: Data, body: int) -> Array:
     xp = namespace(data.xipos)
     jacp, jacr = (xp.swapaxes(j, 1, 2) for j in point_jacobian(model, data, data.xipos[ids], ids))
     turn = mat3(data.ximat[ids])
-    inertia = matmul3(turn * model.body_inertia[ids][:, None], xp.swapaxes(turn, 1, 2))
+    inertia = matmul3_t(turn * model.body_inertia[ids][:, None], turn)
     spin = matmul(jacr, xp.swapaxes(inertia, 1, 2))
     lever = (data.xipos[ids] - data.subtree_com[body][None])[:, None]
     momentum = model.body_mass[ids][:, None, None] * jacp

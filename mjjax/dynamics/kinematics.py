@@ -8,7 +8,6 @@ of operations grows with the logarithm of the depth.
 import dataclasses
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -26,7 +25,7 @@ from mjjax.math.components import (
     split,
     to_mat,
 )
-from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced
+from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced, stack
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -115,7 +114,7 @@ def kinematics(model: Model, data: Data) -> Data:
     xmat, ximat, geom_xmat, site_xmat = xp.split(xp.stack(to_mat(frames[3:]), axis=-1), ends)
     return data.replace(
         xpos=xpos,
-        xquat=gather_columns(links[3:], plan.body_link).T,
+        xquat=quat.join(tuple(x[: s.nbody] for x in frames[3:])),
         xmat=xmat,
         xanchor=xanchor,
         xaxis=xaxis,
@@ -156,11 +155,11 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     free, ball = s.jnt_qposadr[plan.free], s.jnt_qposadr[plan.ball]
     offset = displacement(model, qpos)
     hinge = s.jnt_type[plan.scalar] == JointType.HINGE
-    axis = split(model.jnt_axis[plan.scalar])
+    axis = split(gather(model.jnt_axis, plan.scalar))
     turn = from_axis_angle(axis, offset if hinge.all() else xp.where(hinge, offset, 0))
     turn = _joined(normalize(tuple(gather(qpos, ball + k) for k in range(4))), turn)
     moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
-    anchor = split(model.jnt_pos[moving])
+    anchor = split(gather(model.jnt_pos, moving))
     shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
     if not hinge.all():
         along = xp.where(hinge, 0, offset)
@@ -173,7 +172,7 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     moved = compose(tuple(base), (*shift, *turn))
     floating = tuple(gather(qpos, free + k) for k in range(7))
     fixed = tuple(gather_columns(body, plan.fixed))
-    return xp.stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
+    return stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
 
 
 def world_links(s: Structure, frames: Array) -> Array:
@@ -181,11 +180,11 @@ def world_links(s: Structure, frames: Array) -> Array:
     parents = link_plan(s).parents
     if namespace(frames) is np:
         for parent in parents:
-            frames = np.stack(compose(tuple(frames[:, parent]), tuple(frames)))
+            frames = stack(compose(tuple(frames[:, parent]), tuple(frames)))
         return frames
 
     def double(frames: Array, pick: Array) -> tuple[Array, None]:
-        return jnp.stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
+        return stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
     # a loop, so that the size of the program does not grow with the depth of the tree
     return lax.scan(double, frames, gather_tables(parents, frames))[0] if parents else frames
@@ -199,9 +198,9 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
     kinds = np.concatenate([plan.free, plan.ball, plan.scalar]).astype(int)
     nfree, nball = len(plan.free), len(plan.ball)
     first = nfree + nball
-    anchor = add(tuple(frames[:3]), rotate(tuple(frames[3:]), split(model.jnt_pos[kinds])))
+    anchor = add(tuple(frames[:3]), rotate(tuple(frames[3:]), split(gather(model.jnt_pos, kinds))))
     # a hinge turns about its axis and a slide moves along it: the axis is the same before and after
-    local = split(model.jnt_axis[plan.scalar])
+    local = split(gather(model.jnt_axis, plan.scalar))
     axis = rotate(tuple(frames[3:, first:]), local)
     slide = s.jnt_type[plan.scalar] == JointType.SLIDE
     if slide.any():
@@ -210,20 +209,20 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
             xp.concatenate([c[:first], c[first:] - a * back])
             for c, a in zip(anchor, axis, strict=True)
         )
-    parts = [split(model.jnt_axis[plan.free]), axis]
+    parts = [split(gather(model.jnt_axis, plan.free)), axis]
     if nball:
         before = gather_columns(links[3:], plan.above)
         own = mul(tuple(before), tuple(gather_columns(body[3:], s.jnt_bodyid[plan.ball])))
         pick = plan.first[:nball]
         before = tuple(xp.where(pick, a, b) for a, b in zip(own, before, strict=True))
-        parts.insert(1, rotate(before, split(model.jnt_axis[plan.ball])))
+        parts.insert(1, rotate(before, split(gather(model.jnt_axis, plan.ball))))
     # a free joint is anchored at the origin of its body
     anchor = tuple(
         xp.concatenate([x[:nfree], c[nfree:]]) for x, c in zip(frames[:3], anchor, strict=True)
     )
     order = plan.joint_link - len(plan.fixed)
-    both = gather_columns(xp.stack((*anchor, *_joined(*parts))), order)
-    return both[:3].T, both[3:].T
+    both = gather(quat.join((*anchor, *_joined(*parts))), order)
+    return both[:, :3], both[:, 3:]
 
 
 def _joined(*frames: Parts) -> Parts:

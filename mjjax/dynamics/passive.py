@@ -57,17 +57,19 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
     three = np.arange(3)
     if len(free):
         adr = s.jnt_qposadr[free][:, None] + three
-        parts.append((gather(qpos, adr) - model.qpos_spring[adr]).ravel())
+        parts.append((gather(qpos, adr) - gather(model.qpos_spring, adr)).ravel())
         where.append((s.jnt_dofadr[free][:, None] + three).ravel())
     turning = np.flatnonzero((kind == JointType.FREE) | (kind == JointType.BALL))
     if len(turning):
         shift = np.where(kind[turning] == JointType.FREE, 3, 0)
         adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
-        parts.append(quat.sub(quat.normalize(gather(qpos, adr)), model.qpos_spring[adr]).ravel())
+        parts.append(
+            quat.sub(quat.normalize(gather(qpos, adr)), gather(model.qpos_spring, adr)).ravel()
+        )
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]
-    parts.append(gather(qpos, adr) - model.qpos_spring[adr])
+    parts.append(gather(qpos, adr) - gather(model.qpos_spring, adr))
     where.append(s.jnt_dofadr[scalar])
     return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
 
@@ -75,7 +77,7 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
 def spring_force(model: Model, data: Data) -> Array:
     """Force (nv,) of joint springs, -k (q - q_spring), and of tendon springs [N or N m]."""
     s = model.structure
-    force = -model.jnt_stiffness[s.dof_jntid] * spring_stretch(model, data.qpos)
+    force = -gather(model.jnt_stiffness, s.dof_jntid) * spring_stretch(model, data.qpos)
     if not s.ntendon:
         return force
     return force + matmul(model.tendon_stiffness * slack(model, data.ten_length), data.ten_J)

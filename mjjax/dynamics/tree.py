@@ -1,8 +1,9 @@
 """Sums along the kinematic trees as products with constant masks.
 
 Bodies of one tree are a block; trees of equal size share one batched product, so that a scene of a
-hundred robots costs a hundred small products, not one of the square of the scene. The masks are
-static; the number of operations does not depend on the number of bodies.
+hundred robots costs a hundred small products, not one of the square of the scene. A small scene is
+one product as a whole. The masks are static; the number of operations does not depend on the number
+of bodies.
 """
 
 import dataclasses
@@ -10,12 +11,10 @@ import functools
 
 import numpy as np
 
-from mjjax.math.linalg import einsum, gather, mix_rows
+from mjjax.math.linalg import einsum, gather, is_small, mix_rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
-
-WIDEST = 32_768  # entries of a product with whole rows up to which it is no slower (measured)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,12 +45,16 @@ class TreePlan:
         static_bodies: ids of the bodies without dofs above them, the world first.
         static_subtree: (static, static + tree) what lies in the subtree of a static body.
         moves: (nbody, nv) dof moves body, over the whole model (for contacts across trees).
+        before: (nv, nv) second dof precedes the first one's joint, over the whole model.
+        subtree: (nbody, nbody) second body is in the subtree of the first, over the whole model.
     """
 
     blocks: tuple[Block, ...]
     static_bodies: np.ndarray
     static_subtree: np.ndarray
     moves: np.ndarray
+    before: np.ndarray
+    subtree: np.ndarray
 
 
 def ancestors(parentid: np.ndarray) -> np.ndarray:
@@ -90,26 +93,31 @@ def tree_plan(s: Structure) -> TreePlan:
     roots = [block.bodies[:, 0] for block in blocks]
     static = np.flatnonzero(s.body_treeid < 0)
     heads = np.concatenate([static, *roots]).astype(int)
-    return TreePlan(tuple(blocks), static, above_body[heads][:, static].T, moves)
+    static_subtree = above_body[heads][:, static].T
+    return TreePlan(tuple(blocks), static, static_subtree, moves, before, above_body.T)
 
 
 def body_sum(s: Structure, x: Array) -> Array:
     """Sum over the dofs that move each body: (nv, k) -> (nbody, k), zero for static bodies."""
-    return _per_block(s, x, "dofs", "above", "bodies")
+    mask = tree_plan(s).moves
+    return mix_rows(mask, x) if is_small(mask, x) else _per_block(s, x, "dofs", "above", "bodies")
 
 
 def before_sum(s: Structure, x: Array) -> Array:
     """Sum over the dofs that precede each dof's joint: (nv, k) -> (nv, k)."""
-    return _per_block(s, x, "dofs", "before", "dofs")
+    mask = tree_plan(s).before
+    return mix_rows(mask, x) if is_small(mask, x) else _per_block(s, x, "dofs", "before", "dofs")
 
 
 def subtree_sum(s: Structure, x: Array) -> Array:
     """Sum over the subtree of each body, static ones included: (nbody, k) -> (nbody, k)."""
     xp = namespace(x)
     plan = tree_plan(s)
+    if is_small(plan.subtree, x):
+        return mix_rows(plan.subtree, x)
     parts, heads = [], []
     for block in plan.blocks:
-        total = _masked_sums(block.subtree, gather(x, block.bodies))
+        total = einsum("tij,tjk->tik", block.subtree, gather(x, block.bodies))
         heads.append(total[:, 0])
         parts.append(total.reshape(-1, x.shape[-1]))
     static = einsum(
@@ -120,10 +128,12 @@ def subtree_sum(s: Structure, x: Array) -> Array:
 
 def dof_sum(s: Structure, x: Array) -> Array:
     """Sum over the bodies that each dof moves: (nbody, k) -> (nv, k)."""
-    xp = namespace(x)
+    xp, plan = namespace(x), tree_plan(s)
+    if is_small(plan.moves, x):
+        return mix_rows(plan.moves.T, x)
     parts = [
-        _masked_sums(b.above.swapaxes(1, 2), gather(x, b.bodies)).reshape(-1, x.shape[-1])
-        for b in tree_plan(s).blocks
+        einsum("tij,tjk->tik", b.above.swapaxes(1, 2), gather(x, b.bodies)).reshape(-1, x.shape[-1])
+        for b in plan.blocks
     ]
     if not parts:
         return xp.zeros((0, x.shape[-1]), x.dtype)
@@ -147,15 +157,6 @@ def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
     return gather(joined, order) if axis == 0 else xp.take(joined, order, axis=axis)
 
 
-def _masked_sums(mask: np.ndarray, x: Array) -> Array:
-    """Sums (T, i, k) of rows (T, j, k) of each tree where `mask` (T, i, j) is set."""
-    trees, i, j = mask.shape
-    k = x.shape[-1]
-    if trees > 1 or i * j * k * k > WIDEST or namespace(x) is np:
-        return einsum("tij,tjk->tik", mask, x)
-    return mix_rows(mask[0], x[0])[None]
-
-
 def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:
     """Products of the masks of the blocks with rows of `x`; zero for what is in no block."""
     xp = namespace(x)
@@ -164,7 +165,7 @@ def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> A
     parts = [xp.zeros((len(none), x.shape[-1]), x.dtype)]
     for block in plan.blocks:
         picked = gather(x, getattr(block, source))
-        parts.append(_masked_sums(getattr(block, mask), picked).reshape(-1, x.shape[-1]))
+        parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
     order = _body_order(s) if target == "bodies" else dof_order(s)
     return gather(xp.concatenate(parts), order)
 

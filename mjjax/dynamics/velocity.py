@@ -7,7 +7,7 @@ from mjjax.core.enums import DisableBit, JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.objects import moved_to
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
-from mjjax.math.linalg import dot, matvec3
+from mjjax.math.linalg import dot, matvec3, matvec3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import force_cross, inertia_mul, mat3, motion_cross
@@ -46,7 +46,7 @@ def subtree_vel(model: Model, data: Data) -> Data:
     total = subtree_sum(s, xp.concatenate([momentum, mass], axis=1))
     linvel = total[:, :3] / xp.maximum(total[:, 3:], MINVAL)
     turn = mat3(data.ximat)
-    local = model.body_inertia * matvec3(xp.swapaxes(turn, 1, 2), velocity[:, :3])
+    local = model.body_inertia * matvec3_t(turn, velocity[:, :3])
     spin = matvec3(turn, local) + cross(data.xipos, momentum)
     # about the origin first, which adds up over the tree; then about the subtree's own centre
     angmom = subtree_sum(s, spin) - cross(data.subtree_com, total[:, :3])

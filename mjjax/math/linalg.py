@@ -8,7 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def matmul(a: Array, b: Array) -> Array:
     return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
 
 
-# The next three are written out: as batched products or as sums over a short axis XLA runs them
+# The next five are written out: as batched products or as sums over a short axis XLA runs them
 # one element at a time, up to twenty times slower (measured on CPU).
 
 
@@ -48,14 +48,33 @@ def matvec3(mat: Array, v: Array) -> Array:
     return total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
 
 
+def matvec3_t(mat: Array, v: Array) -> Array:
+    """Products (..., 3) of the transposes of 3 x 3 matrices with vectors."""
+    return total(mat[..., k, :] * v[..., k : k + 1] for k in range(3))
+
+
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
     return total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
 
 
+def matmul3_t(a: Array, b: Array) -> Array:
+    """Products (..., 3, 3) of 3 x 3 matrices with the transposes of others."""
+    return total(a[..., :, k : k + 1] * b[..., None, :, k] for k in range(3))
+
+
 def total(terms: Iterable[Array]) -> Array:
     """Sum of a few arrays, term by term."""
     return functools.reduce(operator.add, terms)
+
+
+def stack(parts: Iterable[Array]) -> Array:
+    """Arrays of one shape along a new first axis, with the batch of a `vmap` in front of it.
+
+    `jnp.stack` leaves the batch behind that axis, and all that follows is transposed.
+    """
+    rows = [x.reshape((1, *x.shape)) for x in parts]
+    return namespace(*rows).concatenate(rows)
 
 
 def split_rows(x: Array) -> Sequence[Array]:
@@ -192,34 +211,82 @@ def triangular_solve(upper: Array, b: Array) -> Array:
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
-_NARROW = 2048  # entries of a table up to which one for vectors is no slower (measured)
+_FEW = 3  # runs of indices up to which slices are joined
+WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
 
 
 def gather(x: Array, index: np.ndarray) -> Array:
     """`x[index]` along the first axis for a static `index`, in the fastest form.
 
-    XLA's gather handles one element at a time, and its derivative is a scatter. Runs of indices
-    become slices, also in equal steps, as from one of equal trees to the next; repeated ones
-    broadcasts, and small tables a product with a constant 0/1 matrix.
+    XLA's gather handles one element at a time, and its derivative is a scatter. Few runs of indices
+    become slices, also in equal steps, as from one of equal trees to the next, and with each row
+    repeated; small tables become a product with a constant 0/1 matrix.
     """
     index = np.asarray(index)
     if namespace(x) is np or not index.size:
         return x[index]
     n, flat = x.shape[0], index.ravel()
     shape = (*index.shape, *x.shape[1:])
-    first = int(flat[0])
-    if (flat == first).all():
-        return jnp.broadcast_to(
-            x[first : first + 1].reshape((1,) * index.ndim + x.shape[1:]), shape
-        )
-    if (stride := _stride(flat)) > 0:
-        return x[first : int(flat[-1]) + 1 : stride].reshape(shape)
+    if runs := _runs(flat):
+        return _take(x, runs, 0).reshape(shape)
     if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    table, width = np.eye(n)[flat], math.prod(x.shape[1:])
-    if width == 1 or (width <= 3 and table.size <= _NARROW):
+    table = np.eye(n)[flat]
+    if is_small(table, x):
         return mix_rows(table, x).reshape(shape)
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
+
+
+class _Run(NamedTuple):
+    """Indices from `first` on, `count` of them in equal steps, each of them `each` times."""
+
+    first: int
+    step: int
+    count: int
+    each: int
+
+    @property
+    def end(self) -> int:
+        """One more than the last index."""
+        return self.first + self.step * (self.count - 1) + 1
+
+
+def _runs(index: np.ndarray) -> list[_Run]:
+    """The runs that indices are made of, none if these are more than a few."""
+    runs: list[_Run] = []
+    while len(index) and len(runs) < _FEW:
+        each = int(_leading(index == index[0]))
+        groups = index[: len(index) // each * each].reshape(-1, each)
+        whole = groups[: _leading((groups == groups[:, :1]).all(axis=1)), 0]
+        step = int(whole[1] - whole[0]) if len(whole) > 1 else 0
+        count = 1 + int(_leading(np.diff(whole) == step)) if step > 0 else 1
+        runs.append(_Run(int(index[0]), max(step, 1), count, each))
+        index = index[count * each :]
+    return [] if len(index) else runs
+
+
+def _leading(flags: np.ndarray) -> int:
+    """How many of the first flags are set."""
+    return len(flags) if flags.all() else int(np.argmin(flags))
+
+
+def _take(x: Array, runs: list[_Run], axis: int) -> Array:
+    """What stands at runs of indices along an axis."""
+    parts = []
+    for run in runs:
+        part = lax.slice_in_dim(x, run.first, run.end, run.step, axis)
+        if run.each > 1:
+            shape = (*part.shape[:axis], run.count * run.each, *part.shape[axis + 1 :])
+            each = (*part.shape[: axis + 1], run.each, *part.shape[axis + 1 :])
+            part = jnp.broadcast_to(jnp.expand_dims(part, axis + 1), each).reshape(shape)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+
+
+def is_small(table: np.ndarray, x: Array) -> bool:
+    """Whether `mix_rows` is no slower than a product from the left."""
+    wide = table.size * math.prod(x.shape[1:]) ** 2
+    return 0 < wide <= WIDEST and namespace(x) is not np
 
 
 def mix_rows(table: np.ndarray, x: Array) -> Array:
@@ -232,21 +299,15 @@ def mix_rows(table: np.ndarray, x: Array) -> Array:
     return matmul(x.ravel(), jnp.asarray(wide, x.dtype)).reshape(len(table), *x.shape[1:])
 
 
-def _stride(index: np.ndarray) -> int:
-    """Step (positive) from each of the indices to the next if all are equal, otherwise 0."""
-    step = np.diff(index)
-    if not len(step):
-        return 1
-    return int(step[0]) if step[0] > 0 and (step == step[0]).all() else 0
-
-
 def gather_columns(x: Array, index: np.ndarray) -> Array:
     """`x[:, index]` of a component-first array (k, n) for a static `index`; see `gather`."""
     index = np.asarray(index)
     n = x.shape[1]
-    if len(index) and (stride := _stride(index)) > 0:
-        return x[:, int(index[0]) : int(index[-1]) + 1 : stride]
-    if namespace(x) is np or not len(index) or n > SMALL:
+    if namespace(x) is np or not len(index):
+        return x[:, index]
+    if runs := _runs(index):
+        return _take(x, runs, 1)
+    if n > SMALL:
         return x[:, index]
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
 
@@ -268,9 +329,11 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     """Transpose of `gather` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
     if not len(index):
         return jnp.zeros(size, x.dtype)
-    first = int(index[0])
-    if np.array_equal(index, np.arange(first, first + len(index))):
-        return jnp.pad(x, (first, size - first - len(index)))
+    runs = _runs(index)
+    if len(runs) == 1:
+        (run,) = runs
+        total = jnp.sum(x.reshape(run.count, run.each), axis=1)
+        return lax.pad(total, jnp.zeros((), x.dtype), [(run.first, size - run.end, run.step - 1)])
     if len(index) <= 2 * SMALL:
         return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
     most = np.bincount(index).max()

@@ -6,7 +6,7 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +15,8 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
+from mjjax.math.linalg import dot
 from mjjax.math.namespace import A, Array, namespace
-
-_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
 
 def join(parts: components.Parts) -> Any:
@@ -27,12 +26,7 @@ def join(parts: components.Parts) -> Any:
 
 def cross(a: A, b: A) -> A:
     """Cross product on the last axis."""
-    xp = namespace(a, b)
-    if xp is np:
-        return cast(A, a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT])
-    # operands shifted by slicing (x y z x y): rolls would be copies of their own
-    x, y = (xp.concatenate([v, v[..., :2]], axis=-1) for v in (a, b))
-    return x[..., 1:4] * y[..., 2:5] - x[..., 2:5] * y[..., 1:4]
+    return join(components.cross(split(a), split(b)))
 
 
 def mul(a: A, b: A) -> A:
@@ -68,7 +62,7 @@ def exp(v: A) -> A:
     """Rotation by the vector `v` (..., 3) [rad]; smooth through zero."""
     xp = namespace(v)
     half = 0.5 * v
-    square = xp.sum(half * half, axis=-1, keepdims=True)
+    square = dot(half, half)[..., None]
     small = square < 1e-8
     angle = xp.sqrt(xp.where(small, 1, square))
     ratio = xp.where(small, 1 - square / 6, xp.sin(angle) / angle)
@@ -79,7 +73,7 @@ def log(q: A) -> A:
     """Rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi."""
     xp = namespace(q)
     w, u = q[..., :1], q[..., 1:]
-    square = xp.sum(u * u, axis=-1, keepdims=True)
+    square = dot(u, u)[..., None]
     small = square < 1e-16
     sine = xp.sqrt(xp.where(small, 1, square))
     angle = 2 * xp.arctan2(sine, w)

@@ -5,9 +5,12 @@ neither branch produces a NaN or infinity in forward or reverse mode. At the sin
 derivative is zero. All functions accept numpy and JAX arrays and return the same kind.
 """
 
+from typing import cast
+
 import numpy as np
 
 from mjjax.core.constants import MAXVAL
+from mjjax.math.linalg import dot
 from mjjax.math.namespace import A, Array, namespace
 
 
@@ -26,10 +29,13 @@ def sqrt(x: A) -> A:
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
 
 
-def norm(x: A, axis: int = -1, keepdims: bool = False) -> A:
-    """Euclidean norm along `axis`; derivative 0 at the zero vector."""
-    xp = namespace(x)
-    return sqrt(xp.sum(x * x, axis=axis, keepdims=keepdims))
+_SHORT = 6  # entries up to which a sum of squares is written out, see `linalg.dot`
+
+
+def norm(x: A, keepdims: bool = False) -> A:
+    """Euclidean norm along the last axis; derivative 0 at the zero vector."""
+    square = dot(x, x) if x.shape[-1] <= _SHORT else namespace(x).sum(x * x, axis=-1)
+    return cast(A, sqrt(square[..., None] if keepdims else square))
 
 
 def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
@@ -39,13 +45,11 @@ def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
     return xp.where(nonzero, a / xp.where(nonzero, b, 1), otherwise)
 
 
-def normalize(x: A, axis: int = -1) -> tuple[A, A]:
-    """Unit vector and length (kept dimension); the zero vector gives (1, 0, ...), as in MuJoCo."""
+def normalize(x: A) -> tuple[A, A]:
+    """Unit vector and length (..., 1); the zero vector gives (1, 0, ...), as in MuJoCo."""
     xp = namespace(x)
-    length = norm(x, axis=axis, keepdims=True)
-    shape = [1] * x.ndim
-    shape[axis] = x.shape[axis]
-    first = xp.reshape(xp.asarray([1.0] + [0.0] * (x.shape[axis] - 1), dtype=x.dtype), shape)
+    length = norm(x, keepdims=True)
+    first = xp.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
     tiny = length < 1e-15
     return xp.where(tiny, first, x / xp.where(tiny, 1, length)), length
 

@@ -7,8 +7,8 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 
 import numpy as np
 
-from mjjax.math import quat
-from mjjax.math.linalg import dot, matmul, matmul3, matvec3
+from mjjax.math import components, quat
+from mjjax.math.linalg import dot, matmul, matmul3_t, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -25,20 +25,22 @@ def flat9(mat: Array) -> Array:
 
 def motion_cross(v: Array, m: Array) -> Array:
     """Derivative of the motion vector `m` that moves with velocity `v` (both (..., 6))."""
-    xp = namespace(v, m)
-    ang, lin = v[..., :3], v[..., 3:]
-    return xp.concatenate(
-        [cross(ang, m[..., :3]), cross(ang, m[..., 3:]) + cross(lin, m[..., :3])], axis=-1
-    )
+    (ang, lin), (m_ang, m_lin) = _halves(v), _halves(m)
+    moved = components.add(components.cross(ang, m_lin), components.cross(lin, m_ang))
+    return quat.join((*components.cross(ang, m_ang), *moved))
 
 
 def force_cross(v: Array, f: Array) -> Array:
     """Derivative of the force vector `f` that moves with velocity `v` (both (..., 6))."""
-    xp = namespace(v, f)
-    ang, lin = v[..., :3], v[..., 3:]
-    return xp.concatenate(
-        [cross(ang, f[..., :3]) + cross(lin, f[..., 3:]), cross(ang, f[..., 3:])], axis=-1
-    )
+    (ang, lin), (torque, force) = _halves(v), _halves(f)
+    turned = components.add(components.cross(ang, torque), components.cross(lin, force))
+    return quat.join((*turned, *components.cross(ang, force)))
+
+
+def _halves(v: Array) -> tuple[components.Parts, components.Parts]:
+    """Components of the rotational and of the linear half."""
+    parts = components.split(v)
+    return parts[:3], parts[3:]
 
 
 # Between the nine entries of a symmetric matrix and six of them (xx, yy, zz, xy, xz, yz).
@@ -56,7 +58,7 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
         offset: (..., 3) centre of mass minus the reference point, world axes [m].
     """
     xp = namespace(mass, mat, offset)
-    rotated = matmul3(mat * inertia[..., None, :], xp.swapaxes(mat, -1, -2))
+    rotated = matmul3_t(mat * inertia[..., None, :], mat)
     weighted = mass[..., None] * offset
     square = dot(weighted, offset)[..., None, None]
     unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
@@ -67,11 +69,15 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
 
 def inertia_mul(inertia: Array, v: Array) -> Array:
     """Momentum (..., 6) of a spatial inertia (..., 10) that moves with velocity (..., 6)."""
-    xp = namespace(inertia, v)
-    i, offset, mass = inertia[..., :6], inertia[..., 6:9], inertia[..., 9:]
-    ang, lin = v[..., :3], v[..., 3:]
-    spin = matvec3(mat3(matmul(i, _FULL)), ang)
-    return xp.concatenate([spin + cross(offset, lin), mass * lin - cross(offset, ang)], axis=-1)
+    xx, yy, zz, xy, xz, yz, *offset, mass = components.split(inertia)
+    ang, lin = _halves(v)
+    rows = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    spin = tuple(a * ang[0] + b * ang[1] + c * ang[2] for a, b, c in rows)
+    pushed = components.cross(tuple(offset), lin)
+    carried = components.cross(ang, tuple(offset))
+    return quat.join(
+        (*components.add(spin, pushed), *(mass * x + y for x, y in zip(lin, carried, strict=True)))
+    )
 
 
 Pose = tuple[Array, Array]

@@ -13,7 +13,7 @@ from mjjax.collision.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
 from mjjax.collision.ray_shapes import SOLIDS
 from mjjax.core.profile import stage
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matvec3
+from mjjax.math.linalg import dot, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -297,7 +297,7 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
     met, geom = hit.geomid >= 0, jnp.maximum(hit.geomid, 0)
     point = ray.start + hit.dist[:, None] * ray.along
     turn, normal = mat3(data.geom_xmat[geom]), hit.normal
-    local = matvec3(jnp.swapaxes(turn, 1, 2), point - data.geom_xpos[geom])
+    local = matvec3_t(turn, point - data.geom_xpos[geom])
     triangles = None
     if len(scene.plan.meshes):
         triangles = on_triangles(model, geom, face, local)

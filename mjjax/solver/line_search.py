@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.core.constants import MINVAL
+from mjjax.math.linalg import stack
 from mjjax.math.namespace import Array
 
 
@@ -109,7 +110,7 @@ def search(
 
     def body(state: State) -> State:
         middle = 0.5 * (state.end.alpha + state.other.alpha)
-        points = evaluate(jnp.stack([newton_point(state.end), newton_point(state.other), middle]))
+        points = evaluate(stack([newton_point(state.end), newton_point(state.other), middle]))
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
         new = _out_of_budget(_choose(state.phase == NEWTON, walked, shrunk), iterations)

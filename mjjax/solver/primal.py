@@ -9,6 +9,7 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
+from mjjax.math.linalg import stack
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
@@ -214,15 +215,15 @@ def ray(
         cost = -a * direction.scalar[None] * force - (force - force0[None]) * (
             base.scalar[None] + half[None] * (force + force0[None])
         )
-        terms = jnp.stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
+        terms = stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
         cones = None
         if cone0 is not None:
             a = parts.to_contacts(layout, alpha)
             cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, a)
-            cones = jnp.stack([cone_terms[0] - cone0, *cone_terms[1:]])
+            cones = stack([cone_terms[0] - cone0, *cone_terms[1:]])
         cost, slope, curvature = parts.sum_rows(layout, terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
-        return Points(jnp.stack([alpha, cost, slope, curvature + quadratic]))
+        return Points(stack([alpha, cost, slope, curvature + quadratic]))
 
     return evaluate

@@ -20,7 +20,7 @@ from mjjax.collision.convex.support import prisms
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matvec3
+from mjjax.math.linalg import dot, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -271,9 +271,9 @@ def _round(shape: Shape, normal: Array, witness: Array) -> Touch:
 
 def _box(shape: Shape, normal: Array, witness: Array) -> Touch:
     """A box is flat along the axes along which the witness is within it; at most along two."""
-    part = matvec3(shape.mat.T, witness - shape.pos) / shape.size
+    part = matvec3_t(shape.mat, witness - shape.pos) / shape.size
     part = lax.stop_gradient(jnp.clip(part, -1, 1))
-    slope = jnp.abs(matvec3(shape.mat.T, normal))
+    slope = jnp.abs(matvec3_t(shape.mat, normal))
     # deep inside, the axis nearest to the normal is that of the face
     within = (jnp.abs(part) < 1 - _END) & (np.arange(3, dtype=np.int32) != _argmax(slope)[None])
     axes = jnp.where(within[:, None], shape.mat.T, 0)
@@ -288,7 +288,7 @@ def _ellipsoid(shape: Shape, normal: Array, witness: Array) -> Touch:
     """h(n) = |S R' n|, with S the half axes."""
     del witness
     square = shape.size * shape.size
-    m = matvec3(shape.mat.T, normal)
+    m = matvec3_t(shape.mat, normal)
     length = safe.norm(shape.size * m)
     scaled = square * m
     local = safe.divide(scaled, length)
@@ -302,7 +302,7 @@ def _cylinder(shape: Shape, normal: Array, witness: Array) -> Touch:
     """A cap (flat in both directions), the side (flat along the axis) or the rim between them."""
     radius, height = shape.size[0], shape.size[1]
     axis = shape.mat[:, 2]
-    local = lax.stop_gradient(matvec3(shape.mat.T, witness - shape.pos))
+    local = lax.stop_gradient(matvec3_t(shape.mat, witness - shape.pos))
     part = local / lax.stop_gradient(jnp.stack([radius, radius, height]))
     cap = part[0] ** 2 + part[1] ** 2 < (1 - _RIM) ** 2
     side = ~cap & (jnp.abs(part[2]) < 1 - _RIM)
