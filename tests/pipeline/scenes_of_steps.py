@@ -64,16 +64,14 @@ def _remembering(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
 SCENES = {
     "contact": Scene(_xml()),
     "pendulum": Scene(PENDULUM),
-    "rk4": Scene(_xml('integrator="RK4"')),
-    "implicit": Scene(_xml('integrator="implicit"')),
-    "implicitfast": Scene(_xml('integrator="implicitfast" cone="elliptic"')),
+    "implicit, unread sensors": Scene(_xml('integrator="implicit"', 'sensor="disable"')),
+    "implicitfast, fwdinv": Scene(
+        _xml('integrator="implicitfast" cone="elliptic"', 'fwdinv="enable"')
+    ),
     "delays": Scene(_xml(actuator=DELAYS, sensor=SAMPLES)),
-    "unread sensors": Scene(_xml(flag='sensor="disable"')),
-    "fwdinv": Scene(_xml(flag='fwdinv="enable"')),
     "sleep": Scene(SLEEPING, reads=("qacc_smooth", "sensordata")),
-    "policy": Scene(_xml(), mjjax.Callbacks(control=_by_accelerometer), reads=("sensordata",)),
-    "memory": Scene(_xml(), mjjax.Callbacks(passive=_remembering), reads=("qfrc_inverse",)),
     "policy, rk4": Scene(
         _xml('integrator="RK4"'), mjjax.Callbacks(control=_by_accelerometer), ("sensordata",)
     ),
+    "memory": Scene(_xml(), mjjax.Callbacks(passive=_remembering), reads=("qfrc_inverse",)),
 }
