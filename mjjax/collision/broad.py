@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.linalg import dot, gather, matmul3, matvec3, matvec3_t
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 
 BITS = 32  # of a word

@@ -15,7 +15,7 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.table import colliders
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

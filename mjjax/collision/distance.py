@@ -18,7 +18,7 @@ from mjjax.collision.shapes import Pools, Shape, float_pools
 from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import DisableBit, GeomType
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

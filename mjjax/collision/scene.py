@@ -23,7 +23,7 @@ from mjjax.collision.shapes import Pools, Shape, tables_of
 from mjjax.collision.table import Collider
 from mjjax.collision.worlds import Leaf
 from mjjax.core.enums import GeomType
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure

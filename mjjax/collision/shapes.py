@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mjjax.collision.field_tables import FieldTables, field_tables, walked
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure

@@ -8,7 +8,8 @@ import numpy as np
 from mjjax.collision.search import plan_of, slot_geoms
 from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
-from mjjax.math.linalg import gather, matmul, scatter_sum
+from mjjax.math.indexing import gather, scatter_sum
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model

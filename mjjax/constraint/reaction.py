@@ -9,7 +9,8 @@ from mjjax.constraint.equality import anchors
 from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
 from mjjax.core.enums import ConstraintType, DisableBit, EqType
 from mjjax.dynamics.tree import body_sum, subtree_sum
-from mjjax.math.linalg import gather, matmul, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import force_cross, inertia_mul, mat3

@@ -10,7 +10,7 @@ from mjjax.constraint.equality import equalities
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
-from mjjax.math.linalg import cho_solve, cholesky, gather, matmul
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import cho_solve, cholesky, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups

@@ -5,7 +5,8 @@ import numpy as np
 from mjjax.core.enums import CamLightType
 from mjjax.core.profile import stage
 from mjjax.math import quat, safe
-from mjjax.math.linalg import gather, matmul3, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul3, matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.spatial import flat9, mat3
 from mjjax.model.data import Data

@@ -9,7 +9,8 @@ from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
 from mjjax.dynamics.tree import subtree_sum, tree_plan
-from mjjax.math.linalg import cholesky, gather, matmul, solve_definite, triangular_solve
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import cholesky, matmul, solve_definite, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3

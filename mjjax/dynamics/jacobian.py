@@ -13,7 +13,8 @@ from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, einsum, gather, matmul, matmul3_t
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import dot, einsum, matmul, matmul3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross

@@ -25,7 +25,8 @@ from mjjax.math.components import (
     split,
     to_mat,
 )
-from mjjax.math.linalg import gather, gather_columns, gather_tables, gather_traced, stack
+from mjjax.math.indexing import gather, gather_columns, gather_tables, gather_traced
+from mjjax.math.linalg import stack
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model

@@ -4,7 +4,8 @@ import numpy as np
 
 from mjjax.core.enums import ObjType
 from mjjax.math import quat
-from mjjax.math.linalg import gather, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matvec3
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3

@@ -7,7 +7,8 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
-from mjjax.math.linalg import gather, matmul
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model

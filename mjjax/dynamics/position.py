@@ -4,7 +4,7 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.math import quat
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 

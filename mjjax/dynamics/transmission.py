@@ -10,7 +10,8 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.jacobian import contact_wrenches, point_rows, wrench_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import gather, matmul
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3

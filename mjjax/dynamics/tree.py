@@ -11,7 +11,8 @@ import functools
 
 import numpy as np
 
-from mjjax.math.linalg import einsum, gather, is_small, mix_rows
+from mjjax.math.indexing import gather, is_small, mix_rows
+from mjjax.math.linalg import einsum
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups

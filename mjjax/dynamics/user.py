@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import DynType
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model

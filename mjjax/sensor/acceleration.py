@@ -6,7 +6,8 @@ import numpy as np
 from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import TrnType
 from mjjax.dynamics.objects import object_motion
-from mjjax.math.linalg import gather, matmul, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3

@@ -7,7 +7,8 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.objects import object_frames, object_quats
 from mjjax.math import quat
-from mjjax.math.linalg import gather, matmul3, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matmul3, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

@@ -10,7 +10,7 @@ from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
 from mjjax.core.profile import stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.velocity import subtree_vel
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data

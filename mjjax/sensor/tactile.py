@@ -13,7 +13,8 @@ from mjjax.collision.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat
-from mjjax.math.linalg import dot, gather, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import dot, matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.objects import object_frames, object_motion
-from mjjax.math.linalg import gather, matvec3
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import matvec3
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.model.data import Data

@@ -18,7 +18,8 @@ from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, s
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import subtree_sum
 from mjjax.math import safe
-from mjjax.math.linalg import cho_solve, cholesky, einsum, gather, matmul
+from mjjax.math.indexing import gather
+from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (

@@ -15,7 +15,8 @@ from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import mul_by_tree
-from mjjax.math.linalg import gather, matmul, scatter_sum, total
+from mjjax.math.indexing import gather, scatter_sum
+from mjjax.math.linalg import matmul, total
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone

@@ -23,7 +23,7 @@ from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import subtree_sum
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
-from mjjax.math.linalg import gather
+from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS

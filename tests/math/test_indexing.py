@@ -1,0 +1,77 @@
+"""Indexing by static lists: what numpy gives, with its derivative, without moving a batch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mjjax.math import indexing, linalg
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0],
+        [2, 2, 2],
+        [1, 2, 3],
+        [0, 2, 4],
+        [4, 2, 0],
+        [3, 0, 3],
+        [[0, 1], [4, 1]],
+        [[0, 2], [1, 3]],
+        [1, 1, 2, 2, 3, 3],
+        [2, 2, 4, 4, 0],
+        [3, 4, 0, 1, 1],
+    ],
+)
+@pytest.mark.parametrize("width", [5, 200])
+def test_rows_is_indexing(index: list, width: int) -> None:
+    """The fast forms of static indexing give what indexing gives, with the same derivative."""
+    x, at = jnp.asarray(random(width, 2)), np.asarray(index)
+    np.testing.assert_array_equal(indexing.gather(x, at), x[at])
+    weight = jnp.asarray(random(*x[at].shape, seed=1))
+    mine = jax.grad(lambda x: jnp.sum(weight * indexing.gather(x, at)))(x)
+    np.testing.assert_allclose(mine, jax.grad(lambda x: jnp.sum(weight * x[at]))(x), atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [indexing.gather, indexing.gather_columns])
+def test_any_static_index(kind: Callable) -> None:
+    """Random lists of indices, sorted ones with their runs among them, are those of numpy."""
+    rng, axis = np.random.default_rng(0), int(kind is indexing.gather_columns)
+    for trial in range(300):
+        n, m = rng.integers(1, 8, 2)
+        at = rng.integers(0, n, m)
+        at = np.repeat(np.sort(at), rng.integers(1, 4)) if trial % 2 else at
+        x = rng.normal(size=(n, n))
+        np.testing.assert_array_equal(kind(jnp.asarray(x), at), np.take(x, at, axis))
+
+
+def test_batches_stay_in_front() -> None:
+    """Under `vmap`, stacking and indexing by runs or small tables move no axis."""
+
+    def work(x: jax.Array) -> Any:
+        pairs = indexing.gather(x, np.repeat([1, 2, 3], 2))
+        mixed = indexing.gather(x, np.array([3, 0, 2, 1]))
+        return linalg.stack([jnp.sum(pairs), jnp.sum(mixed)]) + linalg.stack([x[0, 0], x[1, 1]])
+
+    text = str(jax.make_jaxpr(jax.vmap(work))(random(7, 4, 2)))
+    assert "transpose" not in text and " gather" not in text
+
+
+@pytest.mark.parametrize(
+    "index",
+    [[], [0, 1, 2], [3, 3, 0], [1, 1, 3, 3], [4], [2, 2, 2], list(range(5)) * 60],
+)
+def test_sum_rows_is_the_transpose(index: list) -> None:
+    """Sums into rows: dense small case, runs and long repeated lists."""
+    x, expected = random(len(index)), np.zeros(5)
+    np.add.at(expected, np.asarray(index, int), x)
+    mine = indexing.scatter_sum(jnp.asarray(x), np.asarray(index, int), 5)
+    np.testing.assert_allclose(mine, expected, atol=1e-12)
