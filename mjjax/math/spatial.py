@@ -8,7 +8,7 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 import numpy as np
 
 from mjjax.math import components, quat
-from mjjax.math.linalg import dot, matmul, matmul3_t, matvec3
+from mjjax.math.linalg import dot, matmul, matmul3_t, matvec3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -43,9 +43,8 @@ def _halves(v: Array) -> tuple[components.Parts, components.Parts]:
     return parts[:3], parts[3:]
 
 
-# Between the nine entries of a symmetric matrix and six of them (xx, yy, zz, xy, xz, yz).
+# From the nine entries of a symmetric matrix to six of them (xx, yy, zz, xy, xz, yz).
 _UPPER = np.eye(9)[:, [0, 4, 8, 1, 2, 5]] != 0
-_FULL = np.eye(6)[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]] != 0
 
 
 def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Array:
@@ -125,6 +124,5 @@ def transform_spatial(
     else:
         trn = trn - cross(offset + 0 * rot, rot)
     if new_to_old is not None:
-        back = xp.swapaxes(new_to_old, -1, -2)
-        rot, trn = matvec3(back, rot), matvec3(back, trn)
+        rot, trn = matvec3_t(new_to_old, rot), matvec3_t(new_to_old, trn)
     return xp.concatenate([rot, trn], axis=-1)
