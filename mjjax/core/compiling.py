@@ -9,7 +9,11 @@ from typing import Any
 import jax
 
 # Cheaper code generation.
-CHEAP = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+CHEAP = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.core.compiling import quick
 from tests.collision.protocol import Pair, Poses
 
 KINDS = [
@@ -109,5 +110,5 @@ def settings_of(dtype: type = np.float64, multiccd: bool = False, native: bool =
 def contacts(b: Batch, multiccd: bool = False, native: bool = True) -> tuple[ContactSet, jax.Array]:
     """Our contacts of a batch."""
     settings = settings_of(b.margin.dtype.type, multiccd, native)
-    run = jax.jit(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
+    run = quick(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
     return jax.tree.map(np.asarray, run(b.one, b.two, b.margin))

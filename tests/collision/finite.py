@@ -21,6 +21,7 @@ import numpy as np
 import mjjax
 from mjjax.collision.search import plan_of
 from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
+from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType, WarningType
 
 GROUPS = {
@@ -219,7 +220,7 @@ def program(group: str, dtype: Any) -> Callable[[Poses], Outputs]:
         values = jnp.where(contact.geom[:, :1] >= 0, values, 0)
         return values, (contact.geom[:, 0], lost)
 
-    @jax.jit
+    @quick
     def run(p: Poses) -> Outputs:
         def one(pos: jax.Array, mat: jax.Array, size: jax.Array, margin: jax.Array) -> Outputs:
             inputs = {"pos": pos, "mat": mat, "geom_size": size, "pair_margin": margin, **fixed}

@@ -11,6 +11,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.table import COLLIDERS
+from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
 
 KINDS = tuple(COLLIDERS)
@@ -190,7 +191,7 @@ def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[Conta
 @functools.cache
 def kernel(kind: tuple[GeomType, GeomType]) -> Callable[..., ContactSet]:
     """Kernel of a kind for many placements at once."""
-    return jax.jit(jax.vmap(COLLIDERS[kind].function))
+    return quick(jax.vmap(COLLIDERS[kind].function))
 
 
 def contacts(kind: tuple[GeomType, GeomType], placements: Placement) -> list[ContactSet]:

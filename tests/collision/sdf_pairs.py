@@ -14,6 +14,7 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.sdf_mesh import mesh_sdf
 from mjjax.collision.sdf_pair import sdf_pair
 from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.core.compiling import quick
 from tests.collision.placements import rotation
 
 POINTS = (np.random.default_rng(3).normal(size=(12, 3)) * 0.06).round(4)
@@ -140,7 +141,7 @@ def ours(given: Poses, mesh: bool = False, dtype: type = np.float64) -> list[Con
     pools, one, two = shapes(given, dtype)
     kernel = mesh_sdf if mesh else sdf_pair
     settings = Settings(35, jnp.asarray(1e-6, dtype))
-    run = jax.jit(lambda a, b: kernel(pools, a, b, jnp.zeros(len(a.pos), dtype), settings)[0])
+    run = quick(lambda a, b: kernel(pools, a, b, jnp.zeros(len(a.pos), dtype), settings)[0])
     touch = ContactSet(*(np.asarray(x, float) for x in run(one, two)))
     on = touch.dist < NO_CONTACT / 2
     return [ContactSet(*(x[full] for x in slots)) for *slots, full in zip(*touch, on, strict=True)]

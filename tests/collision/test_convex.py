@@ -10,6 +10,7 @@ from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.faces import BOX_FACES
 from mjjax.collision.convex.support import sides_of, support
 from mjjax.collision.lanes import Vec
+from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS, MESHES
@@ -145,7 +146,7 @@ def test_distances_agree_with_mujoco() -> None:
     b = convex_pairs.batch(pairs, poses)
     limit = np.where(np.arange(len(b.margin)) % 5, 1.0, 0.03)
     settings = convex_pairs.settings_of()
-    run = jax.jit(lambda one, two, d: convex_distance(b.pools, one, two, d, settings))
+    run = quick(lambda one, two, d: convex_distance(b.pools, one, two, d, settings))
     touch, _ = run(b.one, b.two, limit)
     near = np.asarray(touch.dist) < NO_CONTACT
     dist = np.where(near, touch.dist, limit[:, None])[:, 0]
@@ -179,11 +180,11 @@ def test_support_of_meshes_is_the_furthest_vertex() -> None:
     shape = convex_pairs.Shape(
         rng.normal(size=(count, 3)), mat, np.ones((count, 3)), kind, asset, 0 * kind
     )
-    sides = jax.jit(lambda s: sides_of(pools, s, s, jnp.zeros(count)))(shape)
+    sides = quick(lambda s: sides_of(pools, s, s, jnp.zeros(count)))(shape)
     direction = rng.normal(size=(3, 2 * count))
     no, yes = np.zeros(2 * count, bool), np.ones(2 * count, bool)
     start = np.full(2 * count, -1, np.int32)
-    run = jax.jit(lambda *a: support(pools, *a))
+    run = quick(lambda *a: support(pools, *a))
     point, vertex = jax.tree.map(
         np.asarray, run(sides, Vec.of(jnp.asarray(direction)), start, no, yes)
     )

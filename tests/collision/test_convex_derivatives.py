@@ -55,7 +55,7 @@ def errors() -> Callable:
     rng = np.random.default_rng(0)
     speeds = rng.normal(size=(6, len(b.margin), 3)) * np.array([1, 1, 0.3] * 2)[:, None, None]
 
-    @jax.jit
+    @quick
     def contacts(h: Array) -> tuple[Array, ContactSet, Array]:
         sides = moved(one, speeds[:3], h), moved(two, speeds[3:], h)
         touch, certificate = convex(b.pools, *sides, jnp.asarray(b.margin), CONVERGED)
@@ -70,7 +70,7 @@ def errors() -> Callable:
         return jax.jvp(at, (jnp.zeros(()),), (jnp.ones(()),))[1]
 
     _, touch, certificate = contacts(jnp.zeros(()))
-    slope = jax.jit(jax.vmap(along))(one, two, speeds.swapaxes(0, 1), touch, certificate)
+    slope = quick(jax.vmap(along))(one, two, speeds.swapaxes(0, 1), touch, certificate)
     above, below, far, near = (contacts(jnp.asarray(k * STEP))[0] for k in (1, -1, 2, -2))
     change = (8 * (above - below) - (far - near)) / (12 * STEP)
     error = np.abs(slope - change) / (1 + np.abs(change))

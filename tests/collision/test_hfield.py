@@ -11,6 +11,7 @@ from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.hfield import hfield
 from mjjax.collision.shapes import Shape, pools_of
+from mjjax.core.compiling import quick
 from tests.collision.convex_pairs import shapes
 from tests.collision.placements import rotation
 from tests.collision.protocol import CONVERGED, Pair, Poses, judge
@@ -99,7 +100,7 @@ def found() -> dict:
     one = Shape(pos1, mat1, size1, kind[0], asset[0], none)
     two = Shape(pos2, mat2, size2, kind[1], asset[1], none)
     settings = Settings(35, jnp.asarray(1e-6))
-    touch, _ = jax.jit(lambda *x: hfield(pools, x[0], x[1], x[2], settings))(one, two, margins)
+    touch, _ = quick(lambda *x: hfield(pools, x[0], x[1], x[2], settings))(one, two, margins)
     touch = jax.tree.map(np.asarray, touch)
     result: dict = {}
     for k, (g, margin) in enumerate(cases):
@@ -141,7 +142,7 @@ def test_walls_of_prisms_are_upright() -> None:
     scene = f"<mujoco><asset>{asset}</asset><worldbody><geom {geom}/>{body}</worldbody></mujoco>"
     pools = pools_of(mjjax.Model.from_xml_string(scene))
     settings = Settings(35, jnp.asarray(1e-6))
-    run = jax.jit(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
+    run = quick(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
     pair = Pair("hfield", "mesh", geoms1=[geom], geoms2=[mesh], assets=asset)
 
     def kernel(poses: Poses) -> ContactSet:
@@ -163,7 +164,7 @@ def test_single_precision_is_exact() -> None:
     pools = pools_of(mjjax.Model.from_xml_string(scene))
     pools = pools._replace(heights=jnp.asarray(pools.heights, np.float32))
     settings = Settings(35, jnp.asarray(1e-6, np.float32))
-    run = jax.jit(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
+    run = quick(lambda one, two, margin: hfield(pools, one, two, margin, settings)[0])
     for kind in ("ellipsoid", "cylinder"):
         pair = Pair("hfield", kind, geoms1=[geom], assets=asset, options=CONVERGED)
 

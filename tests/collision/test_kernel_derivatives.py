@@ -10,6 +10,7 @@ import pytest
 
 from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.table import COLLIDERS
+from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
@@ -31,7 +32,7 @@ def jvp(kind: tuple[GeomType, GeomType]):
         tangent = motion._replace(mat1=mats[0], mat2=mats[1])
         return jax.jvp(COLLIDERS[kind].function, tuple(p), tuple(tangent))
 
-    return jax.jit(jax.vmap(one))
+    return quick(jax.vmap(one))
 
 
 @functools.cache
@@ -42,7 +43,7 @@ def vjp(kind: tuple[GeomType, GeomType]):
         touch = COLLIDERS[kind].function(*p)
         return sum(jnp.sum(x) for x in touch)
 
-    return jax.jit(jax.vmap(jax.grad(total)))
+    return quick(jax.vmap(jax.grad(total)))
 
 
 def _turn(velocity: Array, mat: Array) -> Array:

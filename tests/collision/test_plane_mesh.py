@@ -12,6 +12,7 @@ import mjjax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.plane_mesh import plane_mesh, plane_mesh_motion
 from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.core.compiling import quick
 from mjjax.math.namespace import Array
 from tests.collision.protocol import Pair, Poses, judge
 from tests.derivatives import derivative_errors, directions
@@ -59,7 +60,7 @@ def arguments(poses: Poses, dtype: type = np.float64) -> tuple[list, jax.Array]:
     return given, jnp.asarray(poses.model % len(MESHES), jnp.int32)
 
 
-@jax.jit
+@quick
 def contacts(given: list, mesh: jax.Array) -> tuple[ContactSet, Array]:
     return plane_mesh(pools(given[0].dtype), *shapes(given[:6], mesh), given[6], None)
 

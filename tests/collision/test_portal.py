@@ -140,7 +140,7 @@ def test_derivative_is_that_of_what_touches() -> None:
 
         return jax.jvp(at, (jnp.zeros(()),), (jnp.ones(()),))[1]
 
-    run = jax.jit(jax.vmap(along))
+    run = quick(jax.vmap(along))
     slope = run(one, two, speeds.swapaxes(0, 1), first, certificate[:, 0])
     assert np.isfinite(slope).all()
     above, below = distance(1e-5), distance(-1e-5)

@@ -304,6 +304,7 @@ SHARDED = """
 import jax, numpy as np, jax.numpy as jnp
 jax.config.update("jax_num_cpu_devices", 2)
 import mjjax
+from mjjax.core.compiling import known_options, quick
 from tests.collision.test_queue import detected, heap, states, weighed
 
 model = heap()
@@ -317,8 +318,9 @@ def slope(model, qpos):
 
 qpos = states(model, 6).astype(jnp.float32)
 for function in (contacts, slope):
-    alone = jax.jit(function)(model, qpos)
-    spread = mjjax.jit_worlds(function)(*mjjax.shard_worlds(model, qpos))
+    alone = quick(function)(model, qpos)
+    spread = mjjax.jit_worlds(function, compiler_options=known_options())
+    spread = spread(*mjjax.shard_worlds(model, qpos))
     for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(spread), strict=True):
         assert len(b.sharding.device_set) == 2
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)

@@ -61,8 +61,8 @@ def crowd(cone: str, precision: int) -> Crowd:
     before = repeated(blank, n).replace(
         **{name: jnp.asarray(x, blank.qpos.dtype) for name, x in inputs.items()}
     )
-    one = jax.jit(mjjax.step)
-    each = [one(model, jax.tree.map(lambda x, i=i: x[i], before)) for i in range(n)]
+    one, apart = quick(mjjax.step), jax.tree.map(np.asarray, before)  # NumPy's slices are views
+    each = [one(model, jax.tree.map(lambda x, i=i: x[i], apart)) for i in range(n)]
     return Crowd(model, before, lost, jax.tree.map(lambda *x: np.stack(x), *each))
 
 
@@ -103,7 +103,7 @@ def assert_varied(worlds: Crowd, n: int) -> None:
 @pytest.mark.parametrize(
     "cone, size, options",
     [
-        ("pyramidal", 64, "default"),
+        ("pyramidal", 64, "quick"),
         ("pyramidal", 200, "quick"),
         ("pyramidal", 1000, "default"),
         ("elliptic", 64, "quick"),
@@ -134,7 +134,7 @@ def assert_order_does_not_matter(worlds: Crowd, size: int, options: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.feature("A018", "A050")
-@pytest.mark.parametrize("size, options", [(64, "default"), (200, "quick"), (1000, "default")])
+@pytest.mark.parametrize("size, options", [(64, "quick"), (200, "quick"), (1000, "default")])
 def test_place_in_a_large_batch_does_not_matter(size: int, options: str) -> None:
     """The same worlds in another order, other neighbours in their groups, give the same bits."""
     assert_order_does_not_matter(crowd("pyramidal", 64), size, options)
@@ -237,13 +237,15 @@ def halves(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
 
 
 STEPS = {"whole": mjjax.step, "halves": halves}
-INTEGRATORS = ["Euler", "RK4", "implicit", "implicitfast"]
 
 
 @pytest.mark.slow
 @pytest.mark.feature("A028", "A117", "D18")
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize(
+    ("step", "integrator"),
+    [("whole", "Euler"), ("whole", "RK4"), ("whole", "implicit"), ("whole", "implicitfast")]
+    + [("halves", "Euler"), ("halves", "RK4")],  # which `step2` integrates otherwise than `step`
+)
 def test_lost_worlds_are_as_new(integrator: str, step: str) -> None:
     """Nothing is left of a diverged world in any field, and its neighbours keep every bit."""
     model, good, broken = legs(integrator)

@@ -16,6 +16,8 @@ from tests.oracle_tools import quick, world
 from tests.solver.scenes import constrain_worlds, ready, with_options
 
 FINISHED = {"iterations": 20000, "tolerance": 1e-17, "ls_tolerance": 1e-8}
+# Newton's method needs a dozen, and never finds a gradient below its rounding.
+CONVERGED = FINISHED | {"iterations": 100}
 COARSE = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 INPUTS = ("qfrc_smooth", "M", "efc_aref")
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
@@ -48,8 +50,8 @@ def inputs(data: mjjax.Data) -> dict[str, Any]:
     [
         pytest.param({"solver": SolverType.CG} | FINISHED, id="cg", marks=pytest.mark.slow),
         pytest.param({"solver": SolverType.PGS} | FINISHED, id="pgs"),
-        pytest.param({"noslip_iterations": 1} | FINISHED, id="noslip1", marks=pytest.mark.slow),
-        pytest.param({"noslip_iterations": 4, "noslip_tolerance": 0.0} | FINISHED, id="noslip4"),
+        pytest.param({"noslip_iterations": 1} | CONVERGED, id="noslip1", marks=pytest.mark.slow),
+        pytest.param({"noslip_iterations": 4, "noslip_tolerance": 0.0} | CONVERGED, id="noslip4"),
     ],
 )
 def test_derivatives(cone: str, options: dict[str, Any]) -> None:
@@ -90,7 +92,7 @@ def test_finite_in_degenerate_states(cone: str) -> None:
 def test_second_derivative(cone: str) -> None:
     """Noslip's derivative has a derivative: Hessian times vector, forward over reverse."""
     scene = ready(cone)
-    model = with_options(scene, noslip_iterations=2, noslip_tolerance=0.0, **FINISHED)
+    model = with_options(scene, noslip_iterations=2, noslip_tolerance=0.0, **CONVERGED)
     data = world(scene.data, 0)
 
     def total(smooth: jax.Array) -> jax.Array:
