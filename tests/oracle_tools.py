@@ -35,8 +35,16 @@ SOLVED = {"qacc": 1e-6, "qfrc_constraint": 1e-6}
 STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
 
 
-step_worlds = quick(jax.vmap(mjjax.step, in_axes=(None, 0)))
-step_models = quick(jax.vmap(mjjax.step, in_axes=(0, 0)))
+@quick
+def step_worlds(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
+    """A step of each world, one after the other: a smaller program than that of a batch."""
+    return jax.lax.map(functools.partial(mjjax.step, model), data)
+
+
+@quick
+def step_models(models: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
+    """A step of each world, in a model of its own."""
+    return jax.lax.map(lambda both: mjjax.step(*both), (models, data))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,12 +88,13 @@ def to_ours(model: mjjax.Model, d: mujoco.MjData) -> mjjax.Data:
 
 def stack(trees: Sequence[Any]) -> Any:
     """Pytrees of one structure as one batch."""
-    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
+    # by NumPy, here and below: JAX compiles a program for every shape
+    return jax.tree.map(lambda *x: np.stack(x), *trees)
 
 
 def world(batch: Any, i: int) -> Any:
     """One element of a batch."""
-    return jax.tree.map(lambda x: x[i], batch)
+    return jax.tree.map(lambda x: np.asarray(x)[i], batch)
 
 
 def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax.Data]:

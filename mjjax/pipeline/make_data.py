@@ -1,5 +1,6 @@
 """Allocation and reset of `Data`."""
 
+import functools
 from typing import Any
 
 import jax
@@ -156,15 +157,20 @@ def reset_data(
 
 
 def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:
-    real = jnp.zeros(()).dtype
-    dtypes = {float: real, int: jnp.int32, bool: jnp.bool_}
-    return {
-        name: jnp.zeros(
-            [n if isinstance(n, int) else sizes[n] for n in spec.shape], dtypes[spec.dtype]
-        )
+    real = str(jnp.zeros(()).dtype)
+    dtypes = {float: real, int: "int32", bool: "bool"}
+    shapes = {
+        name: tuple(n if isinstance(n, int) else sizes[n] for n in spec.shape)
         for name, spec in specs(cls).items()
         if name not in ("contact", "sleep")
     }
+    return _allocated(tuple((k, n, dtypes[specs(cls)[k].dtype]) for k, n in shapes.items()))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _allocated(fields: tuple[tuple[str, tuple[int, ...], str], ...]) -> dict[str, jax.Array]:
+    """Zeros by name, shape and type: one program, where each shape would be one."""
+    return {name: jnp.zeros(shape, dtype) for name, shape, dtype in fields}
 
 
 def _initial(model: Model, data: Data) -> dict[str, Any]:
