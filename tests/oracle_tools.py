@@ -89,12 +89,12 @@ def to_ours(model: mjjax.Model, d: mujoco.MjData) -> mjjax.Data:
 def stack(trees: Sequence[Any]) -> Any:
     """Pytrees of one structure as one batch."""
     # by NumPy, here and below: JAX compiles a program for every shape
-    return jax.tree.map(lambda *x: np.stack(x), *trees)
+    return jax.device_put(jax.tree.map(lambda *x: np.stack(x), *trees))
 
 
 def world(batch: Any, i: int) -> Any:
     """One element of a batch."""
-    return jax.tree.map(lambda x: np.asarray(x)[i], batch)
+    return jax.device_put(jax.tree.map(lambda x: np.asarray(x)[i], batch))
 
 
 def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax.Data]:
