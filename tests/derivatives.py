@@ -39,7 +39,8 @@ def both_modes(function: Callable[[Any], Any]) -> Callable:
         y, dy = jax.jvp(function, (x,), (v,))
         return y, dy, jax.vjp(function, x)[1](u)[0]
 
-    return quick(jax.vmap(one))
+    # one after the other: made in two thirds of the time of a batch's program
+    return quick(lambda *at: jax.lax.map(lambda each: one(*each), at))
 
 
 def inner(a: Any, b: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -35,10 +35,16 @@ SOLVED = {"qacc": 1e-6, "qfrc_constraint": 1e-6}
 STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
 
 
-@quick
-def step_worlds(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-    """A step of each world, one after the other: a smaller program than that of a batch."""
-    return jax.lax.map(functools.partial(mjjax.step, model), data)
+def each_world(function: Callable) -> Callable:
+    """A function of a model and a world for several worlds, one after the other.
+
+    Its program is made in two thirds of the time of a batch's, which has tests of its own.
+    """
+    return quick(lambda model, data: jax.lax.map(functools.partial(function, model), data))
+
+
+step_worlds = each_world(mjjax.step)
+forward_worlds = each_world(mjjax.forward)
 
 
 @quick

@@ -8,7 +8,14 @@ import pytest
 
 import mjjax
 from tests.derivatives import derivative_errors
-from tests.oracle_tools import differences, load, quick, row_differences, world, worlds
+from tests.oracle_tools import (
+    differences,
+    forward_worlds,
+    load,
+    row_differences,
+    world,
+    worlds,
+)
 
 XML = """
 <mujoco><option cone="{cone}" o_margin="0.04" o_solref="0.03 0.7" o_solimp="0.7 0.9 0.02 0.4 3"
@@ -25,7 +32,6 @@ XML = """
 """
 FIELDS = {"qacc": 1e-7, "qfrc_constraint": 1e-7}
 CONTACT = ("includemargin", "friction", "solref", "solreffriction", "solimp")
-forward_worlds = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
 
 
 @pytest.mark.feature("B16", "C51", "C41")

@@ -9,7 +9,7 @@ import pytest
 
 import mjjax
 from mjjax.math.namespace import Array
-from tests.oracle_tools import Both, differences, load, quick, stack, to_ours, world
+from tests.oracle_tools import Both, differences, each_world, load, quick, stack, to_ours, world
 
 XML = """
 <mujoco><option cone="{cone}" timestep="0.005"/><default><geom condim="{condim}"/></default>
@@ -54,7 +54,7 @@ def resting(cone: str, condim: int) -> tuple[Both, list[mujoco.MjData], mjjax.Da
         forces = [mjjax.contact_force(model, data, i) for i in range(data.contact.dist.shape[0])]
         return data, jax.numpy.stack(forces)
 
-    data, forces = quick(jax.vmap(run, in_axes=(None, 0)))(both.ours, data)
+    data, forces = each_world(run)(both.ours, data)
     for d in theirs:
         mujoco.mj_forward(both.reference, d)
         mujoco.mj_rnePostConstraint(both.reference, d)

@@ -11,6 +11,7 @@ import mjjax
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import (
     differences,
+    forward_worlds,
     load,
     quick,
     random_state,
@@ -61,7 +62,6 @@ EQUALITIES = {
     '<tendon tendon1="t2"/><connect body1="a" body2="b" anchor="0 0 0" active="false"/>'
     '<connect body1="still" anchor="0 0 0"/><connect body1="c" anchor=".1 0 0"/>',
 }
-forward_worlds = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
 FIELDS = {"ten_length": 1e-10, "ten_velocity": 1e-9, "qfrc_passive": 1e-9, "qfrc_bias": 1e-9}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from tests.oracle_tools import Both, load, quick, random_state, stack, to_ours, worlds
+from tests.oracle_tools import Both, each_world, load, quick, random_state, stack, to_ours, worlds
 from tests.random_models import random_mjcf
 
 WORLDS = 3
@@ -32,7 +32,7 @@ def scene(fluid: bool = False) -> tuple[Both, mjjax.Data]:
 def over_worlds(function, fluid: bool = False):
     """Results of `function(model, data)` in all worlds."""
     both, data = scene(fluid)
-    return quick(jax.vmap(function, in_axes=(None, 0)))(both.ours, data)
+    return each_world(function)(both.ours, data)
 
 
 @pytest.mark.feature("A103", "A104", "C06")

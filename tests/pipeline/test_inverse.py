@@ -1,7 +1,5 @@
 """Inverse dynamics, skipped stages and half steps against MuJoCo."""
 
-from collections.abc import Callable
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -12,7 +10,7 @@ import pytest
 import mjjax
 from mjjax import Stage
 from tests.derivatives import derivative_errors, directions
-from tests.oracle_tools import differences, error, load, quick, stack, world, worlds
+from tests.oracle_tools import differences, each_world, error, load, quick, stack, world, worlds
 
 # Constraints of all kinds, actuators, springs and fluid drag.
 XML = """
@@ -48,10 +46,6 @@ def text(option: str = "", flag: str = "", damping: str = 'damping="0.6"') -> st
     return XML.format(option=option, flag=flag, damping=damping)
 
 
-def over_worlds(function: Callable) -> Callable:
-    return quick(jax.vmap(function, in_axes=(None, 0)))
-
-
 def invert(both, seeds=range(4)):
     """Inverse dynamics of random accelerations: MuJoCo's worlds and ours."""
     theirs, data = worlds(both, seeds)
@@ -60,7 +54,7 @@ def invert(both, seeds=range(4)):
         mujoco.mj_forward(both.reference, d)  # the forces that implicit integration looks at
         d.qacc = rng.normal(size=both.reference.nv)
     given = {k: jnp.stack([getattr(d, k) for d in theirs]) for k in ("qacc", "actuator_force")}
-    data = over_worlds(mjjax.inverse)(both.ours, data.replace(**given))
+    data = each_world(mjjax.inverse)(both.ours, data.replace(**given))
     for d in theirs:
         mujoco.mj_inverse(both.reference, d)
     return theirs, data
@@ -110,7 +104,7 @@ def test_forward_and_inverse_agree(flag: str) -> None:
     """
     both = load(text("", f'fwdinv="enable" {flag}'))
     theirs, data = worlds(both, range(3))
-    data = over_worlds(mjjax.step)(both.ours, data)
+    data = each_world(mjjax.step)(both.ours, data)
     for i, d in enumerate(theirs):
         mujoco.mj_step(both.reference, d)
         mine = world(data, i)
@@ -124,7 +118,7 @@ def test_comparison_without_constraints_is_zero() -> None:
     """Without rows MuJoCo compares nothing."""
     both = load(text("", 'fwdinv="enable" constraint="disable"'))
     _, data = worlds(both, range(1))
-    data = over_worlds(mjjax.step)(both.ours, data.replace(solver_fwdinv=jnp.ones((1, 2))))
+    data = each_world(mjjax.step)(both.ours, data.replace(solver_fwdinv=jnp.ones((1, 2))))
     assert not np.any(data.solver_fwdinv)
 
 
@@ -148,9 +142,9 @@ def test_forward_skip(stage: Stage) -> None:
     """A skipped stage keeps its results although the state has changed, as in MuJoCo."""
     both = load(text("", f'energy="enable" {FREE}'))
     theirs, data = worlds(both, range(2))
-    data = over_worlds(mjjax.forward)(both.ours, data)
+    data = each_world(mjjax.forward)(both.ours, data)
     data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel - 0.1, ctrl=data.ctrl + 0.1)
-    data = over_worlds(lambda m, d: mjjax.forward_skip(m, d, stage))(both.ours, data)
+    data = each_world(lambda m, d: mjjax.forward_skip(m, d, stage))(both.ours, data)
     fields = dict.fromkeys(("xpos", "cvel", "qfrc_bias", "qfrc_actuator"), 1e-9)
     fields |= {"energy": 1e-9, "qacc": 1e-6}
     for i, d in enumerate(theirs):
@@ -168,10 +162,10 @@ def test_inverse_skip(stage: Stage) -> None:
     """The same for inverse dynamics."""
     both = load(text("", FREE))
     theirs, data = worlds(both, range(2))
-    data = over_worlds(mjjax.forward)(both.ours, data)
+    data = each_world(mjjax.forward)(both.ours, data)
     faster = 0.1 * (stage < Stage.VEL)  # MuJoCo's bias force sees the velocity in any case
     data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel + faster, qacc=data.qacc + 1)
-    data = over_worlds(lambda m, d: mjjax.inverse_skip(m, d, stage))(both.ours, data)
+    data = each_world(lambda m, d: mjjax.inverse_skip(m, d, stage))(both.ours, data)
     for i, d in enumerate(theirs):
         mujoco.mj_forward(both.reference, d)
         d.qpos += 0.01
@@ -187,7 +181,7 @@ def test_half_steps(integrator: str) -> None:
     """`step1` and `step2` are MuJoCo's: together a step, with Euler's method instead of RK4."""
     both = load(text(f'integrator="{integrator}"', f'energy="enable" {FREE}'))
     theirs, data = worlds(both, range(2))
-    halves = over_worlds(lambda m, d: mjjax.step2(m, mjjax.step1(m, d).replace(ctrl=0.5 * d.ctrl)))
+    halves = each_world(lambda m, d: mjjax.step2(m, mjjax.step1(m, d).replace(ctrl=0.5 * d.ctrl)))
     for _ in range(3):
         data = halves(both.ours, data)
         for d in theirs:
@@ -206,7 +200,7 @@ def test_half_step_of_a_diverging_world() -> None:
     theirs, data = worlds(both, range(2))
     force = np.zeros((2, both.reference.nv))
     force[1, 0] = 1e15
-    halves = over_worlds(lambda m, d: mjjax.step2(m, mjjax.step1(m, d)))
+    halves = each_world(lambda m, d: mjjax.step2(m, mjjax.step1(m, d)))
     data = halves(both.ours, data.replace(qfrc_applied=jnp.asarray(force)))
     for i, d in enumerate(theirs):
         d.qfrc_applied = force[i]

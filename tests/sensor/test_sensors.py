@@ -3,14 +3,13 @@
 import functools
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
 import mjjax
-from tests.oracle_tools import Both, load, quick, stack, to_ours
+from tests.oracle_tools import Both, forward_worlds, load, quick, stack, to_ours
 
 FIELDS = 'data="dist dir origin point normal depth"'
 ALL = 'data="found force torque dist pos normal tangent"'
@@ -121,9 +120,6 @@ def cutoffs() -> str:
         text += f'<framepos objtype="body" objname="b" cutoff="{c}"/>'
         text += f'<insidesite site="s" objtype="body" objname="b" cutoff="{c}"/>'
     return text
-
-
-forward_worlds = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
 
 
 @functools.cache

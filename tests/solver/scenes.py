@@ -3,13 +3,12 @@
 import functools
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 
 import mjjax
-from tests.oracle_tools import Both, load, quick, random_state, stack, to_ours
+from tests.oracle_tools import Both, each_world, forward_worlds, load, random_state, stack, to_ours
 
 WORLDS = 4
 # A chain with friction, limits and tendons that lies on the floor, coupled joints, and balls of all
@@ -43,8 +42,7 @@ class Ready(NamedTuple):
     data: mjjax.Data
 
 
-forward_worlds = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
-constrain_worlds = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))
+constrain_worlds = each_world(mjjax.fwd_constraint)
 
 
 @functools.cache

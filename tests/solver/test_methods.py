@@ -9,11 +9,11 @@ import pytest
 
 import mjjax
 from mjjax import DisableBit, SolverType
-from tests.oracle_tools import assert_same_step, load, quick, row_differences, world
+from tests.oracle_tools import assert_same_step, each_world, load, quick, row_differences, world
 from tests.solver.scenes import WORLDS, constrain_worlds, ready, solve_theirs, with_options
 
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
-statistics = quick(jax.vmap(mjjax.solver_statistics, in_axes=(None, 0)))
+statistics = each_world(mjjax.solver_statistics)
 COLD = DisableBit.ISLAND | DisableBit.WARMSTART
 NOSLIP = {"noslip_iterations": 3, "noslip_tolerance": 1e-6}
 

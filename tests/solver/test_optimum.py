@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import mjjax
-from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
+from tests.oracle_tools import each_world, load, quick, random_state, stack, to_ours, world
 from tests.random_models import random_mjcf
 
 pytestmark = pytest.mark.newest
 
 WORLDS = 6
-forward = quick(jax.vmap(mjjax.forward, in_axes=(None, 0)))
-constrain = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))
-statistics = quick(jax.vmap(mjjax.solver_statistics, in_axes=(None, 0)))
-zones = quick(jax.vmap(mjjax.constraint_state, in_axes=(None, 0)))
+forward = each_world(mjjax.forward)
+constrain = each_world(mjjax.fwd_constraint)
+statistics = each_world(mjjax.solver_statistics)
+zones = each_world(mjjax.constraint_state)
 cones = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 
 
