@@ -1,5 +1,7 @@
 """What is where in a picture: rays of cameras, depth and geoms, as MuJoCo's and as `ray`."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -70,14 +72,13 @@ def test_rays_are_those_of_the_camera(name: str | None) -> None:
 def test_geoms_and_depth_are_those_of_single_rays() -> None:
     """Each pixel shows what `mj_ray` and our `ray` meet, at the same distance."""
     both = load(SCENE)
+    cast = quick(functools.partial(mjjax.multi_ray, geomgroup=SEEN))
     for seed in range(2):
         d = state(seed)
         data = ours(d)
         picture = render(both.ours, data)
         start, along = rays(data, "plain")
-        hit = mjjax.multi_ray(
-            both.ours, data, start[0, 0], jnp.asarray(along.reshape(-1, 3)), geomgroup=SEEN
-        )
+        hit = cast(both.ours, data, start[0, 0], along.reshape(-1, 3))
         geom = np.asarray(hit.geomid).reshape(HEIGHT, WIDTH)
         np.testing.assert_array_equal(picture.segmentation[..., 0], geom)
         kind = np.where(geom < 0, -1, int(mjjax.ObjType.GEOM))
@@ -126,7 +127,7 @@ def test_derivative_of_depth() -> None:
 
     way = jnp.asarray(np.random.default_rng(0).normal(size=6))
     derivative = quick(lambda v: jax.jvp(lambda x: seen(x)[0], (0 * v,), (v,))[1])(way)
-    depth, geom = quick(jax.vmap(seen))(jnp.stack([step * way, -step * way]))
+    depth, geom = quick(lambda x: jax.lax.map(seen, x))(jnp.stack([step * way, -step * way]))
     same = np.asarray(geom[0] == geom[1]).all(axis=-1)
     assert same.mean() > 0.99 and np.abs(np.asarray(derivative)).max() > 0.1
     differences = np.asarray(depth[0] - depth[1]) / (2 * step)
