@@ -110,5 +110,7 @@ def settings_of(dtype: type = np.float64, multiccd: bool = False, native: bool =
 def contacts(b: Batch, multiccd: bool = False, native: bool = True) -> tuple[ContactSet, jax.Array]:
     """Our contacts of a batch."""
     settings = settings_of(b.margin.dtype.type, multiccd, native)
-    run = quick(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
+    # which corner a refined portal ends at hangs on the last bit: as users compile it
+    compiled = quick if native else jax.jit
+    run = compiled(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
     return jax.tree.map(np.asarray, run(b.one, b.two, b.margin))
