@@ -159,12 +159,12 @@ def reset_data(
 def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:
     real = str(jnp.zeros(()).dtype)
     dtypes = {float: real, int: "int32", bool: "bool"}
-    shapes = {
-        name: tuple(n if isinstance(n, int) else sizes[n] for n in spec.shape)
+    fields = tuple(
+        (name, tuple(n if isinstance(n, int) else sizes[n] for n in spec.shape), dtypes[spec.dtype])
         for name, spec in specs(cls).items()
         if name not in ("contact", "sleep")
-    }
-    return _allocated(tuple((k, n, dtypes[specs(cls)[k].dtype]) for k, n in shapes.items()))
+    )
+    return _allocated(fields)
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from mjjax import envs
 
-WORLDS, STEPS, PARTS = 16, 100, 10
+WORLDS, STEPS, PARTS = 64, 100, 10
 env = envs.make(sys.argv[1])
 reset, step = envs.vectorize(env)
 

@@ -10,7 +10,18 @@ import pytest
 import mjjax
 from mjjax import Stage
 from tests.derivatives import derivative_errors, directions
-from tests.oracle_tools import differences, each_world, error, load, quick, stack, world, worlds
+from tests.oracle_tools import (
+    differences,
+    each_world,
+    error,
+    forward_worlds,
+    load,
+    quick,
+    stack,
+    step_worlds,
+    world,
+    worlds,
+)
 
 # Constraints of all kinds, actuators, springs and fluid drag.
 XML = """
@@ -104,7 +115,7 @@ def test_forward_and_inverse_agree(flag: str) -> None:
     """
     both = load(text("", f'fwdinv="enable" {flag}'))
     theirs, data = worlds(both, range(3))
-    data = each_world(mjjax.step)(both.ours, data)
+    data = step_worlds(both.ours, data)
     for i, d in enumerate(theirs):
         mujoco.mj_step(both.reference, d)
         mine = world(data, i)
@@ -118,7 +129,7 @@ def test_comparison_without_constraints_is_zero() -> None:
     """Without rows MuJoCo compares nothing."""
     both = load(text("", 'fwdinv="enable" constraint="disable"'))
     _, data = worlds(both, range(1))
-    data = each_world(mjjax.step)(both.ours, data.replace(solver_fwdinv=jnp.ones((1, 2))))
+    data = step_worlds(both.ours, data.replace(solver_fwdinv=jnp.ones((1, 2))))
     assert not np.any(data.solver_fwdinv)
 
 
@@ -142,7 +153,7 @@ def test_forward_skip(stage: Stage) -> None:
     """A skipped stage keeps its results although the state has changed, as in MuJoCo."""
     both = load(text("", f'energy="enable" {FREE}'))
     theirs, data = worlds(both, range(2))
-    data = each_world(mjjax.forward)(both.ours, data)
+    data = forward_worlds(both.ours, data)
     data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel - 0.1, ctrl=data.ctrl + 0.1)
     data = each_world(lambda m, d: mjjax.forward_skip(m, d, stage))(both.ours, data)
     fields = dict.fromkeys(("xpos", "cvel", "qfrc_bias", "qfrc_actuator"), 1e-9)
@@ -162,7 +173,7 @@ def test_inverse_skip(stage: Stage) -> None:
     """The same for inverse dynamics."""
     both = load(text("", FREE))
     theirs, data = worlds(both, range(2))
-    data = each_world(mjjax.forward)(both.ours, data)
+    data = forward_worlds(both.ours, data)
     faster = 0.1 * (stage < Stage.VEL)  # MuJoCo's bias force sees the velocity in any case
     data = data.replace(qpos=data.qpos + 0.01, qvel=data.qvel + faster, qacc=data.qacc + 1)
     data = each_world(lambda m, d: mjjax.inverse_skip(m, d, stage))(both.ours, data)

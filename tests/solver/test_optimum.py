@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 
 import mjjax
-from tests.oracle_tools import each_world, load, quick, random_state, stack, to_ours, world
+from tests.oracle_tools import (
+    each_world,
+    forward_worlds,
+    load,
+    quick,
+    random_state,
+    stack,
+    to_ours,
+    world,
+)
 from tests.random_models import random_mjcf
 
 pytestmark = pytest.mark.newest
 
 WORLDS = 6
-forward = each_world(mjjax.forward)
 constrain = each_world(mjjax.fwd_constraint)
 statistics = each_world(mjjax.solver_statistics)
 zones = each_world(mjjax.constraint_state)
@@ -28,7 +36,7 @@ def solved(cone: str) -> tuple[mjjax.Model, mjjax.Data, list[np.ndarray]]:
     """A model, forward results in several worlds, and MuJoCo's Jacobians of the active rows."""
     both = load(random_mjcf(10, 0, option=f'cone="{cone}" jacobian="dense"'))
     theirs = [random_state(both.reference, seed) for seed in range(WORLDS)]
-    data = forward(both.ours, stack([to_ours(both.ours, d) for d in theirs]))
+    data = forward_worlds(both.ours, stack([to_ours(both.ours, d) for d in theirs]))
     rows = []
     for d in theirs:
         mujoco.mj_forward(both.reference, d)
