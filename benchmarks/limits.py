@@ -19,21 +19,21 @@ import mjjax
 from benchmarks.scenes import SCENES
 from mjjax.cli.bench import start
 from mjjax.cli.engines import JaxEngine
-from mjjax.cli.operations import total
+from mjjax.cli.operations import COUNTED, total
 
 FILE = Path(__file__).with_name("limits.json")
 WORLDS = 1024
 
 
 def measure(name: str) -> dict[str, Any]:
-    """Figures of one model, in a process with JAX's default options."""
+    """Figures of one model, in a process with JAX's default options but for code generation."""
     compiled = []
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, *_, **__: compiled.append(event) if "backend_compile" in event else None
     )
     model = mjjax.Model.from_xml_string(SCENES[name])
     data = mjjax.make_data(model)
-    step = jax.jit(mjjax.step)
+    step = jax.jit(mjjax.step, compiler_options=COUNTED)
     for _ in range(3):
         data = step(model, data)
     compilations = len(compiled)

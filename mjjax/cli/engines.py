@@ -16,7 +16,7 @@ from jax.extend import core
 
 import mjjax
 from mjjax.cli.models import load
-from mjjax.cli.operations import Counts, operations
+from mjjax.cli.operations import COUNTED, Counts, operations
 
 # Stages by MuJoCo's name, in the order of a step; an engine is measured on those it has.
 STAGES = (
@@ -138,10 +138,14 @@ class JaxEngine(Engine):
 
     def operations(self, gradient: bool) -> dict[str, Counts]:
         """Operations of the compiled step of the batch, and of its reverse derivative."""
-        step = jax.vmap(self.api.step, in_axes=(None, 0))
-        found = {"step": operations(self._compiled(step)[0])}
+
+        def count(program: Callable[..., Any]) -> Counts:
+            lowered = self._jit(program).lower(self.model, self.batch)
+            return operations(lowered.compile(compiler_options=COUNTED))
+
+        found = {"step": count(jax.vmap(self.api.step, in_axes=(None, 0)))}
         if gradient:
-            found["gradient"] = operations(self._compiled(self._gradient)[0])
+            found["gradient"] = count(self._gradient)
         return found
 
     def stages(self, names: Sequence[str]) -> dict[str, float]:

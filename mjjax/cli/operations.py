@@ -5,6 +5,9 @@ from typing import Any
 
 Counts = dict[str, int]
 
+# XLA has its operations before it generates code, so that this costs half and counts the same.
+COUNTED = {"xla_backend_optimization_level": 0}
+
 # by the names that XLA gives them
 KINDS = {
     "fusions": "fusion",
