@@ -159,7 +159,7 @@ def _simulate(args: argparse.Namespace) -> None:
 def _report(model: mjjax.Model, args: argparse.Namespace, run: _Run) -> str:
     device = jax.devices()[0]
     speed = args.worlds * args.steps / run.run_seconds
-    capacity = run.batch.contact.dist.shape[-1], run.batch.efc_D.shape[-1]
+    capacity = run.batch.contact.dist.shape[-1], run.batch.efc_vel.shape[-1]
     counts = np.asarray(run.batch.warning)
     warned = [
         f"{kind.name} in {np.count_nonzero(counts[:, kind])} of {args.worlds} worlds"

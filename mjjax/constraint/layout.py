@@ -12,11 +12,20 @@ import numpy as np
 
 from mjjax.collision.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
-from mjjax.model.data import Data
+from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
+from mjjax.model.rows import RowSlots
 from mjjax.model.structure import Structure
 
 FRICTION = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
+# what switches the kinds of scalar rows off
+FLAGS = {
+    ConstraintType.EQUALITY: DisableBit.EQUALITY,
+    ConstraintType.FRICTION_DOF: DisableBit.FRICTIONLOSS,
+    ConstraintType.FRICTION_TENDON: DisableBit.FRICTIONLOSS,
+    ConstraintType.LIMIT_JOINT: DisableBit.LIMIT,
+    ConstraintType.LIMIT_TENDON: DisableBit.LIMIT,
+}
 # from where on contacts are kept by bodies (measured)
 MANY_TREES, MANY_DOFS = 3, 60
 EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.TENDON: 1}
@@ -37,8 +46,7 @@ class RowLayout:
         dof: dof of each single row.
         sign: coefficient of each single row.
         general: scalar rows with a Jacobian matrix, as row indices.
-        width: number of contact-frame rows of a contact: its largest dimension.
-        pyramidal: whether contacts use the pyramidal cone.
+        slots: rows of a contact.
         ncontact: number of contacts that have row slots.
     """
 
@@ -50,8 +58,7 @@ class RowLayout:
     dof: np.ndarray
     sign: np.ndarray
     general: np.ndarray
-    width: int
-    pyramidal: bool
+    slots: RowSlots
     ncontact: int
 
     @property
@@ -65,9 +72,19 @@ class RowLayout:
         return len(self.kind)
 
     @property
+    def width(self) -> int:
+        """Number of contact-frame rows of a contact: its largest dimension."""
+        return self.slots.width
+
+    @property
+    def pyramidal(self) -> bool:
+        """Whether contacts use the pyramidal cone."""
+        return self.slots.pyramidal
+
+    @property
     def has_edges(self) -> bool:
         """Whether a contact's rows are the edges of a pyramid."""
-        return self.pyramidal and self.width > 1
+        return self.slots.has_edges
 
     @property
     def by_body(self) -> bool:
@@ -77,7 +94,7 @@ class RowLayout:
     @property
     def per_contact(self) -> int:
         """Row slots of one contact."""
-        return 2 * (self.width - 1) if self.has_edges else self.width
+        return self.slots.per_contact
 
     @property
     def nrow(self) -> int:
@@ -97,50 +114,57 @@ class RowLayout:
 def layout_of(model: Model, data: Data) -> RowLayout:
     """Row layout of a model and the capacities of its data.
 
+    Rows of kinds that flags have disabled since `make_data` keep their slots.
+
     Raises:
-        ValueError: the data has no room for the rows that need no contact.
+        ValueError: the data was made for other rows.
     """
-    width = plan_of(model, data.rules).maxdim
-    slots, room = data.contact.dist.shape[0], data.efc_D.shape[0]
-    layout = row_layout(model, slots, room, width)
-    items, general = len(data.efc_spring), len(data.efc_Jgeneral)
-    missing = layout.nscalar > room or layout.nscalar + layout.ncontact > items
-    if missing or len(layout.general) != general:
+    now, made = slots_of(model, data.rules), data.slots
+    scalar, general = len(data.efc_scalar_pos), len(data.efc_Jgeneral)
+    layout = row_layout(model, made, len(data.contact.dist), len(data.efc_vel))
+    if made.disabled & ~now.disabled or (layout.nscalar, len(layout.general)) != (scalar, general):
         raise ValueError(
-            f"the data has {room} constraint rows and the model needs {layout.nscalar} for "
-            "equalities, friction and limits: since make_data it got terms (model.terms), or other "
+            f"the data has {scalar} constraint rows for equalities, friction and limits and the "
+            f"model needs {layout.nscalar}: since make_data it got terms (model.terms), or other "
             "flags; make the data again, make_data(model)"
+        )
+    if layout.ncontact and now.width and (now.width, now.pyramidal) != (made.width, made.pyramidal):
+        cones = ["pyramidal" if x.pyramidal else "elliptic" for x in (made, now)]
+        raise ValueError(
+            f"the data has constraint rows for {cones[0]} cones of {made.width} dimensions and the "
+            f"model has {cones[1]} ones of {now.width}; make the data again, make_data(model)"
         )
     return layout
 
 
-def row_layout(model: Model, nconmax: int, njmax: int, width: int) -> RowLayout:
-    """Layout of the rows that are enabled and fit into `njmax` slots."""
-    flags = model.opt.disableflags & (
-        DisableBit.CONSTRAINT | DisableBit.EQUALITY | DisableBit.FRICTIONLOSS | DisableBit.LIMIT
-    )
-    cone = model.opt.cone == ConeType.PYRAMIDAL
-    return _layout(model.structure, int(flags), bool(cone), nconmax, njmax, width)
+def slots_of(model: Model, rules: CollisionRules) -> RowSlots:
+    """Row slots that the options of a model ask for."""
+    every = DisableBit.EQUALITY | DisableBit.FRICTIONLOSS | DisableBit.LIMIT
+    off = every if model.opt.disabled(DisableBit.CONSTRAINT) else model.opt.disableflags & every
+    pyramidal = model.opt.cone == ConeType.PYRAMIDAL
+    return RowSlots(int(off), plan_of(model, rules).maxdim, bool(pyramidal))
+
+
+def row_layout(model: Model, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
+    """Layout of the rows that fit into `njmax` slots."""
+    return _layout(model.structure, slots, nconmax, njmax)
 
 
 @functools.lru_cache(maxsize=64)
-def _layout(
-    s: Structure, flags: int, pyramidal: bool, nconmax: int, njmax: int, width: int
-) -> RowLayout:
-    disabled = DisableBit(flags)
-    slots = [
+def _layout(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
+    found = [
         (kind, owner, side)
-        for kind, disable, found in (
-            (ConstraintType.EQUALITY, DisableBit.EQUALITY, _equalities(s)),
-            (ConstraintType.FRICTION_DOF, DisableBit.FRICTIONLOSS, _lossy(s, "dof")),
-            (ConstraintType.FRICTION_TENDON, DisableBit.FRICTIONLOSS, _lossy(s, "tendon")),
-            (ConstraintType.LIMIT_JOINT, DisableBit.LIMIT, _joint_limits(s)),
-            (ConstraintType.LIMIT_TENDON, DisableBit.LIMIT, _tendon_limits(s)),
+        for kind, its in (
+            (ConstraintType.EQUALITY, _equalities(s)),
+            (ConstraintType.FRICTION_DOF, _lossy(s, "dof")),
+            (ConstraintType.FRICTION_TENDON, _lossy(s, "tendon")),
+            (ConstraintType.LIMIT_JOINT, _joint_limits(s)),
+            (ConstraintType.LIMIT_TENDON, _tendon_limits(s)),
         )
-        if not disabled & (disable | DisableBit.CONSTRAINT)
-        for owner, side in found
+        if not slots.disabled & FLAGS[kind]
+        for owner, side in its
     ]
-    kind, owner, side = np.array(slots, int).reshape(-1, 3).T
+    kind, owner, side = np.array(found, int).reshape(-1, 3).T
     dof, sign = _single_dofs(s, kind, owner, side)
     layout = RowLayout(
         structure=s,
@@ -151,8 +175,7 @@ def _layout(
         dof=dof[dof >= 0],
         sign=sign[dof >= 0],
         general=np.flatnonzero(dof < 0),
-        width=width,
-        pyramidal=pyramidal,
+        slots=slots,
         ncontact=nconmax,
     )
     room = (njmax - layout.nscalar) // max(layout.per_contact, 1)

@@ -17,26 +17,18 @@ from mjjax.model.model import Model
 
 
 class Rows(NamedTuple):
-    """Parameters of row slots (n,), and what the rows of an item share: a scalar row, a contact.
+    """What the rows of an item share: of a scalar row, a contact.
 
     Attributes:
-        active: (n,) whether the row exists now.
-        item_active: (nitem,) whether the item does.
-        pos: (n,) residual.
-        margin: (n,) margin of inclusion.
-        R: (n,) regularization.
-        frictionloss: (n,) largest friction force.
+        active: (nitem,) whether the item has rows now.
+        mass: (nmass,) constraint masses 1/R: see `Data.efc_mass`.
         spring: (nitem,) K I (pos - margin), of an elliptic contact for its normal only.
         damping: (nitem,) B.
-        friction_damping: (ncontact,) B of the friction of elliptic contacts.
+        friction_damping: (nelliptic,) B of the friction of elliptic contacts.
     """
 
     active: Array
-    item_active: Array
-    pos: Array
-    margin: Array
-    R: Array
-    frictionloss: Array
+    mass: Array
     spring: Array
     damping: Array
     friction_damping: Array
@@ -70,11 +62,7 @@ def _of_scalars(model: Model, rows: ScalarRows, layout: RowLayout, imp: Array) -
     k, b = _reference(model, rows.solref, rows.solimp)
     return Rows(
         active=rows.active,
-        item_active=rows.active,
-        pos=rows.pos,
-        margin=rows.margin,
-        R=regularization(imp, rows.weight),
-        frictionloss=rows.frictionloss,
+        mass=1 / regularization(imp, rows.weight),
         spring=jnp.where(np.isin(layout.kind, FRICTION), 0, k) * imp * (rows.pos - rows.margin),
         damping=b,
         friction_damping=jnp.zeros(0, b.dtype),
@@ -105,64 +93,33 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
 
 
 def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Rows:
-    """Contacts: pyramid edges, or normal and friction rows of the elliptic cone."""
+    """Contacts: all pyramid edges alike, or normal and friction rows of the elliptic cone."""
     contact = data.contact
-    n, width, per = layout.ncontact, layout.width, layout.per_contact
-    dist, margin = contact.dist[:n], contact.includemargin[:n]
+    n = layout.ncontact
     solimp, dim = contact.solimp[:n], contact.dim[:n]
-    included = _included(contact, n)
-    pos = jnp.where(included, dist, 0)
     k, b = _reference(model, contact.solref[:n], solimp)
     trans, _ = contact_weights(model, data, layout)
     friction = contact.friction[:n]
     normal_r = regularization(imp, trans)
-    slot = np.arange(per, dtype=np.int32)[None]
-    shape = (n, per)
-
-    def spread(x: Array) -> Array:
-        return jnp.broadcast_to(x[:, None], shape)
-
     if layout.pyramidal:
-        first = friction[:, :1] ** 2
-        edge_r = regularization(imp, trans + first[:, 0] * trans)[:, None]
+        first = friction[:, 0] ** 2
+        edge_r = regularization(imp, trans + first * trans)
         both = jnp.maximum(MINVAL, 2 * first / model.opt.impratio * edge_r)
-        r = jnp.where(dim[:, None] == 1, normal_r[:, None], both) + jnp.zeros(shape, both.dtype)
-        rows_of = jnp.where(dim == 1, 1, 2 * (dim - 1))
-        pos_row, margin_row, b_friction = spread(pos), spread(margin), jnp.zeros_like(b)
+        mass, b_friction = 1 / jnp.where(dim == 1, normal_r, both), jnp.zeros(0, b.dtype)
     else:
-        r = elliptic_regularization(normal_r, friction[:, : width - 1], model.opt.impratio)
-        rows_of = dim
-        first_row = slot == 0
+        r = elliptic_regularization(normal_r, friction[:, : layout.width - 1], model.opt.impratio)
+        mass = jnp.where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
         own = jnp.any(contact.solreffriction[:n] != 0, axis=-1)
         _, b_friction = _reference(
             model, jnp.where(own[:, None], contact.solreffriction[:n], contact.solref[:n]), solimp
         )
-        pos_row = jnp.where(first_row, pos[:, None], 0)
-        margin_row = jnp.where(first_row, margin[:, None], 0)
-    active = included[:, None] & (slot < rows_of[:, None])
     return Rows(
-        active=active.reshape(-1),
-        item_active=included,
-        pos=pos_row.reshape(-1),
-        margin=margin_row.reshape(-1),
-        R=r.reshape(-1),
-        frictionloss=jnp.zeros(n * per, r.dtype),
-        spring=k * imp * (pos - margin),
+        active=_included(contact, n),
+        mass=mass,
+        spring=k * imp * contact_distance(contact, layout),
         damping=b,
         friction_damping=b_friction,
     )
-
-
-def of_items(layout: RowLayout, item: Array, friction: Array | float) -> Array:
-    """Values (nrow,) of the rows from those of their items, and for the friction of elliptic
-    contacts (ncontact, 1) or (1, 1).
-    """
-    n, count = layout.nscalar, layout.ncontact
-    shape = (count, layout.per_contact)
-    contact = jnp.broadcast_to(item[n : n + count, None], shape)
-    if not layout.pyramidal:
-        contact = jnp.where(np.arange(shape[1])[None] == 0, contact, friction)
-    return jnp.concatenate([item[:n], contact.reshape(-1)])
 
 
 def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -> Array:

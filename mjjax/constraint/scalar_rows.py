@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.equality import equalities
-from mjjax.constraint.layout import RowLayout
+from mjjax.constraint.layout import FLAGS, RowLayout, slots_of
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
 from mjjax.math.indexing import gather
@@ -51,7 +51,12 @@ def scalar_rows(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     ]
     if not parts:
         return _no_rows(data)
-    return ScalarRows(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    rows = ScalarRows(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    off = slots_of(model, data.rules).disabled & ~data.slots.disabled
+    if not off:
+        return rows
+    on = ~np.isin(layout.kind, [kind for kind, flag in FLAGS.items() if off & flag])
+    return rows._replace(active=rows.active & on)
 
 
 def _equality(model: Model, data: Data, layout: RowLayout) -> ScalarRows:

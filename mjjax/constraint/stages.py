@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
-from mjjax.constraint.layout import FRICTION, layout_of
-from mjjax.constraint.rows import all_rows, of_items
+from mjjax.constraint.layout import FRICTION, RowLayout, layout_of
+from mjjax.constraint.rows import all_rows
 from mjjax.constraint.scalar_rows import scalar_rows
 from mjjax.constraint.trees import find_islands, row_trees
 from mjjax.core.enums import ConeType, DisableBit, SolverType, WarningType
@@ -14,7 +14,7 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array
-from mjjax.model.data import Data
+from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
 from mjjax.sleep.stages import any_awake
@@ -32,41 +32,50 @@ def make_constraint(model: Model, data: Data) -> Data:
     if not layout.nrow:
         return data.replace(nefc=jnp.int32(0))
     scalar = scalar_rows(model, data, layout)
-    data = data.replace(efc_Jgeneral=_fit(scalar.jacobian, data.efc_Jgeneral))
     rows = all_rows(model, data, layout, scalar)
-    on, item_on = rows.active, rows.item_active
+    n, on = layout.nscalar, rows.active
     if sleeps(model, data):
         awake = any_awake(data, row_trees(layout))
-        on, item_on = (
-            x & jnp.concatenate([awake, jnp.ones(len(x) - len(awake), bool)]) for x in (on, item_on)
-        )
+        on &= jnp.concatenate([awake, jnp.ones(len(on) - n, bool)])
+    massive = jnp.concatenate([on[:n], jnp.repeat(on[n:], layout.slots.masses)])
     columns = {
-        "efc_pos": jnp.where(on, rows.pos, 0),
-        "efc_margin": jnp.where(on, rows.margin, 0),
-        "efc_frictionloss": jnp.where(on, rows.frictionloss, 0),
-        "efc_D": jnp.where(on, 1 / rows.R, 0),
-        "efc_spring": jnp.where(item_on, rows.spring, 0),
-        "efc_damping": jnp.where(item_on, rows.damping, 0),
+        "efc_scalar_pos": jnp.where(on[:n], scalar.pos, 0),
+        "efc_scalar_margin": jnp.where(on[:n], scalar.margin, 0),
+        "efc_scalar_frictionloss": jnp.where(on[:n], scalar.frictionloss, 0),
+        "efc_mass": jnp.where(massive, rows.mass, 0),
+        "efc_spring": jnp.where(on, rows.spring, 0),
+        "efc_damping": jnp.where(on, rows.damping, 0),
         "efc_friction_damping": rows.friction_damping,
+        "efc_Jgeneral": scalar.jacobian,
     }
+    contact, used, lost = _with_addresses(data.contact, layout, on[n:])
     # C has no row of dry friction where there is none
-    counted = on & ~(layout.mask(*FRICTION) & (rows.frictionloss == 0))
-    contact = data.contact
-    n = layout.ncontact
-    if n:
-        first = layout.nscalar + np.arange(n, dtype=np.int32) * layout.per_contact
-        address = jnp.where(item_on[layout.nscalar :], first, -1)
-        lost = jnp.sum(contact.dim[n:] > 0, dtype=jnp.int32)
-        contact = contact.replace(
-            efc_address=_fit(address.astype(jnp.int32), contact.efc_address, -1)
-        )
-    else:
-        lost = jnp.sum(contact.dim > 0, dtype=jnp.int32)
+    frictionless = np.isin(layout.kind, FRICTION) & (scalar.frictionloss == 0)
+    counted = jnp.sum(on[:n] & ~frictionless, dtype=jnp.int32) + used
     return data.with_warnings({WarningType.CNSTRFULL: lost > 0}).replace(
-        nefc=jnp.sum(counted, dtype=jnp.int32),
+        nefc=counted,
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )
+
+
+def _with_addresses(contact: Contact, layout: RowLayout, on: Array) -> tuple[Contact, Array, Array]:
+    """Contacts with the addresses of their rows, how many rows those have, and how many lack any.
+
+    Args:
+        contact: contacts.
+        layout: row layout.
+        on: (ncontact,) whether a contact has rows.
+    """
+    n = layout.ncontact
+    lost = jnp.sum(contact.dim[n:] > 0, dtype=jnp.int32)
+    if not n:
+        return contact, jnp.int32(0), lost
+    first = layout.nscalar + np.arange(n, dtype=np.int32) * layout.per_contact
+    address = jnp.where(on, first, -1).astype(jnp.int32)
+    used = jnp.where(on, layout.slots.rows_of(contact.dim[:n]), 0)
+    contact = contact.replace(efc_address=_fit(address, contact.efc_address, -1))
+    return contact, jnp.sum(used, dtype=jnp.int32), lost
 
 
 @stage
@@ -86,20 +95,12 @@ def island(model: Model, data: Data) -> Data:
 
 @stage
 def reference_constraint(model: Model, data: Data) -> Data:
-    """Row velocities and reference accelerations (`mj_referenceConstraint`).
-
-    aref = -B J qvel - K I (pos - margin).
-    """
+    """Row velocities J qvel, of which `Data.efc_aref` is made (`mj_referenceConstraint`)."""
     layout = layout_of(model, data)
     if not layout.nrow:
         return data
     velocity = _fit(mul(layout, row_jacobian(model, data, layout), data.qvel), data.efc_vel)
-    velocity = jnp.where(data.efc_D > 0, velocity, 0)
-    spring = of_items(layout, data.efc_spring, 0.0)
-    friction = data.efc_friction_damping[: layout.ncontact, None]
-    damping = of_items(layout, data.efc_damping, friction)
-    aref = -damping * velocity[: layout.nrow] - spring
-    return data.replace(efc_vel=velocity, efc_aref=_fit(aref, data.efc_aref))
+    return data.replace(efc_vel=jnp.where(data.efc_D > 0, velocity, 0))
 
 
 def constraint_jacobian(model: Model, data: Data) -> Array:
@@ -107,13 +108,13 @@ def constraint_jacobian(model: Model, data: Data) -> Array:
     layout = layout_of(model, data)
     matrix = dense(layout, row_jacobian(model, data, layout))
     matrix = jnp.where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
-    return _fit(matrix, jnp.zeros((data.efc_D.shape[0], model.structure.nv), matrix.dtype))
+    return _fit(matrix, jnp.zeros((data.efc_vel.shape[0], model.structure.nv), matrix.dtype))
 
 
 def mul_jac_vec(model: Model, data: Data, v: Array) -> Array:
     """Constraint-space velocity or acceleration (njmax,) of a vector (nv,) (`mj_mulJacVec`)."""
     layout = layout_of(model, data)
-    product = _fit(mul(layout, row_jacobian(model, data, layout), v), data.efc_D)
+    product = _fit(mul(layout, row_jacobian(model, data, layout), v), data.efc_vel)
     return jnp.where(data.efc_D > 0, product, 0)
 
 

@@ -96,7 +96,7 @@ def _exist(layout: RowLayout, data: Data) -> Array:
     """Which scalar rows and contacts (nscalar + ncontact,) there are in C."""
     n = layout.nscalar
     lossy = layout.mask(*FRICTION)[:n]
-    scalar = (data.efc_D[:n] > 0) & ~(lossy & (data.efc_frictionloss[:n] == 0))
+    scalar = (data.efc_mass[:n] > 0) & ~(lossy & (data.efc_scalar_frictionloss == 0))
     return jnp.append(scalar, data.contact.efc_address[: layout.ncontact] >= 0)
 
 

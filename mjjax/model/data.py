@@ -10,6 +10,7 @@ import numpy as np
 from mjjax.core.enums import SleepState, WarningType
 from mjjax.core.struct import PyTree, array, static
 from mjjax.math.namespace import Array
+from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import FULLY_AWAKE, Sleep
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dense_blocks
@@ -53,6 +54,7 @@ class Data(PyTree, Named):
 
     structure: Structure = static(doc="structure of the model, for access by name")
     rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")
+    slots: RowSlots = static(doc="slots of the constraint rows")
     # state and inputs
     time: jax.Array = array(unit="s", doc="simulation time")
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
@@ -142,19 +144,22 @@ class Data(PyTree, Named):
         2, doc="forward minus inverse dynamics: norms of constraint, applied force (flag `fwdinv`)"
     )
     # constraint rows
-    efc_pos: jax.Array = array("njmax", doc="residual: distance to the limit or contact")
-    efc_margin: jax.Array = array("njmax", doc="margin of inclusion")
-    efc_frictionloss: jax.Array = array("njmax", unit="N or N m", doc="largest friction force")
-    efc_D: jax.Array = array("njmax", doc="constraint mass 1/R, 0 in an empty slot")
+    efc_scalar_pos: jax.Array = array("nscalar", doc="efc_pos of the rows that are no contacts'")
+    efc_scalar_margin: jax.Array = array("nscalar", doc="efc_margin of these rows")
+    efc_scalar_frictionloss: jax.Array = array(
+        "nscalar", unit="N or N m", doc="efc_frictionloss of these rows"
+    )
+    efc_mass: jax.Array = array(
+        "nmass", doc="efc_D of these rows, then of contacts: one for all edges of a pyramid"
+    )
     efc_spring: jax.Array = array(
         "nitem", doc="of a scalar row or contact: K I (pos - margin) (MuJoCo's efc_KBIP)"
     )
     efc_damping: jax.Array = array("nitem", unit="1/s", doc="of a scalar row or contact: B")
     efc_friction_damping: jax.Array = array(
-        "nconmax", unit="1/s", doc="B of the friction of elliptic contacts"
+        "nelliptic", unit="1/s", doc="B of the friction of elliptic contacts"
     )
     efc_vel: jax.Array = array("njmax", doc="velocity in constraint space")
-    efc_aref: jax.Array = array("njmax", doc="reference acceleration")
     efc_force: jax.Array = array("njmax", doc="force in constraint space")
     efc_Jgeneral: jax.Array = array(
         "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
@@ -164,6 +169,61 @@ class Data(PyTree, Named):
     def qM(self) -> Array:
         """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
         return dense_blocks(self.structure, self.M)
+
+    @property
+    def efc_pos(self) -> Array:
+        """(njmax,) residual: distance to the limit or contact. A batch has worlds in front."""
+        return self._of_contacts(self.efc_scalar_pos, self.contact.dist)
+
+    @property
+    def efc_margin(self) -> Array:
+        """(njmax,) margin of inclusion. A batch has worlds in front."""
+        return self._of_contacts(self.efc_scalar_margin, self.contact.includemargin)
+
+    @property
+    def efc_frictionloss(self) -> Array:
+        """(njmax,) largest force of dry friction [N or N m]. A batch has worlds in front."""
+        return self._of_contacts(
+            self.efc_scalar_frictionloss, jnp.zeros_like(self.contact.includemargin)
+        )
+
+    @property
+    def efc_D(self) -> Array:
+        """(njmax,) constraint mass 1/R, 0 in an empty slot. A batch has worlds in front."""
+        scalar, mass = self._split(self.efc_mass)
+        if self.slots.pyramidal:
+            used = self.slots.used(self.contact.dim)
+            mass = jnp.where(used, self.slots.of_contact(mass), 0)
+        return self._join(scalar, mass)
+
+    @property
+    def efc_aref(self) -> Array:
+        """(njmax,) reference acceleration -B J qvel - K I (pos - margin), 0 in an empty slot.
+
+        A batch has worlds in front.
+        """
+        slots = self.slots
+        spring, damping = self._split(self.efc_spring), self._split(self.efc_damping)
+        friction = self.efc_friction_damping
+        damping = self._join(damping[0], slots.of_contact(damping[1], friction))
+        spring = self._join(spring[0], slots.of_contact(spring[1]))
+        return jnp.where(self.efc_D > 0, -damping * self.efc_vel - spring, 0)
+
+    def _split(self, items: Array) -> tuple[Array, Array]:
+        """Values of scalar rows (..., nscalar) and the others."""
+        n = self.efc_scalar_pos.shape[-1]
+        return items[..., :n], items[..., n:]
+
+    def _join(self, scalar: Array, contact: Array) -> Array:
+        """A row field."""
+        n = self.contact.dist.shape[-1]
+        contact = contact.reshape(*scalar.shape[:-1], n, self.slots.per_contact)
+        return self.slots.join(self.efc_vel.shape[-1], scalar, contact)
+
+    def _of_contacts(self, scalar: Array, normal: Array) -> Array:
+        """A row field, zero in empty slots and for the friction of elliptic contacts."""
+        rows = self._join(scalar, self.slots.of_contact(normal))
+        return jnp.where(self.efc_D > 0, rows, 0)
 
     @property
     def tree_asleep(self) -> jax.Array:

@@ -293,8 +293,8 @@ class _Check:
             sets = [{tuple(g) for g in x} for x in (here.contact.geom, outcome.geoms[i, k])]
             names = [pair(self.model, g) for g in (sets[0] ^ sets[1]) if g[0] >= 0]
             if not names:
-                rows = np.flatnonzero((here.efc_D > 0) ^ outcome.rows[i, k])
-                names = [entry(self.model, here, "efc_D", (int(r),)) for r in rows]
+                rows = np.flatnonzero((here.efc_mass > 0) ^ outcome.rows[i, k])
+                names = [entry(self.model, here, "efc_mass", (int(r),)) for r in rows]
             for name in names:
                 inputs = self.decided.setdefault(name, [])
                 if moves[i].name not in inputs:

@@ -14,6 +14,10 @@ from mjjax.model.visual import PARTS, Visual
 
 Target = TextIO | str | os.PathLike[str] | None
 
+ROWS = "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref efc_force".split()
+# Fields that row fields are made of.
+SHARED = {name for name in specs(Data) if name.startswith("efc_")} - {*ROWS, "efc_Jgeneral"}
+
 # What a warning means, and what to do.
 WARNINGS: dict[WarningType, str] = {
     WarningType.INERTIA: "the inertia matrix is not positive definite; check masses and armature",
@@ -65,10 +69,9 @@ def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -
     """
     counts = np.asarray(data.warning)
     warnings = {warning_text(kind): counts[kind] for kind in WarningType if counts[kind]}
-    fields = _leaves(data)
+    fields = {k: x for k, x in _leaves(data).items() if k not in SHARED}
     used = np.asarray(data.efc_D) > 0
-    for name in (n for n in fields if n.startswith("efc_") and n != "efc_Jgeneral"):
-        fields[name] = np.asarray(fields[name])[used]
+    fields |= {name: np.asarray(getattr(data, name))[used] for name in ROWS}
     touching = np.asarray(data.contact.geom)[:, 0] >= 0
     contact = {name: np.asarray(x)[touching] for name, x in _leaves(data.contact).items()}
     _write({"WARNINGS": warnings, "DATA": fields, "CONTACT": contact}, file, digits)

@@ -134,6 +134,11 @@ def _item(model: Model, data: Data, index: int) -> str:
     return _row(model, data, index) if beyond < 0 else "row of " + _contact(model, data, beyond)
 
 
+def _mass(model: Model, data: Data, index: int) -> str:
+    n, each = layout_of(model, data).nscalar, data.slots.masses
+    return _item(model, data, index if index < n else n + (index - n) // each)
+
+
 def _general_row(model: Model, data: Data, index: int) -> str:
     return _row(model, data, int(layout_of(model, data).general[index]))
 
@@ -150,7 +155,10 @@ SPECIAL: dict[str, Callable[[Model, Data, int], str]] = {
     "nsensordata": _reading,
     "nconmax": _contact,
     "njmax": _row,
+    "nscalar": _row,
     "nitem": _item,
+    "nmass": _mass,
+    "nelliptic": _contact,
     "ngeneral": _general_row,
     "nmeshvert": _vertex,
 }

@@ -9,8 +9,7 @@ import numpy as np
 
 from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
-from mjjax.collision.search import plan_of
-from mjjax.constraint.layout import row_layout
+from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
@@ -60,17 +59,23 @@ def make_data(
     slots = capacity_of(model, rules).nconmax if nconmax is None else nconmax
     if slots < 0:
         raise ValueError(f"nconmax must not be negative, got {slots}")
-    width = plan_of(model, rules).maxdim
-    layout = row_layout(model, slots, UNLIMITED, width)
+    made = slots_of(model, rules)
+    layout = row_layout(model, made, slots, UNLIMITED)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
-    items = layout.nscalar + slots
-    own = {"nM_tree": block_entries(s), "ngeneral": len(layout.general), "nitem": items}
-    sizes = dict(s.sizes, nconmax=slots, njmax=rows, **own)
+    own = {
+        "nscalar": layout.nscalar,
+        "ngeneral": len(layout.general),
+        "nitem": layout.nscalar + slots,
+        "nmass": layout.nscalar + slots * made.masses,
+        "nelliptic": 0 if made.pyramidal else slots,
+    }
+    sizes = dict(s.sizes, nM_tree=block_entries(s), nconmax=slots, njmax=rows, **own)
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
-    data = Data(structure=s, rules=rules, contact=contact, sleep=sleep, **_zeros(Data, sizes))
+    fields = _zeros(Data, sizes)
+    data = Data(structure=s, rules=rules, slots=made, contact=contact, sleep=sleep, **fields)
     return asleep_at_first(model, data.replace(**_initial(model, data)), callbacks)
 
 

@@ -218,7 +218,7 @@ def probe(
             entered=entered,
             after=data,
             geoms=moved["contact.geom"],
-            rows=moved["efc_D"] > 0,
+            rows=moved["efc_mass"] > 0,
             **_decisions(data, moved),
         )
         yield stage, outcome

@@ -25,7 +25,7 @@ def limit(kind: ConstraintType, read: Callable[[Data], Array]):
             last = np.where(mine & (first < layout.nscalar), first, last)
             first = np.where(mine, row, first)
         n = layout.nscalar
-        field, on = jnp.append(read(data)[:n], 0), jnp.append(data.efc_D[:n] > 0, False)
+        field, on = jnp.append(read(data)[:n], 0), jnp.append(data.efc_mass[:n] > 0, False)
         return jnp.where(on[first], field[first], jnp.where(on[last], field[last], 0))
 
     return value
@@ -33,7 +33,7 @@ def limit(kind: ConstraintType, read: Callable[[Data], Array]):
 
 def distance(data: Data) -> Array:
     """Distance to the limit less the margin."""
-    return data.efc_pos - data.efc_margin
+    return data.efc_scalar_pos - data.efc_scalar_margin
 
 
 def velocity(data: Data) -> Array:

@@ -50,8 +50,8 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     """The optimisation problem of the current rows."""
     n = layout.nrow
     d = data.efc_D[:n]
-    loss = data.efc_frictionloss[:n]
     friction = layout.mask(*FRICTION)
+    loss = jnp.pad(data.efc_scalar_frictionloss, (0, n - layout.nscalar))
     free = layout.mask(ConstraintType.EQUALITY)
     if not layout.pyramidal:
         free |= np.arange(n) >= layout.nscalar

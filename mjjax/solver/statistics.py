@@ -122,7 +122,7 @@ def constraint_state(model: Model, data: Data) -> Array:
     Empty slots are SATISFIED. Integers: no derivatives.
     """
     layout = layout_of(model, data)
-    empty = data.efc_D.shape[0] - layout.nrow
+    empty = data.efc_vel.shape[0] - layout.nrow
     if not layout.nrow:
         return jnp.zeros(empty, jnp.int32)
     problem = problem_of(model, data, layout)

@@ -1,5 +1,7 @@
 """The flag `override`: contact parameters of the options in place of the geoms' and pairs'."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -64,7 +66,7 @@ def test_derivatives() -> None:
     _, start = worlds(both, [0], spread=0.02)
     data = world(forward_worlds(both.ours, start), 0)
 
-    def run(x: dict[str, jax.Array]) -> tuple[jax.Array, ...]:
+    def run(x: dict[str, jax.Array]) -> tuple[Any, ...]:
         opt = both.ours.opt.replace(**{k: v for k, v in x.items() if k != "geom_friction"})
         model = both.ours.replace(opt=opt, geom_friction=x["geom_friction"])
         rows = mjjax.make_constraint(model, mjjax.collision(model, data))

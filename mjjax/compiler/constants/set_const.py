@@ -38,6 +38,7 @@ from mjjax.math.spatial import flat9
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Statistic
+from mjjax.model.rows import RowSlots
 from mjjax.model.structure import Structure
 
 _DATA = tuple(specs(Data))
@@ -83,7 +84,7 @@ def positions(model: Model, qpos: Array) -> Data:
     empty = cast(dict[str, Any], dict.fromkeys(_DATA))
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
-    blank: Any = Data(structure=s, rules=CollisionRules(), **empty).replace(
+    blank: Any = Data(structure=s, rules=CollisionRules(), slots=RowSlots(), **empty).replace(
         qpos=qpos,
         mocap_pos=model.body_pos[mocap],
         mocap_quat=model.body_quat[mocap],
