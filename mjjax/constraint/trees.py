@@ -67,10 +67,14 @@ def item_trees(layout: RowLayout, data: Data) -> Array:
 
     Whether there is one now or not: rows without friction, which C does not have, count here.
     """
-    trees = row_trees(layout)
-    first = np.where(trees.any(axis=1), trees.argmax(axis=1), -1).astype(np.int32)
     contact = jnp.max(_touching_trees(layout, data), axis=1)
-    return jnp.append(jnp.asarray(first), contact)
+    return jnp.append(jnp.asarray(scalar_trees(layout)), contact)
+
+
+def scalar_trees(layout: RowLayout) -> np.ndarray:
+    """A tree (nscalar,) that each scalar row acts on, -1 if there is none."""
+    trees = row_trees(layout)
+    return np.where(trees.any(axis=1), trees.argmax(axis=1), -1).astype(np.int32)
 
 
 def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:

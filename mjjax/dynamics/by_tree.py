@@ -8,7 +8,7 @@ import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cho_solve, cholesky, matmul
+from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
@@ -43,12 +43,13 @@ def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
 
 def mul_by_tree(s: Structure, matrix: Array, v: Array) -> Array:
     """Product (nv,) of a matrix by trees with a vector."""
-    xp, parts = namespace(matrix, v), []
+    parts = []
     for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True):
         x = gather(v, dofs)
-        # many small products: one loop over all of them, as a sum
-        many = len(dofs) > 1
-        parts.append(xp.sum(block * x[:, None], axis=-1) if many else matmul(block[0], x[0])[None])
+        if len(dofs) > 1:
+            parts.append(einsum("tij,tj->ti", block, x))
+        else:
+            parts.append(matmul(block[0], x[0])[None])
     return in_dof_order(s, parts, 0) if parts else v
 
 

@@ -10,7 +10,7 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
 from mjjax.dynamics.tree import subtree_sum, tree_plan
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cholesky, matmul, solve_definite, triangular_solve
+from mjjax.math.linalg import cholesky, matmul, solve_definite, total, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
@@ -135,10 +135,19 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
         lower: (..., n, n) the second dof moves the body of the first.
     """
     xp = namespace(momentum, cdof)
-    product = matmul(momentum, xp.swapaxes(cdof, -1, -2))
-    # a product of its own: all that reads the result would transpose the first one
-    other = matmul(cdof, xp.swapaxes(momentum, -1, -2))
+    if momentum.ndim == 3 and len(momentum) > 1:
+        # many small products: one loop over all entries
+        product, other = _outer(momentum, cdof), _outer(cdof, momentum)
+    else:
+        product = matmul(momentum, xp.swapaxes(cdof, -1, -2))
+        # a product of its own: all that reads the result would transpose the first one
+        other = matmul(cdof, xp.swapaxes(momentum, -1, -2))
     return xp.where(lower, product, xp.where(np.swapaxes(lower, -1, -2), other, 0))
+
+
+def _outer(a: Array, b: Array) -> Array:
+    """Inner products (T, n, n) of the rows of two (T, n, 6)."""
+    return total(a[:, :, None, k] * b[:, None, :, k] for k in range(a.shape[-1]))
 
 
 def mul_m(model: Model, data: Data, v: Array) -> Array:

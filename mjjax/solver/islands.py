@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.layout import RowLayout
-from mjjax.constraint.trees import item_trees
+from mjjax.constraint.trees import item_trees, scalar_trees
 from mjjax.core.enums import DisableBit, SolverType
-from mjjax.math.linalg import matmul
+from mjjax.math.indexing import WIDEST
+from mjjax.math.linalg import matmul, total
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -50,30 +51,42 @@ class Islands(NamedTuple):
     Trees without rows share the last place, which is free if there are any.
 
     Attributes:
+        tree: (k,) island of each tree.
         dof: (nv,) island of each dof.
         item: (nscalar + ncontact,) island of each scalar row and contact; k for those of no tree.
         used: (k,) whether there is such an island.
     """
 
+    tree: Array
     dof: Array
     item: Array
     used: Array
 
     def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
         """Sums (k,) over dofs (nv,)."""
-        return list(self._sum(self.dof, jnp.stack(x)))
+        place = Place(layout.structure.dof_treeid, self.dof)
+        return list(self._sum(jnp.stack(x), place))
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sums (..., k) over rows (..., n), and over contacts (..., ncontact) if there are any."""
-        scalar = x[..., : layout.nscalar]
-        if contact is None:
-            own = (layout.ncontact, layout.per_contact)
-            contact = jnp.sum(x[..., layout.nscalar :].reshape(*x.shape[:-1], *own), axis=-1)
-        return self._sum(self.item, jnp.concatenate([scalar, contact], axis=-1))
+        n, per = layout.nscalar, layout.per_contact
+        if contact is None and layout.ncontact:
+            contact = total(x[..., n + j :: per] for j in range(per))
+        place = Place(scalar_trees(layout), self.item[:n])
+        return self._sum(x[..., :n], place, contact, self.item[n:])
 
-    def _sum(self, place: Array, x: Array) -> Array:
-        zero = jnp.zeros((*x.shape[:-1], len(self.used)), x.dtype)
-        return zero.at[..., place].add(x, mode="drop")
+    def _sum(
+        self, x: Array, place: "Place", other: Array | None = None, at: Array | None = None
+    ) -> Array:
+        """Sums (..., k) of (..., n) whose trees are static, and of others at islands `at`."""
+        count = len(self.used)
+        where = place.island
+        if len(place.tree) * count <= WIDEST:  # by trees first: a scatter is slow
+            x, where = matmul(x, np.eye(count + 1, dtype=x.dtype)[place.tree, :count]), self.tree
+        if other is not None and at is not None:
+            x, where = jnp.concatenate([x, other], axis=-1), jnp.concatenate([where, at])
+        zero = jnp.zeros((*x.shape[:-1], count), x.dtype)
+        return zero.at[..., where].add(x, mode="drop")
 
     def to_dofs(self, layout: RowLayout, x: Array) -> Array:
         """Numbers (..., k) for dofs (..., nv)."""
@@ -91,6 +104,18 @@ class Islands(NamedTuple):
 
     def _items(self, x: Array) -> Array:
         return jnp.asarray(x).at[..., self.item].get(mode="fill", fill_value=0)
+
+
+class Place(NamedTuple):
+    """Where numbers (n,) belong.
+
+    Attributes:
+        tree: (n,) static ids of their trees, -1 for none.
+        island: (n,) their islands.
+    """
+
+    tree: np.ndarray
+    island: Array
 
 
 Parts = Whole | Islands
@@ -111,6 +136,7 @@ def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
     place = jnp.where(data.tree_island < 0, count - 1, data.tree_island)
     tree = item_trees(layout, data)
     return Islands(
+        tree=place,
         dof=place[model.structure.dof_treeid],
         item=jnp.where(tree >= 0, place[tree], count),
         used=np.arange(count, dtype=np.int32) < data.nisland,

@@ -16,9 +16,8 @@ from mjjax.constraint.contact_rows import BodyRows
 from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, solve_factored
 from mjjax.dynamics.inertia import coupled_by_tree
-from mjjax.dynamics.tree import subtree_sum
+from mjjax.dynamics.tree import dof_sum
 from mjjax.math import safe
-from mjjax.math.indexing import gather
 from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
@@ -130,8 +129,8 @@ def _held(
     """What contacts and general rows add to the blocks of the trees, by trees."""
     s = layout.structure
     stiffness = contact.stiffness(s, bends)
-    total = subtree_sum(s, stiffness.reshape(s.nbody, 36)).reshape(s.nbody, 6, 6)
-    momentum = einsum("nij,nj->ni", gather(total, s.dof_bodyid), contact.cdof)
+    moved = dof_sum(s, stiffness.reshape(s.nbody, 36)).reshape(s.nv, 6, 6)
+    momentum = einsum("nij,nj->ni", moved, contact.cdof)
     blocks = coupled_by_tree(s, momentum, contact.cdof)
     if len(layout.general):
         weight = bent.scalar[layout.general]
