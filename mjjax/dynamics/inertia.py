@@ -126,6 +126,9 @@ def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     ]
 
 
+MANY = 1024  # entries of small products from where on one loop over all is faster (measured)
+
+
 def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
     """Symmetric products (..., n, n) of momenta and motion axes (..., n, 6) where dofs are coupled.
 
@@ -135,8 +138,8 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
         lower: (..., n, n) the second dof moves the body of the first.
     """
     xp = namespace(momentum, cdof)
-    if momentum.ndim == 3 and len(momentum) > 1:
-        # many small products: one loop over all entries
+    trees, n = momentum.shape[0], momentum.shape[-2]
+    if momentum.ndim == 3 and trees > 1 and trees * n * n > MANY:
         product, other = _outer(momentum, cdof), _outer(cdof, momentum)
     else:
         product = matmul(momentum, xp.swapaxes(cdof, -1, -2))

@@ -19,6 +19,8 @@ from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
+MANY = 16  # dofs or rows of a tree from where on a product is faster than a scatter
+
 
 class Whole(NamedTuple):
     """Everything is one problem: a number of it is a scalar."""
@@ -81,7 +83,8 @@ class Islands(NamedTuple):
         """Sums (..., k) of (..., n) whose trees are static, and of others at islands `at`."""
         count = len(self.used)
         where = place.island
-        if len(place.tree) * count <= WIDEST:  # by trees first: a scatter is slow
+        # a scatter is slow: by trees first, where these have many
+        if MANY * count <= len(place.tree) <= WIDEST // count:
             x, where = matmul(x, np.eye(count + 1, dtype=x.dtype)[place.tree, :count]), self.tree
         if other is not None and at is not None:
             x, where = jnp.concatenate([x, other], axis=-1), jnp.concatenate([where, at])
