@@ -126,7 +126,7 @@ def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     ]
 
 
-MANY = 1024  # entries of small products from where on one loop over all is faster (measured)
+MANY = 512  # entries of small products from where on one loop over all is faster (measured)
 
 
 def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
