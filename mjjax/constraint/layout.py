@@ -12,6 +12,7 @@ import numpy as np
 
 from mjjax.collision.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
+from mjjax.math.namespace import Array
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.rows import RowSlots
@@ -110,6 +111,10 @@ class RowLayout:
         """Which rows (nrow,) are scalar rows of some kinds."""
         return np.pad(np.isin(self.kind, kinds), (0, self.nrow - self.nscalar))
 
+    def frictionless(self, loss: Array) -> Array:
+        """Which scalar rows (nscalar,) C does not have: of dry friction whose `loss` is zero."""
+        return np.isin(self.kind, FRICTION) & (loss == 0)
+
 
 def layout_of(model: Model, data: Data) -> RowLayout:
     """Row layout of a model and the capacities of its data.
@@ -121,11 +126,13 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     """
     now, made = slots_of(model, data.rules), data.slots
     scalar, general = len(data.efc_scalar_pos), len(data.efc_Jgeneral)
-    layout = row_layout(model, made, len(data.contact.dist), len(data.efc_vel))
+    room = len(data.contact.dist), len(data.efc_vel)
+    layout = row_layout(model.structure, made, *room)
     if made.disabled & ~now.disabled or (layout.nscalar, len(layout.general)) != (scalar, general):
+        needs = row_layout(model.structure, now, *room)
         raise ValueError(
             f"the data has {scalar} constraint rows for equalities, friction and limits and the "
-            f"model needs {layout.nscalar}: since make_data it got terms (model.terms), or other "
+            f"model needs {needs.nscalar}: since make_data it got terms (model.terms), or other "
             "flags; make the data again, make_data(model)"
         )
     if layout.ncontact and now.width and (now.width, now.pyramidal) != (made.width, made.pyramidal):
@@ -145,13 +152,9 @@ def slots_of(model: Model, rules: CollisionRules) -> RowSlots:
     return RowSlots(int(off), plan_of(model, rules).maxdim, bool(pyramidal))
 
 
-def row_layout(model: Model, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
-    """Layout of the rows that fit into `njmax` slots."""
-    return _layout(model.structure, slots, nconmax, njmax)
-
-
 @functools.lru_cache(maxsize=64)
-def _layout(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
+def row_layout(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
+    """Layout of the rows that fit into `njmax` slots."""
     found = [
         (kind, owner, side)
         for kind, its in (

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.jacobian import dense, mul, mul_t, row_jacobian
-from mjjax.constraint.layout import FRICTION, RowLayout, layout_of
+from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.constraint.rows import all_rows
 from mjjax.constraint.scalar_rows import scalar_rows
 from mjjax.constraint.trees import find_islands, row_trees
@@ -49,11 +49,9 @@ def make_constraint(model: Model, data: Data) -> Data:
         "efc_Jgeneral": scalar.jacobian,
     }
     contact, used, lost = _with_addresses(data.contact, layout, on[n:])
-    # C has no row of dry friction where there is none
-    frictionless = np.isin(layout.kind, FRICTION) & (scalar.frictionloss == 0)
-    counted = jnp.sum(on[:n] & ~frictionless, dtype=jnp.int32) + used
+    counted = on[:n] & ~layout.frictionless(scalar.frictionloss)
     return data.with_warnings({WarningType.CNSTRFULL: lost > 0}).replace(
-        nefc=counted,
+        nefc=jnp.sum(counted, dtype=jnp.int32) + used,
         contact=contact,
         **{k: _fit(v, getattr(data, k)) for k, v in columns.items()},
     )

@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintType, EqType
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
@@ -71,6 +71,7 @@ def item_trees(layout: RowLayout, data: Data) -> Array:
     return jnp.append(jnp.asarray(scalar_trees(layout)), contact)
 
 
+@functools.lru_cache(maxsize=64)
 def scalar_trees(layout: RowLayout) -> np.ndarray:
     """A tree (nscalar,) that each scalar row acts on, -1 if there is none."""
     trees = row_trees(layout)
@@ -99,8 +100,7 @@ def _touching_trees(layout: RowLayout, data: Data) -> Array:
 def _exist(layout: RowLayout, data: Data) -> Array:
     """Which scalar rows and contacts (nscalar + ncontact,) there are in C."""
     n = layout.nscalar
-    lossy = layout.mask(*FRICTION)[:n]
-    scalar = (data.efc_mass[:n] > 0) & ~(lossy & (data.efc_scalar_frictionloss == 0))
+    scalar = (data.efc_mass[:n] > 0) & ~layout.frictionless(data.efc_scalar_frictionloss)
     return jnp.append(scalar, data.contact.efc_address[: layout.ncontact] >= 0)
 
 

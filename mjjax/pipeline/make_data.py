@@ -60,7 +60,7 @@ def make_data(
     if slots < 0:
         raise ValueError(f"nconmax must not be negative, got {slots}")
     made = slots_of(model, rules)
-    layout = row_layout(model, made, slots, UNLIMITED)
+    layout = row_layout(s, made, slots, UNLIMITED)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")

@@ -66,30 +66,33 @@ class Islands(NamedTuple):
 
     def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
         """Sums (k,) over dofs (nv,)."""
-        place = Place(layout.structure.dof_treeid, self.dof)
-        return list(self._sum(jnp.stack(x), place))
+        return list(self._sum(*self._by_tree(jnp.stack(x), layout.structure.dof_treeid, self.dof)))
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sums (..., k) over rows (..., n), and over contacts (..., ncontact) if there are any."""
         n, per = layout.nscalar, layout.per_contact
-        if contact is None and layout.ncontact:
+        sums, place = self._by_tree(x[..., :n], scalar_trees(layout), self.item[:n])
+        if not layout.ncontact:
+            return self._sum(sums, place)
+        if contact is None:
             contact = total(x[..., n + j :: per] for j in range(per))
-        place = Place(scalar_trees(layout), self.item[:n])
-        return self._sum(x[..., :n], place, contact, self.item[n:])
+        place = jnp.concatenate([place, self.item[n:]])
+        return self._sum(jnp.concatenate([sums, contact], axis=-1), place)
 
-    def _sum(
-        self, x: Array, place: "Place", other: Array | None = None, at: Array | None = None
-    ) -> Array:
-        """Sums (..., k) of (..., n) whose trees are static, and of others at islands `at`."""
+    def _by_tree(self, x: Array, tree: np.ndarray, place: Array) -> tuple[Array, Array]:
+        """Numbers (..., n) of static trees, -1 for none, and their islands, in fewer numbers.
+
+        A scatter is slow: those of a tree are added first, where there are many.
+        """
         count = len(self.used)
-        where = place.island
-        # a scatter is slow: by trees first, where these have many
-        if MANY * count <= len(place.tree) <= WIDEST // count:
-            x, where = matmul(x, np.eye(count + 1, dtype=x.dtype)[place.tree, :count]), self.tree
-        if other is not None and at is not None:
-            x, where = jnp.concatenate([x, other], axis=-1), jnp.concatenate([where, at])
-        zero = jnp.zeros((*x.shape[:-1], count), x.dtype)
-        return zero.at[..., where].add(x, mode="drop")
+        if MANY * count <= len(tree) <= WIDEST // count:
+            return matmul(x, np.eye(count + 1, dtype=x.dtype)[tree, :count]), self.tree
+        return x, place
+
+    def _sum(self, x: Array, place: Array) -> Array:
+        """Sums (..., k) of numbers (..., n) by island."""
+        zero = jnp.zeros((*x.shape[:-1], len(self.used)), x.dtype)
+        return zero.at[..., place].add(x, mode="drop")
 
     def to_dofs(self, layout: RowLayout, x: Array) -> Array:
         """Numbers (..., k) for dofs (..., nv)."""
@@ -107,18 +110,6 @@ class Islands(NamedTuple):
 
     def _items(self, x: Array) -> Array:
         return jnp.asarray(x).at[..., self.item].get(mode="fill", fill_value=0)
-
-
-class Place(NamedTuple):
-    """Where numbers (n,) belong.
-
-    Attributes:
-        tree: (n,) static ids of their trees, -1 for none.
-        island: (n,) their islands.
-    """
-
-    tree: np.ndarray
-    island: Array
 
 
 Parts = Whole | Islands

@@ -1,5 +1,7 @@
 """Rows of equalities, friction and limits against MuJoCo, and their derivatives."""
 
+import copy
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -44,6 +46,12 @@ SCENE = """
  armature=".3" margin=".02"><site site="s3"/><site site="s4"/></spatial>
 </tendon>
 <equality>{equality}</equality></mujoco>
+"""
+BALLS = """
+<mujoco><option cone="{cone}"/><worldbody><geom type="plane" size="0 0 1"/>
+<body pos="0 0 .09"><freejoint/><geom size=".1"/></body>
+<body pos=".1 0 .24"><joint type="slide" frictionloss=".2"/><geom size=".1" condim="1"/></body>
+</worldbody></mujoco>
 """
 EQUALITIES = {
     "none": "",
@@ -113,6 +121,44 @@ def test_disabled_rows(flag: str) -> None:
     mujoco.mj_forward(both.reference, theirs[0])
     assert not row_differences(data, theirs[0])
     assert data.efc_pos.shape[0] < mjjax.make_data(load(scene("none")).ours).efc_pos.shape[0] + 30
+
+
+@pytest.mark.feature("C53")
+@pytest.mark.parametrize("flag", ["CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT"])
+def test_rows_disabled_after_make_data(flag: str) -> None:
+    """A flag set later leaves the slots and takes the rows away, as in MuJoCo."""
+    both = load(scene("all in mixed order"))
+    theirs, start = worlds(both, [0], spread=0.3)
+    bit = mjjax.DisableBit[flag]
+    opt = both.ours.opt
+    model = both.ours.replace(opt=opt.replace(disableflags=opt.disableflags | bit))
+    data = world(forward_worlds(model, start), 0)
+    reference = copy.copy(both.reference)
+    reference.opt.disableflags |= int(bit)
+    mujoco.mj_forward(reference, theirs[0])
+    assert data.efc_pos.shape == mjjax.make_data(both.ours).efc_pos.shape
+    assert not row_differences(data, theirs[0])
+    assert not differences(data, theirs[0], {"qacc": 1e-7, "qfrc_constraint": 1e-7})
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_rows_of_a_batch(cone: str) -> None:
+    """Row fields that are made of others are, for a batch, those of each world."""
+    both = load(BALLS.format(cone=cone))
+    _, start = worlds(both, range(3), spread=0.02)
+    batch = forward_worlds(both.ours, start)
+    assert (np.asarray(batch.nefc) > 0).all()
+    for name in ("efc_pos", "efc_margin", "efc_frictionloss", "efc_D", "efc_aref"):
+        each = [np.asarray(getattr(world(batch, i), name)) for i in range(3)]
+        np.testing.assert_array_equal(getattr(batch, name), np.stack(each), err_msg=name)
+
+
+def test_data_of_another_cone() -> None:
+    """Data made for pyramidal cones do not fit elliptic ones: the error says what to do."""
+    model = load(BALLS.format(cone="pyramidal")).ours
+    other = model.replace(opt=model.opt.replace(cone=mjjax.ConeType.ELLIPTIC))
+    with pytest.raises(ValueError, match=r"pyramidal cones of 3 .* elliptic .*make the data again"):
+        mjjax.forward(other, mjjax.make_data(model))
 
 
 @pytest.mark.slow

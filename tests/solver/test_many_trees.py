@@ -132,10 +132,10 @@ def boxes(count: int) -> mjjax.Model:
 
 @pytest.mark.feature("D17")
 def test_memory_of_a_hundred_boxes() -> None:
-    """A world has 300 kB in single precision; no array has the square of the dofs."""
+    """With 400 contacts a world has 200 kB in float32; no array has the square of the dofs."""
     data = mjjax.make_data(boxes(100), nconmax=400)
     sizes = [x.size for x in jax.tree.leaves(data)]
-    assert sum(sizes) * 4 < 200_000  # bytes in float32
+    assert sum(sizes) * 4 < 200_000
     assert max(sizes) < 10 * len(data.contact.dist)
 
 
