@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from mjjax.constraint.jacobian import dense
@@ -272,7 +271,7 @@ def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
     n = parts.scalar.shape[0]
     low, high = problem.low[:n], problem.high[:n]
     at_low = jnp.where(low == 0, ConstraintState.SATISFIED, ConstraintState.LINEARPOS)
-    friction = np.pad(np.isin(layout.kind, FRICTION), (0, n - layout.nscalar))
+    friction = layout.mask(*FRICTION)[:n]
     at_low = jnp.where(friction, ConstraintState.LINEARPOS, at_low)
     free = jnp.where(parts.scalar >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
     scalar = jnp.where(parts.scalar <= low, at_low, free)
