@@ -34,7 +34,7 @@ _SHORT = 6  # entries up to which a sum of squares is written out, see `linalg.d
 
 def norm(x: A, keepdims: bool = False) -> A:
     """Euclidean norm along the last axis; derivative 0 at the zero vector."""
-    square = dot(x, x) if x.shape[-1] <= _SHORT else namespace(x).sum(x * x, axis=-1)
+    square = dot(x, x) if 0 < x.shape[-1] <= _SHORT else namespace(x).sum(x * x, axis=-1)
     return cast(A, sqrt(square[..., None] if keepdims else square))
 
 

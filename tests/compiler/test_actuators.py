@@ -78,6 +78,15 @@ def test_parameters(kind: str) -> None:
     assert_same(model(PARAMETERS[kind]))
 
 
+def test_nothing_that_moves() -> None:
+    """Actuators of a model without degrees of freedom compile; they move nothing."""
+    assert_same("""<mujoco>
+        <worldbody><body name="b"><geom size="1"/><site name="s"/></body></worldbody>
+        <actuator>
+          <adhesion body="b" ctrlrange="0 2"/><general site="s" dyntype="filter"/>
+        </actuator></mujoco>""")
+
+
 @pytest.mark.feature("B68")
 def test_dampratio_stays_positive() -> None:
     """A damping ratio is marked by its sign until the masses are known."""

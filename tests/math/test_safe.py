@@ -85,3 +85,9 @@ def test_bad_numbers_are_found(size: int, value: float) -> None:
     found = jax.jit(jax.vmap(safe.is_bad))(x)
     np.testing.assert_array_equal(np.flatnonzero(found), [3])
     assert not safe.is_bad(np.zeros(0))
+
+
+def test_norm_of_nothing() -> None:
+    """Vectors without entries have length zero."""
+    assert (safe.norm(np.zeros((2, 0))) == 0).all()
+    assert jax.jit(safe.norm)(jnp.zeros((2, 0))).shape == (2,)
