@@ -7,6 +7,7 @@ iterations, not the largest. Results do not depend on it.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from jax.custom_batching import custom_vmap
 from mjjax.math.namespace import Array
 
 Tree = Any
-GROUPS = 16  # a group is a sixteenth of the batch
+GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so many worlds
 WHOLE = 16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
 REST = 2  # it goes on while more than half of its worlds run (measured, as are the others)
 SMALLEST = 64  # below this batch size groups cost more than they save
@@ -46,16 +47,19 @@ def grouped_loop(
             return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
 
         problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
-        if size >= SMALLEST:
-            state = _in_groups(body, running, problem, state, WHOLE * -(-size // (GROUPS * WHOLE)))
-        else:
-            state = _together(body, running, problem, state, jnp.int32(0))
+        together = partial(_together, body, running, 0)
+        if size < SMALLEST:
+            return together(problem, state), jax.tree.map(lambda _: True, state)
+        group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
+        apart = partial(_in_groups, body, running, group)
+        # an accelerator runs all worlds at once: groups one after the other would leave it idle
+        state = lax.platform_dependent(problem, state, cpu=apart, default=together)
         return state, jax.tree.map(lambda _: True, state)
 
     return loop
 
 
-def _together(body: Any, running: Any, problem: Tree, state: Tree, few: Array) -> Tree:
+def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: Tree) -> Tree:
     """Iterates all worlds until at most `few` still run; finished ones keep their state."""
 
     def advance(state: Tree) -> Tree:
@@ -69,7 +73,7 @@ def _together(body: Any, running: Any, problem: Tree, state: Tree, few: Array) -
     return lax.while_loop(many, advance, state)
 
 
-def _in_groups(body: Any, running: Any, problem: Tree, state: Tree, group: int) -> Tree:
+def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
     """Iterates worlds that still run, `group` of them at a time."""
 
     def left(state: Tree) -> Array:
@@ -81,7 +85,7 @@ def _in_groups(body: Any, running: Any, problem: Tree, state: Tree, group: int) 
         some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
         others = jnp.sum(going, dtype=jnp.int32) > group
         few = jnp.where(others, group // REST, 0).astype(jnp.int32)
-        done = _together(body, running, some[0], some[1], few)
+        done = _together(body, running, few, *some)
         return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
 
     return lax.while_loop(left, advance, state)

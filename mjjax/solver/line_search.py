@@ -48,11 +48,17 @@ class Points(NamedTuple):
         """Second derivative."""
         return self.packed[3]
 
-    def at(self, k: Array | int) -> "Points":
-        """The point number `k`, with islands one for each."""
-        if jnp.ndim(k):
-            return Points(jnp.take_along_axis(self.packed, jnp.asarray(k)[None, None], 1)[:, 0])
+    def at(self, k: int) -> "Points":
+        """The point number `k`."""
         return Points(self.packed[:, k])
+
+    def lowest(self, key: Array) -> tuple["Points", Array]:
+        """The point with the lowest key (m, ...), the first of several, and that key."""
+        point, low = self.at(0), key[0]
+        for k in range(1, len(key)):
+            closer = key[k] < low
+            point, low = _pick(closer, self.at(k), point), jnp.where(closer, key[k], low)
+        return point, low
 
 
 Evaluate = Callable[[Array], Points]
@@ -135,7 +141,7 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
 def _shrink(state: State, points: Points, gtol: Array) -> State:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
     good = jnp.abs(points.slope) < gtol[None]
-    best = points.at(jnp.argmin(jnp.where(good, points.cost, jnp.inf), axis=0))
+    best, _ = points.lowest(jnp.where(good, points.cost, jnp.inf))
     end, moved_end = _closer(state.end, points)
     other, moved_other = _closer(state.other, points)
     found, stuck = jnp.any(good, axis=0), ~jnp.logical_or(moved_end, moved_other)
@@ -164,8 +170,9 @@ def _closer(end: Points, points: Points) -> tuple[Points, Array]:
     """The candidate with a slope of the sign of `end` and nearest to zero, if nearer than it."""
     sign = jnp.sign(end.slope)
     size = jnp.where(points.slope * sign[None] > 0, jnp.abs(points.slope), jnp.inf)
-    moved = (jnp.min(size, axis=0) < jnp.abs(end.slope)) & (sign != 0)
-    return _pick(moved, points.at(jnp.argmin(size, axis=0)), end), moved
+    nearest, least = points.lowest(size)
+    moved = (least < jnp.abs(end.slope)) & (sign != 0)
+    return _pick(moved, nearest, end), moved
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:
