@@ -14,7 +14,7 @@ from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import dot, einsum, matmul, matmul3_t
+from mjjax.math.linalg import dot, einsum, matmul, matmul3_t, total
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
@@ -236,8 +236,8 @@ def contact_wrenches(
 def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
     """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
     count, width = wrench[0].shape
-    rows = matmul(jnp.stack(wrench, axis=-1).reshape(count * width, 6), axis)
-    return rows.reshape(count, width, side.shape[1]) * side[:, None]
+    rows = total(w[:, :, None] * axis[None, k : k + 1] for k, w in enumerate(wrench))
+    return rows * side[:, None]
 
 
 def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
