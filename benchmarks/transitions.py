@@ -1,10 +1,10 @@
 """Matrices A and B of a step beside `mjd_transitionFD` of MuJoCo on all cores, in one process.
 
-    python -m benchmarks.transitions [MODEL ...] [--worlds 256] [--warmup 300]
+    python -m benchmarks.transitions [MODEL ...] [--worlds 256] [--warmup 300] [--devices 2]
 
-Ours are exact, in float32, from one program for all worlds; MuJoCo's are centred or forward
-differences, world by world, in as many threads as there are cores. Both start from the states of
-our simulation after `warmup` steps, in which the humanoid lies on the floor.
+Ours are exact, in float32, from one program for all worlds, spread over devices; MuJoCo's are
+centred or forward differences, world by world, in as many threads as there are cores. Both start
+from the states of our simulation after `warmup` steps, in which the humanoid lies on the floor.
 """
 
 # MuJoCo's extension modules have no type information that pyright can follow.
@@ -29,17 +29,20 @@ SIZE = 1e-6  # of MuJoCo's differences
 CARRIED = "qpos qvel act ctrl qacc_warmstart".split()
 
 
-def measure(path: str, worlds: int, warmup: int) -> dict[str, float]:
+def measure(path: str, worlds: int, warmup: int, devices: int) -> dict[str, float]:
     """Seconds to compile, and microseconds per world of ours and of both kinds of differences."""
-    engine = JaxEngine("ours", mjjax, mjjax.Model.from_xml_path(path))
+    engine = JaxEngine("ours", mjjax, mjjax.Model.from_xml_path(path), devices)
     engine.begin(*start(engine, worlds, 0))
     model = engine.model
 
     def moved(data: mjjax.Data) -> mjjax.Data:
         return mjjax.rollout(model, data, nstep=warmup, keep=())[0]
 
+    def matrices(model: mjjax.Model, batch: mjjax.Data) -> mjjax.TransitionJacobian:
+        return jax.vmap(mjjax.transition_jacobian, in_axes=(None, 0))(model, batch)
+
     batch = jax.jit(jax.vmap(moved))(engine.batch)
-    ours = jax.jit(jax.vmap(mjjax.transition_jacobian, in_axes=(None, 0)))
+    ours = mjjax.jit_worlds(matrices, devices=devices)
     begin = time.perf_counter()
     program = ours.lower(model, batch).compile()
     found = {"compile_s": time.perf_counter() - begin, "contacts": float(jnp.mean(batch.ncon))}
@@ -86,10 +89,13 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=["humanoid"])
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--warmup", type=int, default=300)
+    parser.add_argument("--devices", type=int, default=1)
     args = parser.parse_args()
+    if args.devices > 1:
+        mjjax.use_all_cores(args.devices)
     print(f"{'model':20} {'contacts':>8} {'compile s':>9}   us a world: ours, centred, forward")
     for name in args.models:
-        found = measure(model_file(name), args.worlds, args.warmup)
+        found = measure(model_file(name), args.worlds, args.warmup, args.devices)
         times = " ".join(f"{found[key]:9.1f}" for key in ("ours", "centred", "forward"))
         print(f"{name:20} {found['contacts']:8.1f} {found['compile_s']:9.1f}   {times}", flush=True)
 

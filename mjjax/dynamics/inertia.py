@@ -14,6 +14,7 @@ from mjjax.math.linalg import cholesky, matmul, solve_definite, total, triangula
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
+from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -137,19 +138,39 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
         cdof: motion axes.
         lower: (..., n, n) the second dof moves the body of the first.
     """
-    xp = namespace(momentum, cdof)
+    both = functools.partial(_both_triangles, lower)
+    if namespace(momentum, cdof) is not np:
+        both = derivative_of(functools.partial(_one_triangle, lower))(both)
+    return both(momentum, cdof)
+
+
+def _both_triangles(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
+    """The second triangle is a product of its own: all that reads it would transpose the first."""
     trees, n = momentum.shape[0], momentum.shape[-2]
-    if momentum.ndim == 3 and trees > 1 and trees * n * n > MANY:
-        product, other = _outer(momentum, cdof), _outer(cdof, momentum)
-    else:
-        product = matmul(momentum, xp.swapaxes(cdof, -1, -2))
-        # a product of its own: all that reads the result would transpose the first one
-        other = matmul(cdof, xp.swapaxes(momentum, -1, -2))
-    return xp.where(lower, product, xp.where(np.swapaxes(lower, -1, -2), other, 0))
+    many = momentum.ndim == 3 and trees > 1 and trees * n * n > MANY
+    products = _outer if many else _product
+    return _joined(lower, products(momentum, cdof), products(cdof, momentum))
+
+
+def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
+    """The same with half of the products, for derivatives, which have many and read them once."""
+    product = _product(momentum, cdof)
+    return _joined(lower, product, namespace(product).swapaxes(product, -1, -2))
+
+
+def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
+    """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
+    xp = namespace(below, above)
+    return xp.where(lower, below, xp.where(np.swapaxes(lower, -1, -2), above, 0))
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Inner products (..., n, n) of the rows of two (..., n, 6)."""
+    return matmul(a, namespace(b).swapaxes(b, -1, -2))
 
 
 def _outer(a: Array, b: Array) -> Array:
-    """Inner products (T, n, n) of the rows of two (T, n, 6)."""
+    """`_product` for (T, n, 6), written out."""
     return total(a[:, :, None, k] * b[:, None, :, k] for k in range(a.shape[-1]))
 
 

@@ -235,7 +235,6 @@ def contact_wrenches(
 
 def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
     """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
-    count, width = wrench[0].shape
     rows = total(w[:, :, None] * axis[None, k : k + 1] for k, w in enumerate(wrench))
     return rows * side[:, None]
 
