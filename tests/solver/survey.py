@@ -107,7 +107,7 @@ def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
         )
         constrain = quick(mjjax.fwd_constraint)
         report |= {name: one(m, model, data, start, truth, name, constrain) for name in SOLVERS}
-        report["islands"] = islands(m, model, data, constrain)
+        report["islands"] = islands(m, model, data)
     return report
 
 
@@ -145,10 +145,13 @@ def one(
     }
 
 
-def islands(m: mujoco.MjModel, model: mjjax.Model, data: mjjax.Data, constrain: Any) -> float:
+def islands(m: mujoco.MjModel, model: mjjax.Model, data: mjjax.Data) -> float:
     """Distance of the accelerations with islands from those without, both converged."""
     apart, whole = (
-        constrain(ours_with(model, SOLVERS["newton"] | EXACT | {"disableflags": flags}), data)
+        # islands are found with the positions
+        quick(mjjax.forward)(
+            ours_with(model, SOLVERS["newton"] | EXACT | {"disableflags": flags}), data
+        )
         for flags in (
             m.opt.disableflags & ~mjjax.DisableBit.ISLAND,
             m.opt.disableflags | mjjax.DisableBit.ISLAND,
