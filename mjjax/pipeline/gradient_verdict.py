@@ -10,6 +10,7 @@ from mjjax.pipeline.probe import Move, Outcome
 
 SMALL = 1e-2  # part of the largest derivative below which entries count as this part
 ROUNDING = 1e-8  # between the two modes, relative to the terms of the inner products
+NOTHING = 1e-12  # of the weights times the move: what rounding leaves of terms that cancel
 
 
 class Issue(NamedTuple):
@@ -124,6 +125,8 @@ def other_in_reverse(outcome: Outcome, moves: Sequence[Move]) -> Move | None:
             reverse.append(outcome.pulled[move.name] * move.along)
         total = sum(float(np.sum(x)) for x in forward) - sum(float(np.sum(x)) for x in reverse)
         size = sum(float(np.sum(np.abs(x))) for x in forward + reverse)
-        if np.isfinite(size) and abs(total) > ROUNDING * size:
+        weight = max(float(np.max(np.abs(x), initial=0)) for x in outcome.cotangent.values())
+        left = NOTHING * weight * float(np.sum(np.abs(move.along)))
+        if np.isfinite(size) and abs(total) > ROUNDING * size + left:
             return move
     return None

@@ -11,7 +11,7 @@ import pytest
 
 import mjjax
 from mjjax.pipeline.gradient_report import Verdict
-from mjjax.pipeline.gradient_verdict import judge
+from mjjax.pipeline.gradient_verdict import judge, other_in_reverse
 from mjjax.pipeline.probe import POINTS, Move, Outcome, differences, one_sided
 
 ASSETS = importlib.resources.files("mjjax") / "assets"
@@ -143,6 +143,8 @@ def test_a_batch_is_refused() -> None:
         mjjax.check_gradients(arm(), batch)
 
 
+UNUSED: dict[str, Any] = dict.fromkeys(Outcome._fields)
+EMPTY = Outcome(**UNUSED)
 FUNCTIONS = {
     # result at x, the derivative that is claimed, what must be said
     "right": (lambda x: jnp.sin(3 * x), 3.0, None),
@@ -159,8 +161,7 @@ def test_verdicts(name: str) -> None:
     """What is wrong, what has two derivatives, and what differences cannot tell, are told apart."""
     function, claimed, verdict = FUNCTIONS[name]
     points, here = np.asarray(function(POINTS))[None], np.zeros(())
-    unused: dict[str, Any] = dict.fromkeys(Outcome._fields)
-    outcome = Outcome(**unused)._replace(
+    outcome = EMPTY._replace(
         value={"energy": here},
         pushed={"energy": np.full((1, 3), claimed)},
         expected={"energy": differences(points)},
@@ -169,3 +170,27 @@ def test_verdicts(name: str) -> None:
     )
     found = [x.verdict for x in judge("stage", outcome, [Move("qvel", np.ones(1))], 1e-6)]
     assert found == ([] if verdict is None else [verdict])
+
+
+@pytest.mark.feature("D05")
+@pytest.mark.parametrize(
+    "forward, reverse, differ",
+    [
+        ((1.0, 0.0), (1.0, 0.0), False),
+        ((1.0, 0.0), (1.0, 1e-6), True),
+        ((1e-9, 0.0), (1e-9, 1e-10), True),  # small, but more than rounding leaves
+        ((5e-11, 0.0), (5e-11, 7e-16), False),
+        ((0.0, 0.0), (0.0, 3e-18), False),  # what is left of terms that cancel
+    ],
+)
+def test_modes_that_differ(
+    forward: tuple[float, float], reverse: tuple[float, float], differ: bool
+) -> None:
+    """Reverse mode is wrong where it differs by more than rounding, also where all is small."""
+    outcome = EMPTY._replace(
+        cotangent={"efc_vel": np.ones(2)},
+        pushed={"efc_vel": np.broadcast_to(forward, (1, 3, 2))},
+        pulled={"cdof": np.ones(2), "qvel": np.zeros(1)},
+        entered={"cdof": np.broadcast_to(reverse, (1, 3, 2))},
+    )
+    assert bool(other_in_reverse(outcome, [Move("qvel", np.ones(1))])) == differ
