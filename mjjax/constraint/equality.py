@@ -171,7 +171,7 @@ def _flat(residual: Array, weight: Array, jacobian: Array) -> Equality:
     violation = safe.norm(residual, keepdims=True) + 0 * residual
     flat = (x.reshape(-1) for x in (residual, violation, weight))
     residual, violation, weight = flat
-    return residual, violation, weight, jacobian.reshape(-1, jacobian.shape[-1])
+    return residual, violation, weight, jacobian.reshape(residual.size, jacobian.shape[-1])
 
 
 KINDS: dict[EqType, Callable[[Model, Data, np.ndarray], Equality]] = {

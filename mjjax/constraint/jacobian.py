@@ -97,7 +97,7 @@ def dense(layout: RowLayout, jac: RowJacobian) -> Array:
     scalar = scalar.at[layout.single, layout.dof].set(layout.sign.astype(scalar.dtype))
     scalar = scalar.at[layout.general].set(jac.general)
     contact = edges(layout, jac.friction, jac.contact.dense(layout.structure))
-    return jnp.concatenate([scalar, contact.reshape(-1, layout.nv)])
+    return jnp.concatenate([scalar, contact.reshape(layout.nrow - layout.nscalar, layout.nv)])
 
 
 def _merge(layout: RowLayout, single: Array, general: Array) -> Array:

@@ -84,7 +84,8 @@ def island(model: Model, data: Data) -> Data:
     off there are none. Integers: no derivatives.
     """
     layout = layout_of(model, data)
-    if model.opt.disabled(DisableBit.ISLAND) or not layout.nrow:
+    off = model.opt.disabled(DisableBit.ISLAND)
+    if off or not layout.nrow or not model.structure.ntree:
         none = jnp.full_like(data.tree_island, -1)
         return data.replace(tree_island=none, nisland=jnp.int32(0))
     tree_island, nisland = find_islands(layout, data)
