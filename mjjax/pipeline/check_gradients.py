@@ -30,6 +30,8 @@ INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat user
 NUMERICAL = {f"opt.{name}tolerance" for name in ("", "ls_", "noslip_", "ccd_", "sleep_")}
 # What adds to the inertia: if it moved down by more than that, nothing would be left.
 INERTIAS = {"dof_armature", "tendon_armature"}
+# What has been without delay comes from a buffer as soon as there is one: zero is not moved.
+DELAYS = {"actuator_delay", "sensor_delay"}
 TRACED = 6  # results per stage whose errors are traced to an entry of the input
 
 
@@ -172,6 +174,8 @@ class _Check:
             along = rng.normal(size=x.shape) * _scale(x, unit)
             if name.endswith("quat"):
                 along -= x * np.sum(along * x, axis=-1, keepdims=True)
+            if name in DELAYS:
+                along = np.where(x > 0, along, 0)
             moves.append(Move(name, along))
         return moves
 

@@ -143,6 +143,23 @@ def test_a_batch_is_refused() -> None:
         mjjax.check_gradients(arm(), batch)
 
 
+@pytest.mark.feature("D05")
+def test_no_delay_is_not_moved() -> None:
+    """With any delay a reading comes from its buffer: a jump, which is not called an error."""
+    model = mjjax.Model.from_xml_string(
+        """<mujoco><worldbody><body><joint name="j" type="slide"/><geom size="0.1"/></body>
+        </worldbody>
+        <actuator><motor joint="j" delay="0.005" nsample="6" interp="linear"/></actuator>
+        <sensor><jointpos joint="j" delay="0.005" interp="linear" nsample="4"/>
+        <jointpos joint="j" interval="0.004" nsample="3"/></sensor></mujoco>"""
+    ).with_terms("sensor_delay")
+    data = moving(model)
+    for _ in range(2):
+        data = jax.jit(mjjax.step)(model, data)
+    report = mjjax.check_gradients(model, data)
+    assert report.ok and {"actuator_delay", "sensor_delay"} <= {*report.checked}, report
+
+
 UNUSED: dict[str, Any] = dict.fromkeys(Outcome._fields)
 EMPTY = Outcome(**UNUSED)
 FUNCTIONS = {
