@@ -38,10 +38,8 @@ def measure(path: str, worlds: int, warmup: int, devices: int) -> dict[str, floa
     def moved(data: mjjax.Data) -> mjjax.Data:
         return mjjax.rollout(model, data, nstep=warmup, keep=())[0]
 
-    def matrices(model: mjjax.Model, batch: mjjax.Data) -> mjjax.TransitionJacobian:
-        return jax.vmap(mjjax.transition_jacobian, in_axes=(None, 0))(model, batch)
-
     batch = jax.jit(jax.vmap(moved))(engine.batch)
+    matrices = jax.vmap(mjjax.transition_jacobian, in_axes=(None, 0))
     ours = mjjax.jit_worlds(matrices, devices=devices)
     begin = time.perf_counter()
     program = ours.lower(model, batch).compile()

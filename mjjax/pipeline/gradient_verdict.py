@@ -118,6 +118,7 @@ def not_finite_in_reverse(outcome: Outcome) -> tuple[str, tuple[int, ...]] | Non
 
 def other_in_reverse(outcome: Outcome, moves: Sequence[Move]) -> Move | None:
     """The first move along which the modes differ: (u, J v) is not (J' u, v)."""
+    weight = max((np.max(np.abs(x), initial=0) for x in outcome.cotangent.values()), default=0)
     for i, move in enumerate(moves):
         forward = [outcome.cotangent[f] * outcome.pushed[f][i, 1] for f in outcome.pushed]
         reverse = [outcome.pulled[f] * outcome.entered[f][i, 1] for f in outcome.entered]
@@ -125,8 +126,7 @@ def other_in_reverse(outcome: Outcome, moves: Sequence[Move]) -> Move | None:
             reverse.append(outcome.pulled[move.name] * move.along)
         total = sum(float(np.sum(x)) for x in forward) - sum(float(np.sum(x)) for x in reverse)
         size = sum(float(np.sum(np.abs(x))) for x in forward + reverse)
-        weight = max(float(np.max(np.abs(x), initial=0)) for x in outcome.cotangent.values())
-        left = NOTHING * weight * float(np.sum(np.abs(move.along)))
+        left = NOTHING * weight * np.sum(np.abs(move.along))
         if np.isfinite(size) and abs(total) > ROUNDING * size + left:
             return move
     return None

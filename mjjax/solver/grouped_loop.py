@@ -1,8 +1,8 @@
 """Iterating many worlds at once without waiting for the slowest.
 
 A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
-need few. Here worlds are iterated in groups that stay in the processor's cache; once few of a group
-still run, these go back and are taken up with others. The cost follows the mean number of
+need few. Here, on a processor, worlds are iterated in groups that stay in its cache; once few of a
+group still run, these go back and are taken up with others. The cost follows the mean number of
 iterations, not the largest. Results do not depend on it.
 """
 
@@ -48,12 +48,13 @@ def grouped_loop(
 
         problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
         together = partial(_together, body, running, 0)
-        if size < SMALLEST:
-            return together(problem, state), jax.tree.map(lambda _: True, state)
-        group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
-        apart = partial(_in_groups, body, running, group)
-        # an accelerator runs all worlds at once: groups one after the other would leave it idle
-        state = lax.platform_dependent(problem, state, cpu=apart, default=together)
+        if size >= SMALLEST:
+            group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
+            apart = partial(_in_groups, body, running, group)
+            # an accelerator runs all worlds at once: groups in turns would leave it idle
+            state = lax.platform_dependent(problem, state, cpu=apart, default=together)
+        else:
+            state = together(problem, state)
         return state, jax.tree.map(lambda _: True, state)
 
     return loop
