@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mjjax.core.errors import MjcfError
 
-_NAME = r"[A-Za-z_:\x80-\U0010ffff][A-Za-z0-9_:.\-\x80-\U0010ffff]*"
+_NAME = r"(?:[A-Za-z_:]|[^\x00-\x7f])(?:[A-Za-z0-9_:.\-]|[^\x00-\x7f])*"
 _BLANK = re.compile(r"[ \t\r\n\v\f]*")
 _TAG = re.compile(rf"<[ \t\r\n\v\f]*(/?)({_NAME})")
 _ATTRIBUTE = re.compile(

@@ -199,7 +199,8 @@ def test_is_quick(tmp_path: Path) -> None:
 
     theirs = "import jax, jax.numpy, flax.struct, lxml.etree, jax.scipy.linalg"
     seconds(f"{theirs}, mjjax")
-    base = min(seconds(theirs) for _ in range(3))
-    ours = min(seconds(f"{theirs}, mjjax") for _ in range(3))
+    # In turns: the speed of a shared machine changes between one block of runs and the next.
+    turns = [(seconds(theirs), seconds(f"{theirs}, mjjax")) for _ in range(5)]
+    base, ours = (min(times) for times in zip(*turns, strict=True))
     assert ours < 1.5 * base, f"import mjjax takes {ours - base:.2f} s beyond its dependencies"
     assert ours < 4
