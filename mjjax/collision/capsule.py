@@ -7,7 +7,7 @@ from mjjax.collision.contact_set import ContactSet, filled, first, tolerance
 from mjjax.collision.sphere import touch_balls
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import dot, matmul
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -30,7 +30,7 @@ def capsule_capsule(
     x, parallel = _nearest(half1, half2, offset)
     gap = offset[None] + x[:, 1:] * half2[None] - x[:, :1] * half1[None]
     reach = size1[0] + size2[0] + margin
-    near = jnp.sum(gap * gap, axis=1) <= reach * reach
+    near = dot(gap, gap) <= reach * reach
     pick = first(near & (parallel | GENERAL), 2)
     x = matmul(pick.astype(x.dtype), x)
     centre1 = pos1[None] + x[:, :1] * half1[None]

@@ -15,7 +15,7 @@ import numpy as np
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, filled, plus_minus, tolerance
 from mjjax.collision.plane import CORNERS
 from mjjax.collision.sphere import touch_box
-from mjjax.math.linalg import matmul, smallest
+from mjjax.math.linalg import dot, matmul, smallest
 from mjjax.math.namespace import Array
 
 AXES = np.eye(3, dtype=bool)
@@ -103,7 +103,7 @@ def _nearest_end(segment: Segment, size: Array) -> Nearest:
     ends = segment.centre[None] + sides * segment.half[None]
     beyond = ends - jnp.clip(ends, -size[None], size[None])
     over_face = jnp.sum(beyond != 0, axis=1, dtype=jnp.int32) <= 1
-    square = jnp.where(over_face, jnp.sum(beyond * beyond, axis=1), NO_CONTACT)
+    square = jnp.where(over_face, dot(beyond, beyond), NO_CONTACT)
     upper = square[1] < square[0]
     x = plus_minus(upper, size.dtype)
     end = segment.centre + x * segment.half
@@ -118,7 +118,7 @@ def _nearest_edge(segment: Segment, size: Array) -> Nearest:
     point = jnp.asarray(EDGES, size.dtype) + axes * y[..., None]
     gap = point * size[None, None] - segment.centre[None, None]
     gap = gap - x[..., None] * segment.half[None, None]
-    square = jnp.where(parallel, NO_CONTACT, jnp.sum(gap * gap, axis=-1)).reshape(12)
+    square = jnp.where(parallel, NO_CONTACT, dot(gap, gap)).reshape(12)
     least = smallest(square)
     index = jnp.argmax(square <= least + tolerance(least))
     pick = (index == np.arange(12)).astype(size.dtype)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
+from mjjax.math.linalg import row_sum
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -79,9 +80,9 @@ def make_frame(normal: Array, tangent: Array) -> Array:
     world = xp.eye(3, dtype=normal.dtype)
     near_y = xp.abs(normal[..., 1:2]) >= 0.5
     default = xp.where(near_y, _row(world, 2, normal), _row(world, 1, normal))
-    hinted = xp.sum(tangent * tangent, axis=-1, keepdims=True) >= 0.25
+    hinted = row_sum(tangent * tangent) >= 0.25
     y = xp.where(hinted, tangent, default)
-    y = safe.normalize(y - xp.sum(y * normal, axis=-1, keepdims=True) * normal)[0]
+    y = safe.normalize(y - row_sum(y * normal) * normal)[0]
     return xp.stack([normal, y, cross(normal, y)], axis=-2)
 
 

@@ -64,7 +64,7 @@ def plane_box(
     slope = size2 * matvec3_t(mat2, normal)
     signs = jnp.asarray(CORNERS, size2.dtype)
     drop = matmul(slope, signs.T)
-    height = jnp.sum((pos2 - pos1) * normal)
+    height = dot(pos2 - pos1, normal)
     pick = first((height + drop <= margin) & (drop <= 0), 4)
     chosen = matmul(pick.astype(signs.dtype), signs)
     dist = height + dot(chosen, slope[None])

@@ -13,7 +13,7 @@ from jax import lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shapes import Pools, Shape
-from mjjax.math.linalg import dot, matvec3, matvec3_t
+from mjjax.math.linalg import dot, matvec3, matvec3_t, row_sum
 from mjjax.math.namespace import Array
 
 SLOTS = 3
@@ -131,7 +131,7 @@ def _neighbours(
     hulls = pools.hulls
     own = _table(hulls.vert_adr)[jnp.maximum(two.asset, 0)] + lowest
     blocks = _table(hulls.blocks)
-    apart = NEAR * jnp.sqrt(jnp.sum(two.size * two.size, axis=-1, keepdims=True))
+    apart = NEAR * jnp.sqrt(row_sum(two.size * two.size))
     each = jax.vmap(jax.vmap(_contact, (None, None, None, 0)), (None, 0, 0, 0))
 
     def step(s: _Scan) -> _Scan:
@@ -140,7 +140,7 @@ def _neighbours(
         contact = each(pools, one, two, near)
         point = contact.pos + 0.5 * contact.dist[..., None] * contact.normal
         way = point - first[:, None]
-        good = jnp.sqrt(jnp.sum(way * way, axis=-1)) >= apart
+        good = jnp.sqrt(dot(way, way)) >= apart
         good &= (contact.dist < margin[:, None]) & (s.left[:, None] > 0)
         # blocks are filled with their last entry
         good &= jnp.pad(near[:, 1:] != near[:, :-1], ((0, 0), (1, 0)), constant_values=True)

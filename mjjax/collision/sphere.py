@@ -10,7 +10,7 @@ import numpy as np
 from mjjax.collision.contact_set import ContactSet, filled, plus_minus
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import dot, matmul, row_sum
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 
@@ -51,10 +51,10 @@ def touch_balls(
     zero too, the normal is the world's x axis.
     """
     offset = centre2 - centre1
-    apart = jnp.sum(offset * offset, axis=1, keepdims=True) >= MINVAL**2
+    apart = row_sum(offset * offset) >= MINVAL**2
     normal = safe.normalize(jnp.where(apart, offset, spare[None]))[0]
     # The offset's length, written so that its derivative is the normal even at zero length.
-    dist = jnp.sum(offset * normal, axis=1) - radius1 - radius2
+    dist = dot(offset, normal) - radius1 - radius2
     # from the middle: where equal balls coincide it moves with both, whatever the normal does
     pos = 0.5 * (centre1 + centre2) + 0.5 * (radius1 - radius2) * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
@@ -72,14 +72,14 @@ def touch_box(
     local = matmul(centre - pos2[None], mat2)
     size = size2[None]
     beyond = jnp.clip(local, -size, size) - local
-    outside = jnp.sum(beyond * beyond, axis=1, keepdims=True) > MINVAL**2
+    outside = row_sum(beyond * beyond) > MINVAL**2
     shallow = jnp.argmin(jnp.abs(size - jnp.abs(local)), axis=1)
     face = shallow[:, None] == np.arange(3)[None]
     side = plus_minus(local > 0, local.dtype)
     offset = jnp.where(outside, beyond, jnp.where(face, side * size - local, 0))
     inward = jnp.where(outside, beyond, jnp.where(face, -side, 0))
     inward = safe.normalize(inward)[0]
-    dist = jnp.sum(offset * inward, axis=1) - radius
+    dist = dot(offset, inward) - radius
     normal = matmul(inward, mat2.T)
     pos = centre + (radius + 0.5 * dist)[:, None] * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

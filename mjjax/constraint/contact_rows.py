@@ -12,7 +12,7 @@ import numpy as np
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, matmul, split_rows, total
+from mjjax.math.linalg import dot, matmul, slabs, total
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -53,7 +53,7 @@ class DofRows(NamedTuple):
 
 
 def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    motion = split_rows(matmul(axis * v[None], side.T))
+    motion = slabs(matmul(axis * v[None], side.T), 0)
     return total(x * y.T for x, y in zip(wrench, motion, strict=True))
 
 
@@ -64,8 +64,8 @@ def _velocity(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) 
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    both = jnp.stack([jnp.sum(x * f, axis=-1) for x in wrench])
-    return total(split_rows(axis * matmul(both, side)))[0]
+    both = jnp.stack([dot(x, f) for x in wrench])
+    return total(slabs(axis * matmul(both, side), 0))[0]
 
 
 @derivative_of(_effort)

@@ -9,7 +9,7 @@ from mjjax.collision.search import plan_of, slot_geoms
 from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
 from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import matmul, row_sum
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -65,7 +65,7 @@ def frame_forces(layout: RowLayout, friction: Array, f: Array) -> Array:
         return f
     pair = f.reshape(layout.ncontact, layout.width - 1, 2)
     tangent = friction * (pair[..., 0] - pair[..., 1])
-    return jnp.concatenate([jnp.sum(f, axis=1, keepdims=True), tangent], axis=1)
+    return jnp.concatenate([row_sum(f), tangent], axis=1)
 
 
 def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:

@@ -10,7 +10,7 @@ from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
 from mjjax.core.enums import ConstraintType, DisableBit, EqType
 from mjjax.dynamics.tree import body_sum, subtree_sum
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul, matvec3
+from mjjax.math.linalg import matmul, matvec3, row_sum
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import force_cross, inertia_mul, mat3
@@ -38,9 +38,7 @@ def _decoded(data: Data, layout: RowLayout, edges: Array) -> Array:
     pairs = edges.reshape(n, width - 1, 2)
     friction = data.contact.friction[:n, : width - 1] * (pairs[:, :, 0] - pairs[:, :, 1])
     smooth = data.contact.dim[:n, None] == 1
-    return jnp.concatenate(
-        [jnp.sum(edges, axis=1, keepdims=True), jnp.where(smooth, 0, friction)], axis=1
-    )
+    return jnp.concatenate([row_sum(edges), jnp.where(smooth, 0, friction)], axis=1)
 
 
 def contact_force(model: Model, data: Data, contact: int) -> Array:

@@ -10,7 +10,7 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
 from mjjax.dynamics.tree import subtree_sum, tree_plan
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cholesky, matmul, solve_definite, total, triangular_solve
+from mjjax.math.linalg import cholesky, matmul, slabs, solve_definite, total, triangular_solve
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
@@ -171,7 +171,8 @@ def _product(a: Array, b: Array) -> Array:
 
 def _outer(a: Array, b: Array) -> Array:
     """`_product` for (T, n, 6), written out."""
-    return total(a[:, :, None, k] * b[:, None, :, k] for k in range(a.shape[-1]))
+    columns = zip(slabs(a, -1), slabs(b, -1), strict=True)
+    return total(x[:, :, None, 0] * y[:, None, :, 0] for x, y in columns)
 
 
 def mul_m(model: Model, data: Data, v: Array) -> Array:

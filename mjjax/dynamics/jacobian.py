@@ -14,7 +14,7 @@ from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import dot, einsum, matmul, matmul3_t, total
+from mjjax.math.linalg import dot, einsum, matmul, matmul3_t, slabs, total
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
@@ -235,7 +235,7 @@ def contact_wrenches(
 
 def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
     """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
-    rows = total(w[:, :, None] * axis[None, k : k + 1] for k, w in enumerate(wrench))
+    rows = total(w[:, :, None] * x[None] for w, x in zip(wrench, slabs(axis, 0), strict=True))
     return rows * side[:, None]
 
 

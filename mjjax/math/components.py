@@ -6,6 +6,7 @@ arrays with three or four components on the last axis is several times slower (m
 """
 
 from mjjax.math import safe
+from mjjax.math.linalg import slabs
 from mjjax.math.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
@@ -13,7 +14,7 @@ Parts = tuple[Array, ...]
 
 def split(x: Array) -> Parts:
     """The components on the last axis of an array."""
-    return tuple(x[..., k] for k in range(x.shape[-1]))
+    return tuple(part[..., 0] for part in slabs(x, -1))
 
 
 def cross(a: Parts, b: Parts) -> Parts:

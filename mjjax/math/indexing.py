@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import matmul, row_sum
 from mjjax.math.namespace import Array, namespace
 
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
+_SHORT = 4  # rows up to which sums are written out
 _FEW = 3  # runs of indices up to which slices are joined
 WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
 
@@ -135,7 +136,8 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     runs = _runs(index)
     if len(runs) == 1:
         (run,) = runs
-        total = jnp.sum(x.reshape(run.count, run.each), axis=1)
+        rows = x.reshape(run.count, run.each)
+        total = row_sum(rows)[:, 0] if run.each <= _SHORT else jnp.sum(rows, axis=1)
         return lax.pad(total, jnp.zeros((), x.dtype), [(run.first, size - run.end, run.step - 1)])
     if len(index) <= 2 * SMALL:
         return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))

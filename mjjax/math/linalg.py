@@ -33,33 +33,49 @@ def matmul(a: Array, b: Array) -> Array:
     return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
 
 
-# The next five are written out: as batched products or as sums over a short axis XLA runs them
+# The next six are written out: as batched products or as sums over a short axis XLA runs them
 # one element at a time, up to twenty times slower (measured on CPU).
 
 
 def dot(a: Array, b: Array) -> Array:
     """Inner products (...,) along a short last axis."""
-    return total(a[..., k] * b[..., k] for k in range(a.shape[-1]))
+    return row_sum(a * b)[..., 0]
+
+
+def row_sum(x: Array) -> Array:
+    """Sums (..., 1) along a short last axis."""
+    return total(slabs(x, -1))
 
 
 def matvec3(mat: Array, v: Array) -> Array:
     """Products (..., 3) of 3 x 3 matrices with vectors."""
-    return total(mat[..., :, k] * v[..., k : k + 1] for k in range(3))
+    return total(m[..., 0] * x for m, x in zip(slabs(mat, -1), slabs(v, -1), strict=True))
 
 
 def matvec3_t(mat: Array, v: Array) -> Array:
     """Products (..., 3) of the transposes of 3 x 3 matrices with vectors."""
-    return total(mat[..., k, :] * v[..., k : k + 1] for k in range(3))
+    return total(m[..., 0, :] * x for m, x in zip(slabs(mat, -2), slabs(v, -1), strict=True))
 
 
 def matmul3(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices."""
-    return total(a[..., :, k : k + 1] * b[..., k : k + 1, :] for k in range(3))
+    return total(x * y for x, y in zip(slabs(a, -1), slabs(b, -2), strict=True))
 
 
 def matmul3_t(a: Array, b: Array) -> Array:
     """Products (..., 3, 3) of 3 x 3 matrices with the transposes of others."""
-    return total(a[..., :, k : k + 1] * b[..., None, :, k] for k in range(3))
+    columns = (y[..., None, :, 0] for y in slabs(b, -1))
+    return total(x * y for x, y in zip(slabs(a, -1), columns, strict=True))
+
+
+def slabs(x: Array, axis: int) -> Sequence[Array]:
+    """The entries along a short axis, one by one, which keeps its place with one entry.
+
+    As slices, but the transpose is one concatenation, not a sum of padded arrays.
+    """
+    if namespace(x) is np:
+        return np.split(x, x.shape[axis], axis)
+    return lax.split(x, (1,) * x.shape[axis], axis % x.ndim)
 
 
 def total(terms: Iterable[Array]) -> Array:
@@ -74,11 +90,6 @@ def stack(parts: Iterable[Array]) -> Array:
     """
     rows = [x.reshape((1, *x.shape)) for x in parts]
     return namespace(*rows).concatenate(rows)
-
-
-def split_rows(x: Array) -> Sequence[Array]:
-    """Rows (1, ...) of an array, whose derivative is joined again, not padded and added."""
-    return lax.split(x, [1] * x.shape[0])
 
 
 def largest(x: A, axis: int = -1) -> A:
@@ -130,13 +141,18 @@ def solve_definite(a: Array, b: Array) -> Array:
     )
 
 
-@jax.custom_jvp
 def solve(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for any regular matrix, by LU factors.
 
     The derivative is another solution.
     """
-    return _eliminate(a, b[:, None])[:, 0]
+    fixed = lax.stop_gradient(a)
+    return lax.custom_linear_solve(
+        lambda x: matmul(a, x),
+        b,
+        lambda _, b: _eliminate(fixed, b[:, None])[:, 0],
+        lambda _, b: _eliminate(fixed.T, b[:, None])[:, 0],
+    )
 
 
 def _eliminate(a: Array, b: Array) -> Array:
@@ -147,31 +163,15 @@ def _eliminate(a: Array, b: Array) -> Array:
     return triangular_solve(eliminated[:, :n], eliminated[:, n:])
 
 
-@solve.defjvp
-def _solve_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    (a, b), (da, db) = primals, tangents
-    x = solve(a, b)
-    return x, jnp.linalg.solve(a, db - matmul(da, x))
-
-
-@jax.custom_jvp
 def solve_symmetric(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for a symmetric regular matrix, which hardly ever is indefinite.
 
     By Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU); if that
     fails, for one of a batch, by LU. The derivative is another solution.
     """
-    return _symmetric(a, b)
-
-
-@solve_symmetric.defjvp
-def _solve_symmetric_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    (a, b), (da, db) = primals, tangents
-    x = solve_symmetric(a, b)
-    return x, lax.custom_linear_solve(
-        lambda x: matmul(a, x), db - matmul(da, x), lambda _, b: _symmetric(a, b), symmetric=True
+    fixed = lax.stop_gradient(a)
+    return lax.custom_linear_solve(
+        lambda x: matmul(a, x), b, lambda _, b: _symmetric(fixed, b), symmetric=True
     )
 
 

@@ -15,7 +15,7 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.linalg import dot
+from mjjax.math.linalg import dot, slabs
 from mjjax.math.namespace import A, Array, namespace
 
 
@@ -107,7 +107,7 @@ def to_mat(q: A) -> A:
     (w^2 - u.u) 1 + 2 u u' + 2 w [u]; the derivative is that of this polynomial.
     """
     w, u = q[..., :1, None], q[..., 1:, None]
-    x = [u[..., k : k + 1, :] for k in range(3)]
+    x = slabs(u, -2)
     unit, *skew = (
         m.astype(q.dtype).reshape((1,) * (q.ndim - 1) + (3, 3)) for m in (np.eye(3), *_SKEW)
     )

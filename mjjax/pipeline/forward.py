@@ -10,13 +10,15 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.actuation import actuator_velocity, fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
-from mjjax.dynamics.inertia import com_pos, crb, solve_m
+from mjjax.dynamics.inertia import com_pos, crb
 from mjjax.dynamics.jacobian import xfrc_accumulate
+from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.passive import passive
 from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
+from mjjax.math.linalg import solve_definite
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -77,7 +79,8 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     """
     applied = data.qfrc_applied + xfrc_accumulate(model, data)
     smooth = data.qfrc_passive - data.qfrc_bias + applied + data.qfrc_actuator
-    new = data.replace(qfrc_smooth=smooth, qacc_smooth=solve_m(model, data, smooth))
+    qacc = inertia_of(model, data).solve(model.structure, solve_definite, smooth)
+    new = data.replace(qfrc_smooth=smooth, qacc_smooth=qacc)
     return keep_smooth(model, data, new)
 
 

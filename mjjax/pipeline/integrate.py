@@ -9,9 +9,10 @@ import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.by_tree import apply_by_tree, of_dense, plus_diagonal
+from mjjax.dynamics.by_tree import of_dense
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
+from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
 from mjjax.math.linalg import solve, solve_symmetric
@@ -75,18 +76,19 @@ def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
 
 
-def implicit_matrix(model: Model, data: Data) -> Array:
-    """M - h D by trees, with D the derivative of forces that the integrator treats implicitly.
+def implicit_inertia(model: Model, data: Data) -> Inertia:
+    """M - h D, with D the derivative of forces that the integrator treats implicitly.
 
     That of Euler's method is minus the damping.
     """
     s, h = model.structure, model.opt.timestep
+    inertia = inertia_of(model, data)
     if model.opt.integrator in (IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST):
-        return data.M - h * of_dense(s, velocity_derivative(model, data))
+        return inertia.plus(-h * of_dense(s, velocity_derivative(model, data)))
     damping = model.dof_damping
     # damping that only pushes is integrated explicitly
     pushes = jnp.any(damping < 0) & ~jnp.any(damping > 0)
-    return plus_diagonal(s, data.M, h * jnp.where(pushes, 0, damping))
+    return inertia.plus_diagonal(s, h * jnp.where(pushes, 0, damping))
 
 
 def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -114,7 +116,7 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     """
     force = data.qfrc_smooth + data.qfrc_constraint
     method = solve if model.opt.integrator == IntegratorType.IMPLICIT else solve_symmetric
-    return apply_by_tree(model.structure, method, implicit_matrix(model, data), force)
+    return implicit_inertia(model, data).solve(model.structure, method, force)
 
 
 class Tableau(NamedTuple):

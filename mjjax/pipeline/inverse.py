@@ -3,16 +3,16 @@
 import jax.numpy as jnp
 
 from mjjax.core.enums import DisableBit, EnableBit, IntegratorType, Stage
-from mjjax.dynamics.by_tree import mul_by_tree
-from mjjax.dynamics.inertia import mul_m, solve_m
 from mjjax.dynamics.jacobian import xfrc_accumulate
+from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.math import safe
+from mjjax.math.linalg import solve_definite
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import position_and_velocity
-from mjjax.pipeline.integrate import implicit_matrix
+from mjjax.pipeline.integrate import implicit_inertia
 from mjjax.sensor.stages import sensor_acc
 from mjjax.solver.stages import inv_constraint
 
@@ -48,7 +48,7 @@ def inverse_skip(
     data = inv_constraint(model, data)
     if not skipsensor:
         data = sensor_acc(model, data, calls)
-    force = mul_m(model, data, data.qacc) + data.qfrc_bias
+    force = inertia_of(model, data).times(model.structure, data.qacc) + data.qfrc_bias
     return data.replace(
         qfrc_inverse=force - data.qfrc_passive - data.qfrc_constraint,
         qacc=given,
@@ -65,8 +65,9 @@ def continuous_acceleration(model: Model, data: Data) -> Array:
         raise ValueError("flag 'invdiscrete' is not supported by the RK4 integrator; disable it")
     if kind == IntegratorType.EULER and model.opt.disabled(DisableBit.EULERDAMP):
         return data.qacc
-    change = mul_by_tree(model.structure, implicit_matrix(model, data), data.qacc)
-    return solve_m(model, data, change)
+    s = model.structure
+    change = implicit_inertia(model, data).times(s, data.qacc)
+    return inertia_of(model, data).solve(s, solve_definite, change)
 
 
 def compare_fwd_inv(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

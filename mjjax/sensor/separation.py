@@ -10,6 +10,7 @@ from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.distance import Separation, Types, candidates, closest, slots_of, types_of
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit, ObjType, SensorType
+from mjjax.math.linalg import row_sum
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -94,7 +95,7 @@ def normal(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Directions from the nearest point of the first object to that of the second."""
     _, start, end = _nearest(model, data, ids)
     offset = end - start
-    square = jnp.sum(offset * offset, axis=1, keepdims=True)
+    square = row_sum(offset * offset)
     apart = square > MINVAL**2
     return jnp.where(apart, offset / jnp.sqrt(jnp.where(apart, square, 1)), 0).ravel()
 

@@ -98,7 +98,7 @@ Update = Callable[[Array, Array, Array, Any], Array]
 def rows_of(problem: Problem, layout: RowLayout) -> Rows:
     """The problem's rows."""
     s = layout.structure
-    factors = factor_by_tree(s, problem.M)
+    factors = factor_by_tree(s, problem.inertia.M)
     on = problem.D > 0
     jac = jnp.where(on[:, None], dense(layout, problem.jac), 0)
     return Rows(
@@ -230,7 +230,7 @@ def finished(
 ) -> State:
     """Iterate after a sweep; done where the scaled improvement is below `enough`."""
     change = scaled_norm(
-        problem, layout, tolerances, mul_by_tree(layout.structure, problem.M, a - state.a)
+        problem, layout, tolerances, mul_by_tree(layout.structure, problem.inertia.M, a - state.a)
     )
     done = (improvement < enough) | ~jnp.isfinite(change)
     return State(a, force, state.niter + 1, change, done)

@@ -51,7 +51,7 @@ def solve_hessian(
     if not isinstance(contact, BodyRows):
         return cho_solve(cholesky(hessian(problem, layout, r)), b)
     s, jac, bent = layout.structure, problem.jac, curvature(problem, layout, r)
-    matrix = plus_diagonal(s, problem.M, single_curvature(layout, bent))
+    matrix = plus_diagonal(s, problem.inertia.M, single_curvature(layout, bent))
     general, bends = bent.scalar[layout.general], contact_blocks(layout, bent)
 
     def multiply(x: Array) -> Array:

@@ -14,9 +14,8 @@ import numpy as np
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
-from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import matmul, total
+from mjjax.math.linalg import matmul, row_sum, slabs, total
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
@@ -111,7 +110,7 @@ def residual(problem: Problem, layout: RowLayout, a: Array) -> Array:
 
 def smooth_gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
     """Gradient of the objective without the rows (nv,): M a - smooth."""
-    return mul_by_tree(layout.structure, problem.M, a) - problem.smooth
+    return problem.inertia.times(layout.structure, a) - problem.smooth
 
 
 def gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
@@ -126,7 +125,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
     Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each.
     """
     bent, jac = curvature(problem, layout, r), problem.jac
-    total = dense_blocks(layout.structure, problem.M)
+    total = dense_blocks(layout.structure, problem.inertia.M)
     if len(layout.single):
         total = (
             total + jnp.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
@@ -169,7 +168,7 @@ def curvature(problem: Problem, layout: RowLayout, r: Array) -> Curvature:
     mu = problem.jac.friction
     pair = edge.reshape(*mu.shape, 2)
     both, difference = pair[..., 0] + pair[..., 1], pair[..., 0] - pair[..., 1]
-    normal = jnp.sum(edge, axis=1, keepdims=True)
+    normal = row_sum(edge)
     return Curvature(weight[:n], jnp.concatenate([normal, mu * mu * both, mu * difference], axis=1))
 
 
@@ -192,4 +191,4 @@ def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
 def times_curvature(blocks: Array, x: Array) -> Array:
     """`contact_blocks` times frame values (ncontact, width, m)."""
     # whole columns at a time: XLA multiplies small matrices one element after the other
-    return total(blocks[:, :, k, None] * x[:, None, k] for k in range(x.shape[1]))
+    return total(b * row for b, row in zip(slabs(blocks, 2), slabs(x, 1), strict=True))

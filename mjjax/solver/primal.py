@@ -123,7 +123,7 @@ def iterate(
 ) -> tuple[State, Progress]:
     """Exact line search along `step` (nv,); `unit` if its own Newton step has length one."""
     parts = problem.parts
-    gauss_step = mul_by_tree(layout.structure, problem.M, step)
+    gauss_step = mul_by_tree(layout.structure, problem.inertia.M, step)
     row_step = mul(layout, problem.jac, step)
     size, slope0, terms = parts.sum_dofs(
         layout, step * step, step * state.grad, jnp.abs(step * state.gauss_grad)

@@ -13,6 +13,7 @@ import numpy as np
 from mjjax.constraint.jacobian import RowJacobian, row_jacobian
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.enums import ConstraintType
+from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -23,7 +24,7 @@ class Problem(NamedTuple):
     """Data of the problem; every entry is differentiable.
 
     Attributes:
-        M: joint-space inertia by trees, see `mjjax.model.trees`.
+        inertia: joint-space inertia.
         smooth: (nv,) force without constraints, M a_smooth.
         jac: row Jacobian.
         aref: (n,) reference accelerations.
@@ -34,7 +35,7 @@ class Problem(NamedTuple):
         parts: the problems that this is, one by one.
     """
 
-    M: Array
+    inertia: Inertia
     smooth: Array
     jac: RowJacobian
     aref: Array
@@ -63,7 +64,7 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
     axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
     return Problem(
-        M=data.M,
+        inertia=inertia_of(model, data),
         smooth=data.qfrc_smooth,
         jac=row_jacobian(model, data, layout),
         aref=data.efc_aref[:n],

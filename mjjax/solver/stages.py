@@ -35,7 +35,7 @@ def settings_of(model: Model, problem: Problem, layout: RowLayout) -> tuple[Limi
     opt = model.opt
     if are_apart(model):
         s = layout.structure
-        diagonal = diagonal_by_tree(s, split_blocks(s, problem.M))
+        diagonal = diagonal_by_tree(s, split_blocks(s, problem.inertia.M))
         (inertia,) = problem.parts.sum_dofs(layout, diagonal)
         scale = 1 / jnp.where(inertia > 0, inertia, 1)
     else:

@@ -1,0 +1,111 @@
+"""The joint-space inertia as an operator: products and solutions, differentiated by its factors.
+
+M v is what bodies of given inertias need to be accelerated along their motion axes. A derivative of
+the matrix has nv^2 entries for every direction; that of a product has nv, and the matrix is never
+differentiated unless it is read itself.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+from jax.custom_derivatives import SymbolicZero
+
+from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
+from mjjax.dynamics.inertia import tree_inertia
+from mjjax.dynamics.tendon import tendon_blocks
+from mjjax.dynamics.tree import body_sum, dof_sum, subtree_sum
+from mjjax.math.linalg import dot
+from mjjax.math.namespace import Array
+from mjjax.math.spatial import inertia_mul
+from mjjax.math.tangents import derivative_of, jvp
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+from mjjax.model.terms import complete_or_absent
+from mjjax.model.trees import join_blocks
+
+
+class Inertia(NamedTuple):
+    """A joint-space inertia and what it is made of.
+
+    Attributes:
+        M: the matrix by trees, see `mjjax.model.trees`.
+        cinert: (nbody, 10) inertias of the bodies.
+        cdof: (nv, 6) motion axes.
+        diagonal: (nv,) what is added on the diagonal.
+        rest: what else is added, by trees; None if nothing is.
+    """
+
+    M: Array
+    cinert: Array
+    cdof: Array
+    diagonal: Array
+    rest: Array | None = None
+
+    def plus_diagonal(self, s: Structure, more: Array) -> "Inertia":
+        """With more (nv,) on the diagonal."""
+        return self._replace(M=plus_diagonal(s, self.M, more), diagonal=self.diagonal + more)
+
+    def plus(self, more: Array) -> "Inertia":
+        """With more entries, by trees; they need not be symmetric."""
+        return self._replace(M=self.M + more, rest=more if self.rest is None else self.rest + more)
+
+    def times(self, s: Structure, v: Array) -> Array:
+        """Product M v (nv,) with a vector (nv,); exact derivatives of every order."""
+        by_bodies = functools.partial(_by_bodies, s)
+        return derivative_of(by_bodies)(functools.partial(_by_matrix, s))(self, v)
+
+    def solve(self, s: Structure, method: "Method", b: Array) -> Array:
+        """Solution x (nv,) of M x = b; exact derivatives of every order.
+
+        Args:
+            s: structure of the model.
+            method: solution for a matrix and a right-hand side, in which it is linear.
+            b: (nv,) right-hand side.
+        """
+        return _solve(s, method, self, b)
+
+
+Method = Callable[[Array, Array], Array]
+
+
+def inertia_of(model: Model, data: Data) -> Inertia:
+    """The joint-space inertia of the current positions, with the armature of dofs and tendons.
+
+    Made of `cinert` and `cdof` once more, which compiled programs do once: `data.M` is for readers.
+    """
+    s = model.structure
+    armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
+    blocks = tree_inertia(model, subtree_sum(s, data.cinert), data.cdof)
+    found = Inertia(join_blocks(blocks, data.cdof), data.cinert, data.cdof, armature)
+    if not s.terms["tendon_armature"].any():
+        return found
+    return found.plus(join_blocks(tendon_blocks(model, data), data.cdof))
+
+
+def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
+    return mul_by_tree(s, inertia.M, v)
+
+
+def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
+    force = inertia_mul(inertia.cinert, body_sum(s, inertia.cdof * v[:, None]))
+    total = dot(inertia.cdof, dof_sum(s, force)) + inertia.diagonal * v
+    return total if inertia.rest is None else total + mul_by_tree(s, inertia.rest, v)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _solve(s: Structure, method: Method, inertia: Inertia, b: Array) -> Array:
+    return apply_by_tree(s, method, inertia.M, b)
+
+
+@functools.partial(_solve.defjvp, symbolic_zeros=True)
+def _solve_jvp(s, method, primals, tangents):
+    inertia, b = primals
+    moves, db = tangents
+    x = _solve(s, method, inertia, b)
+    if any(not isinstance(t, SymbolicZero) for t in jax.tree.leaves(moves)):
+        _, change = jvp(lambda inertia: inertia.times(s, x), (inertia,), (moves,))
+        db = -change if isinstance(db, SymbolicZero) else db - change
+    return x, apply_by_tree(s, method, inertia.M, db)
