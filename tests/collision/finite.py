@@ -200,10 +200,10 @@ class Outputs(NamedTuple):
 
 def program(group: str, dtype: Any) -> Callable[[Poses], Outputs]:
     """Contacts of B worlds and their derivatives, in one compiled program."""
-    model = jax.tree.map(lambda x: _cast(x, dtype), model_of(group))
+    model = jax.tree.map(lambda x: cast(x, dtype), model_of(group))
     every = plan_of(model, mjjax.make_data(model).rules).ncandidate
     slots = min(every, SLOTS.get(group, every))
-    data = jax.tree.map(lambda x: _cast(x, dtype), mjjax.make_data(model, nconmax=slots))
+    data = jax.tree.map(lambda x: cast(x, dtype), mjjax.make_data(model, nconmax=slots))
     bounds = jnp.full_like(model.geom_rbound, HUGE)
     planes = np.array([t == GeomType.PLANE for pair in GROUPS[group] for t in pair])
     model = model.replace(
@@ -236,7 +236,7 @@ def program(group: str, dtype: Any) -> Callable[[Poses], Outputs]:
     return run
 
 
-def _cast(x: Any, dtype: Any) -> Any:
+def cast(x: Any, dtype: Any) -> Any:
     return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
 

@@ -1,9 +1,13 @@
 """No contact and no derivative of one is not a number; `finite.py` tries more poses."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from tests.collision.finite import GROUPS, check
+import mjjax
+from tests.collision.finite import GROUPS, cast, check
+from tests.oracle_tools import quick
 
 
 @pytest.mark.slow
@@ -14,3 +18,45 @@ def test_nothing_is_infinite(group: str) -> None:
     report = check(group, 300, jnp.float64)
     assert not report.bad.any(), report.examples
     assert (report.touching > 100).all()
+
+
+TOWER = """
+<mujoco><worldbody>
+  <body mocap="true"><geom name="one" type="cylinder" size="0.0875 0.075"/></body>
+  <body mocap="true"><geom name="two" type="cylinder" size="0.0875 0.15"/></body>
+</worldbody><contact><pair geom1="one" geom2="two"/></contact></mujoco>
+"""
+# of the upper cylinder; the lower one's axis and the normal are its axis up to rounding
+TILT = np.array(
+    [
+        [9.99999985e-01, -1.71874098e-04, 9.89449001e-06],
+        [1.71874497e-04, 9.99999984e-01, -4.03488367e-05],
+        [-9.88755493e-06, 4.03505367e-05, 9.99999999e-01],
+    ]
+)
+
+
+@pytest.mark.feature("D19")
+def test_level_faces_in_single_precision() -> None:
+    """A witness on the rim of a face that is level up to rounding: rates were 1e10, then NaN."""
+    model = mjjax.Model.from_xml_string(TOWER)
+    model = jax.tree.map(lambda x: cast(x, jnp.float32), model)
+    data = jax.tree.map(lambda x: cast(x, jnp.float32), mjjax.make_data(model))
+    turn = jnp.asarray(np.cross(np.eye(3), [0.6, 0.5, 0.4]), jnp.float32)
+    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    mats = jnp.asarray(np.stack([quarter, quarter @ TILT]), jnp.float32)
+
+    def contact(angle: jax.Array) -> jax.Array:
+        moved = mats.at[1].add(angle * turn @ mats[1])
+        pos = jnp.asarray(
+            [[1.6891419, -0.99558597, 0.73438923], [1.6891419, -1.22058597, 0.73438923]],
+            jnp.float32,
+        )
+        placed = data.replace(geom_xpos=pos, geom_xmat=moved.reshape(2, 9))
+        found = mjjax.collision(model, placed).contact
+        return jnp.concatenate([found.dist[:1], found.frame[0, :3]])
+
+    zero, one = jnp.float32(0), jnp.float32(1)
+    value, rate = quick(lambda: jax.jvp(contact, (zero,), (one,)))()
+    np.testing.assert_allclose(value[1:], [0, -1, 0], atol=1e-4)
+    assert np.abs(rate).max() < 10

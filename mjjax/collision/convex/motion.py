@@ -26,6 +26,7 @@ from mjjax.math.quat import cross
 
 _END = 1e-6  # a witness this close to the end of a segment or box, relative to it, is there
 _LEVEL = 1e-6  # sine of the slope of an edge of a face that touches: what rounding may make it
+_ROUNDING = 8  # errors of a normal or an axis, in units of the last place
 _TINY = 1e-30
 # A witness this close (relative to the size) to the rim of a cylinder is on it: that of a polytope
 # of chords is off by the square of the angle between its points.
@@ -304,14 +305,16 @@ def _cylinder(shape: Shape, normal: Array, witness: Array) -> Touch:
     axis = shape.mat[:, 2]
     local = lax.stop_gradient(matvec3_t(shape.mat, witness - shape.pos))
     part = local / lax.stop_gradient(jnp.stack([radius, radius, height]))
-    cap = part[0] ** 2 + part[1] ** 2 < (1 - _RIM) ** 2
-    side = ~cap & (jnp.abs(part[2]) < 1 - _RIM)
     along = dot(normal, axis)
     outward, slope = safe.normalize(normal - along * axis)
+    # a face that is level up to rounding touches with the face: where on the rim is not known
+    level = lax.stop_gradient(slope[0]) <= _ROUNDING * float(jnp.finfo(slope.dtype).eps)
+    cap = level | (part[0] ** 2 + part[1] ** 2 < (1 - _RIM) ** 2)
+    side = ~cap & (jnp.abs(part[2]) < 1 - _RIM)
     up = plus_minus(along > 0, along.dtype)
     disc = radius * (part[0] * shape.mat[:, 0] + part[1] * shape.mat[:, 1])
-    level = jnp.where(side, part[2], up) * height
-    point = shape.pos + level * axis + jnp.where(cap, disc, radius * outward)
+    rise = jnp.where(side, part[2], up) * height
+    point = shape.pos + rise * axis + jnp.where(cap, disc, radius * outward)
     round_ = cross(axis, outward)
     bend = jnp.where(cap, 0, safe.divide(radius, slope[0]))
     flats = jnp.where(cap, shape.mat[:, :2].T, jnp.where(side, jnp.stack([axis, 0 * axis]), 0))
