@@ -107,7 +107,9 @@ class Data(PyTree, Named):
     cinert: jax.Array = array("nbody", 10, doc="spatial inertia about the root's com")
     crb: jax.Array = array("nbody", 10, doc="spatial inertia of the subtree about the root's com")
     M: jax.Array = array(
-        "nM_tree", unit="kg, kg m, kg m^2", doc="joint-space inertia, by trees of equal size"
+        "nM_tree",
+        unit="kg, kg m, kg m^2",
+        doc="joint-space inertia, by trees of equal size; the dynamics read cinert and cdof",
     )
     ten_length: jax.Array = array("ntendon", unit="m", doc="tendon length")
     ten_J: jax.Array = array("ntendon", "nv", doc="tendon moment arms, dense")
