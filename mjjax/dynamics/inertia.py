@@ -102,9 +102,15 @@ def crb(model: Model, data: Data) -> Data:
     M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
     way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
     """
+    composite, matrix = composite_inertia(model, data)
+    return data.replace(crb=composite, M=matrix)
+
+
+def composite_inertia(model: Model, data: Data) -> tuple[Array, Array]:
+    """Inertias of the subtrees (nbody, 10), and the joint-space inertia by trees, see `crb`."""
     composite = subtree_sum(model.structure, data.cinert)
     blocks = tree_inertia(model, composite, data.cdof)
-    return data.replace(crb=composite, M=join_blocks(blocks, data.cdof))
+    return composite, join_blocks(blocks, data.cdof)
 
 
 def tree_inertia(model: Model, composite: Array, cdof: Array) -> list[Array]:

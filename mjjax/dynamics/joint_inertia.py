@@ -13,9 +13,9 @@ import jax
 from jax.custom_derivatives import SymbolicZero
 
 from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
-from mjjax.dynamics.inertia import tree_inertia
+from mjjax.dynamics.inertia import composite_inertia
 from mjjax.dynamics.tendon import tendon_blocks
-from mjjax.dynamics.tree import body_sum, dof_sum, subtree_sum
+from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math.linalg import dot
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
@@ -25,6 +25,8 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import complete_or_absent
 from mjjax.model.trees import join_blocks
+
+Method = Callable[[Array, Array], Array]
 
 
 class Inertia(NamedTuple):
@@ -57,7 +59,7 @@ class Inertia(NamedTuple):
         by_bodies = functools.partial(_by_bodies, s)
         return derivative_of(by_bodies)(functools.partial(_by_matrix, s))(self, v)
 
-    def solve(self, s: Structure, method: "Method", b: Array) -> Array:
+    def solve(self, s: Structure, method: Method, b: Array) -> Array:
         """Solution x (nv,) of M x = b; exact derivatives of every order.
 
         Args:
@@ -68,9 +70,6 @@ class Inertia(NamedTuple):
         return _solve(s, method, self, b)
 
 
-Method = Callable[[Array, Array], Array]
-
-
 def inertia_of(model: Model, data: Data) -> Inertia:
     """The joint-space inertia of the current positions, with the armature of dofs and tendons.
 
@@ -78,8 +77,8 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     """
     s = model.structure
     armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
-    blocks = tree_inertia(model, subtree_sum(s, data.cinert), data.cdof)
-    found = Inertia(join_blocks(blocks, data.cdof), data.cinert, data.cdof, armature)
+    _, matrix = composite_inertia(model, data)
+    found = Inertia(matrix, data.cinert, data.cdof, armature)
     if not s.terms["tendon_armature"].any():
         return found
     return found.plus(join_blocks(tendon_blocks(model, data), data.cdof))
