@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +9,13 @@ from jax import lax
 
 from mjjax.math.linalg import matmul, row_sum
 from mjjax.math.namespace import Array, namespace
+from mjjax.math.segments import Segment, segments_of, slices_of
 
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
 _SHORT = 4  # rows up to which sums are written out
-_FEW = 3  # runs of indices up to which slices are joined
+_FEW = 3  # slices, or products of blocks, up to which they are joined
 WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
 
 
@@ -24,67 +24,76 @@ def gather(x: Array, index: np.ndarray) -> Array:
 
     XLA's gather handles one element at a time, and its derivative is a scatter. Few runs of indices
     become slices, also in equal steps, as from one of equal trees to the next, and with each row
-    repeated; small tables become a product with a constant 0/1 matrix.
+    repeated; small tables become a product with a constant 0/1 matrix, and so do those of large
+    tables by the blocks that repeat in them.
     """
     index = np.asarray(index)
     if namespace(x) is np or not index.size:
         return x[index]
     n, flat = x.shape[0], index.ravel()
     shape = (*index.shape, *x.shape[1:])
-    if runs := _runs(flat):
-        return _take(x, runs, 0).reshape(shape)
-    if n > SMALL or not jnp.issubdtype(x.dtype, jnp.floating):
+    if slices_of(flat) <= _FEW:
+        return _take(x, flat, 0).reshape(shape)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    table = np.eye(n)[flat]
-    if is_small(table, x):
+    if n <= SMALL and is_small(table := np.eye(n)[flat], x):
         return mix_rows(table, x).reshape(shape)
+    if _in_blocks(flat, math.prod(x.shape[1:])):
+        return _take(x, flat, 0).reshape(shape)
+    if n > SMALL:
+        return x[index]
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
 
-class _Run(NamedTuple):
-    """Indices from `first` on, `count` of them in equal steps, each of them `each` times."""
-
-    first: int
-    step: int
-    count: int
-    each: int
-
-    @property
-    def end(self) -> int:
-        """One more than the last index."""
-        return self.first + self.step * (self.count - 1) + 1
+def _in_blocks(index: np.ndarray, entries: int) -> bool:
+    """Whether indices of rows of so many entries are few segments, each a small product."""
+    segments = segments_of(index)
+    return len(segments) <= _FEW and all(
+        slices_of(s.columns) <= _FEW or s.width * len(s.columns) * entries**2 <= WIDEST
+        for s in segments
+    )
 
 
-def _runs(index: np.ndarray) -> list[_Run]:
-    """The runs that indices are made of, none if these are more than a few."""
-    runs: list[_Run] = []
-    while len(index) and len(runs) < _FEW:
-        each = int(_leading(index == index[0]))
-        groups = index[: len(index) // each * each].reshape(-1, each)
-        whole = groups[: _leading((groups == groups[:, :1]).all(axis=1)), 0]
-        step = int(whole[1] - whole[0]) if len(whole) > 1 else 0
-        count = 1 + int(_leading(np.diff(whole) == step)) if step > 0 else 1
-        runs.append(_Run(int(index[0]), max(step, 1), count, each))
-        index = index[count * each :]
-    return [] if len(index) else runs
-
-
-def _leading(flags: np.ndarray) -> int:
-    """How many of the first flags are set."""
-    return len(flags) if flags.all() else int(np.argmin(flags))
-
-
-def _take(x: Array, runs: list[_Run], axis: int) -> Array:
-    """What stands at runs of indices along an axis."""
-    parts = []
-    for run in runs:
-        part = lax.slice_in_dim(x, run.first, run.end, run.step, axis)
-        if run.each > 1:
-            shape = (*part.shape[:axis], run.count * run.each, *part.shape[axis + 1 :])
-            each = (*part.shape[: axis + 1], run.each, *part.shape[axis + 1 :])
-            part = jnp.broadcast_to(jnp.expand_dims(part, axis + 1), each).reshape(shape)
-        parts.append(part)
+def _take(x: Array, index: np.ndarray, axis: int) -> Array:
+    """What stands at indices along an axis, by their segments."""
+    parts = [_segment(x, segment, axis) for segment in segments_of(index)]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+
+
+def _segment(x: Array, segment: Segment, axis: int) -> Array:
+    """What stands at the indices of a segment along an axis."""
+    columns, count = segment.columns, segment.count
+    shape = (*x.shape[:axis], count * len(columns), *x.shape[axis + 1 :])
+    if len(columns) == 1:
+        (window,) = segment.windows
+        first, step = window.start, max(window.stride, 1)
+        last = first + (step * (count - 1) if window.stride else 0)
+        part = lax.slice_in_dim(x, first, last + 1, step, axis)
+        return part if window.stride or count == 1 else jnp.broadcast_to(part, shape)
+    blocks = _blocks(x, segment, axis)
+    if slices_of(columns) <= _FEW:
+        return _take(blocks, columns, axis + 1).reshape(shape)
+    table = np.eye(segment.width)[columns]
+    if axis:
+        return matmul(blocks, jnp.asarray(table.T, x.dtype)).reshape(shape)
+    return mix_rows(table, blocks, 1).reshape(shape)
+
+
+def _blocks(x: Array, segment: Segment, axis: int) -> Array:
+    """The columns of a segment's blocks: `axis` becomes two of `count` and `width` entries."""
+    parts = []
+    for window in segment.windows:
+        count = segment.count if window.stride else 1
+        end = window.start + count * window.width
+        part = lax.slice_in_dim(x, window.start, min(end, x.shape[axis]), axis=axis)
+        if (missing := end - x.shape[axis]) > 0:
+            # behind the last block of trees that do not end the table
+            edges = [(0, missing if k == axis else 0, 0) for k in range(x.ndim)]
+            part = lax.pad(part, jnp.zeros((), x.dtype), edges)
+        shape = (*x.shape[:axis], count, window.width, *x.shape[axis + 1 :])
+        whole = (*x.shape[:axis], segment.count, window.width, *x.shape[axis + 1 :])
+        parts.append(jnp.broadcast_to(part.reshape(shape), whole))
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis + 1)
 
 
 def is_small(table: np.ndarray, x: Array) -> bool:
@@ -93,14 +102,15 @@ def is_small(table: np.ndarray, x: Array) -> bool:
     return 0 < wide <= WIDEST and namespace(x) is not np
 
 
-def mix_rows(table: np.ndarray, x: Array) -> Array:
+def mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
     """Product (m, ...) of a static matrix (m, n) with the rows of `x` (n, ...), from the right.
 
     The matrix is as many times wider as a row has entries, but the batch of a `vmap` stays in
-    front: no transposes.
+    front: no transposes. With `axis`, so many axes in front of the rows stay there, too.
     """
-    wide = np.kron(table.T, np.eye(math.prod(x.shape[1:])))
-    return matmul(x.ravel(), jnp.asarray(wide, x.dtype)).reshape(len(table), *x.shape[1:])
+    front, entries = x.shape[:axis], x.shape[axis + 1 :]
+    wide = jnp.asarray(np.kron(table.T, np.eye(math.prod(entries))), x.dtype)
+    return matmul(x.reshape(*front, -1), wide).reshape(*front, len(table), *entries)
 
 
 def gather_columns(x: Array, index: np.ndarray) -> Array:
@@ -109,8 +119,8 @@ def gather_columns(x: Array, index: np.ndarray) -> Array:
     n = x.shape[1]
     if namespace(x) is np or not len(index):
         return x[:, index]
-    if runs := _runs(index):
-        return _take(x, runs, 1)
+    if slices_of(index) <= _FEW or (n > SMALL and _in_blocks(index, 1)):
+        return _take(x, index, 1)
     if n > SMALL:
         return x[:, index]
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
@@ -133,12 +143,9 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     """Transpose of `gather` for a vector: entry i is the sum of `x` (m,) where `index` is i."""
     if not len(index):
         return jnp.zeros(size, x.dtype)
-    runs = _runs(index)
-    if len(runs) == 1:
-        (run,) = runs
-        rows = x.reshape(run.count, run.each)
-        total = row_sum(rows)[:, 0] if run.each <= _SHORT else jnp.sum(rows, axis=1)
-        return lax.pad(total, jnp.zeros((), x.dtype), [(run.first, size - run.end, run.step - 1)])
+    segments = segments_of(index)
+    if len(segments) == 1 and len(segments[0].windows) == 1:
+        return _sum_segment(x, segments[0], size)
     if len(index) <= 2 * SMALL:
         return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
     most = np.bincount(index).max()
@@ -148,3 +155,20 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
         table[i, filled[i]] = row
         filled[i] += 1
     return jnp.sum(jnp.append(x, 0)[table], axis=-1)
+
+
+def _sum_segment(x: Array, segment: Segment, size: int) -> Array:
+    """`scatter_sum` along a segment of one window."""
+    (window,), columns, count = segment.windows, segment.columns, segment.count
+    rows, step = x.reshape(count, -1), window.stride
+    if not step:
+        rows, columns, count, step = x[None], np.tile(columns, count), 1, window.width
+    first = window.start
+    if (columns == columns[0]).all():
+        first += columns[0]
+        total = row_sum(rows) if len(columns) <= _SHORT else jnp.sum(rows, axis=1)
+        total, between = total.ravel(), step - 1
+    else:
+        total, between = matmul(rows, jnp.asarray(np.eye(step)[columns], x.dtype)).ravel(), 0
+    behind = size - first - len(total) - between * (len(total) - 1)
+    return lax.pad(total, jnp.zeros((), x.dtype), [(int(first), int(behind), int(between))])

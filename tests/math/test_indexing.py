@@ -53,6 +53,44 @@ def test_any_static_index(kind: Callable) -> None:
         np.testing.assert_array_equal(kind(jnp.asarray(x), at), np.take(x, at, axis))
 
 
+BLOCKS = {
+    "equal trees": (260, [k * 26 + j for k in range(10) for j in (3, 9, 4, 20, 11)]),
+    "with the world": (261, [0] + [1 + k * 26 + j for k in range(10) for j in (3, 9, 4, 20, 11)]),
+    "two kinds": (
+        270,
+        [x for k in range(10) for x in (60 + 21 * k, 6 * k + 2, 6 * k, 64 + 21 * k)],
+    ),
+    "end inside": (255, [k * 26 + j for k in range(10) for j in (3, 9, 4, 20, 11)]),
+    "each several times": (260, [k * 26 + j // 2 for k in range(10) for j in range(12)]),
+    "a common row": (261, [x for k in range(10) for x in (0, 5 + 26 * k, 1 + 26 * k, 9 + 26 * k)]),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("kind", [indexing.gather, indexing.gather_columns])
+def test_blocks_of_large_tables(kind: Callable, name: str) -> None:
+    """Indices that repeat over equal trees are numpy's, without XLA's gather, derivatives too."""
+    n, index = BLOCKS[name]
+    at, axis = np.asarray(index), int(kind is indexing.gather_columns)
+    x = jnp.asarray(random(*((2, n) if axis else (n, 2))))
+    np.testing.assert_array_equal(kind(x, at), jnp.take(x, at, axis))
+    weight = jnp.asarray(random(*kind(x, at).shape, seed=1))
+    mine = jax.grad(lambda x: jnp.sum(weight * kind(x, at)))(x)
+    theirs = jax.grad(lambda x: jnp.sum(weight * jnp.take(x, at, axis)))(x)
+    np.testing.assert_allclose(mine, theirs, atol=1e-14)
+    assert " gather" not in str(jax.make_jaxpr(lambda x: kind(x, at))(x))
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_sums_into_blocks(name: str) -> None:
+    """Sums over indices that repeat over equal trees are those of numpy."""
+    n, index = BLOCKS[name]
+    x, expected = random(len(index)), np.zeros(n)
+    np.add.at(expected, index, x)
+    mine = indexing.scatter_sum(jnp.asarray(x), np.asarray(index), n)
+    np.testing.assert_allclose(mine, expected, atol=1e-12)
+
+
 def test_batches_stay_in_front() -> None:
     """Under `vmap`, stacking and indexing by runs or small tables move no axis."""
 
