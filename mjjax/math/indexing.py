@@ -9,13 +9,12 @@ from jax import lax
 
 from mjjax.math.linalg import matmul, row_sum
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.segments import Segment, segments_of, slices_of
+from mjjax.math.segments import MOST, Segment, segments_of, slices_of
 
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
 _SHORT = 4  # rows up to which sums are written out
-_FEW = 3  # slices, or products of blocks, up to which they are joined
 WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
 
 
@@ -32,7 +31,7 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return x[index]
     n, flat = x.shape[0], index.ravel()
     shape = (*index.shape, *x.shape[1:])
-    if slices_of(flat) <= _FEW:
+    if slices_of(flat) <= MOST:
         return _take(x, flat, 0).reshape(shape)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
@@ -48,8 +47,8 @@ def gather(x: Array, index: np.ndarray) -> Array:
 def _in_blocks(index: np.ndarray, entries: int) -> bool:
     """Whether indices of rows of so many entries are few segments, each a small product."""
     segments = segments_of(index)
-    return len(segments) <= _FEW and all(
-        slices_of(s.columns) <= _FEW or s.width * len(s.columns) * entries**2 <= WIDEST
+    return bool(segments) and all(
+        slices_of(s.columns) <= MOST or s.width * len(s.columns) * entries**2 <= WIDEST
         for s in segments
     )
 
@@ -71,7 +70,7 @@ def _segment(x: Array, segment: Segment, axis: int) -> Array:
         part = lax.slice_in_dim(x, first, last + 1, step, axis)
         return part if window.stride or count == 1 else jnp.broadcast_to(part, shape)
     blocks = _blocks(x, segment, axis)
-    if slices_of(columns) <= _FEW:
+    if slices_of(columns) <= MOST:
         return _take(blocks, columns, axis + 1).reshape(shape)
     table = np.eye(segment.width)[columns]
     if axis:
@@ -119,7 +118,7 @@ def gather_columns(x: Array, index: np.ndarray) -> Array:
     n = x.shape[1]
     if namespace(x) is np or not len(index):
         return x[:, index]
-    if slices_of(index) <= _FEW or (n > SMALL and _in_blocks(index, 1)):
+    if slices_of(index) <= MOST or (n > SMALL and _in_blocks(index, 1)):
         return _take(x, index, 1)
     if n > SMALL:
         return x[:, index]

@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+MOST = 3  # slices, or products of blocks, up to which they are joined (measured)
+BROADEST = 1024  # indices of a block
+
 
 class Window(NamedTuple):
     """A part of an axis as blocks: `width` entries from `start + k * stride`, for k = 0, 1, ...
@@ -37,13 +40,14 @@ class Segment(NamedTuple):
 
 
 def segments_of(index: np.ndarray) -> tuple[Segment, ...]:
-    """The segments that indices (n,) are made of, by a greedy search."""
+    """The few segments that indices (n,) are made of, by a greedy search; none if it finds more."""
     return _segments(np.asarray(index, np.int64).tobytes())
 
 
 def slices_of(index: np.ndarray) -> int:
-    """How many slices, in equal steps or repeated, `index` is made of; see `segments_of`."""
-    return sum(_slices(segment) for segment in segments_of(index))
+    """How many slices, in equal steps or repeated, `index` is made of, at most one for each."""
+    segments = segments_of(index)
+    return sum(map(_slices, segments)) if segments else len(index)
 
 
 def _slices(segment: Segment) -> int:
@@ -57,6 +61,8 @@ def _segments(index: bytes) -> tuple[Segment, ...]:
     rest = np.frombuffer(index, np.int64)
     found = []
     while len(rest):
+        if len(found) == MOST:
+            return ()
         segment, covered = _longest(rest)
         if len(rest) > 1 and covered < len(rest):
             # the world in front of equal trees
@@ -71,7 +77,7 @@ def _segments(index: bytes) -> tuple[Segment, ...]:
 def _longest(index: np.ndarray) -> tuple[Segment, int]:
     """The segment that covers most of the first indices, and how many these are."""
     best = (1, 1, np.zeros(1, int), 1)
-    for q in range(1, len(index) // 2 + 1):
+    for q in range(1, min(len(index) // 2, BROADEST) + 1):
         if best[0] == len(index):
             break
         step = index[q:] - index[:-q]

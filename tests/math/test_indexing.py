@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mjjax.math import indexing, linalg
+from mjjax.math.segments import MOST, segments_of, slices_of
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -89,6 +90,14 @@ def test_sums_into_blocks(name: str) -> None:
     np.add.at(expected, index, x)
     mine = indexing.scatter_sum(jnp.asarray(x), np.asarray(index), n)
     np.testing.assert_allclose(mine, expected, atol=1e-12)
+
+
+def test_large_lists_without_blocks() -> None:
+    """The search for blocks gives up early: it does not grow with the square of long lists."""
+    at = np.random.default_rng(0).permutation(20_000)
+    assert segments_of(at) == () and slices_of(at) == len(at)
+    four = np.concatenate([k + np.arange(m) for k, m in ((0, 3), (9, 2), (5, 4), (20, 7))])
+    assert slices_of(four[:9]) == MOST and slices_of(four) > MOST
 
 
 def test_batches_stay_in_front() -> None:
