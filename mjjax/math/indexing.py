@@ -35,11 +35,12 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return _take(x, flat, 0).reshape(shape)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    if n <= SMALL and is_small(table := np.eye(n)[flat], x):
+    table = np.eye(n)[flat] if n <= SMALL else None
+    if table is not None and is_small(table, x):
         return mix_rows(table, x).reshape(shape)
     if _in_blocks(flat, math.prod(x.shape[1:])):
         return _take(x, flat, 0).reshape(shape)
-    if n > SMALL:
+    if table is None:
         return x[index]
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
@@ -48,18 +49,18 @@ def _in_blocks(index: np.ndarray, entries: int) -> bool:
     """Whether indices of rows of so many entries are few segments, each a small product."""
     segments = segments_of(index)
     return bool(segments) and all(
-        slices_of(s.columns) <= MOST or s.width * len(s.columns) * entries**2 <= WIDEST
+        slices_of(s.columns) <= MOST or _wide(s.width * len(s.columns), entries) <= WIDEST
         for s in segments
     )
 
 
 def _take(x: Array, index: np.ndarray, axis: int) -> Array:
     """What stands at indices along an axis, by their segments."""
-    parts = [_segment(x, segment, axis) for segment in segments_of(index)]
+    parts = [_take_segment(x, segment, axis) for segment in segments_of(index)]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
 
 
-def _segment(x: Array, segment: Segment, axis: int) -> Array:
+def _take_segment(x: Array, segment: Segment, axis: int) -> Array:
     """What stands at the indices of a segment along an axis."""
     columns, count = segment.columns, segment.count
     shape = (*x.shape[:axis], count * len(columns), *x.shape[axis + 1 :])
@@ -97,8 +98,13 @@ def _blocks(x: Array, segment: Segment, axis: int) -> Array:
 
 def is_small(table: np.ndarray, x: Array) -> bool:
     """Whether `mix_rows` is no slower than a product from the left."""
-    wide = table.size * math.prod(x.shape[1:]) ** 2
+    wide = _wide(table.size, math.prod(x.shape[1:]))
     return 0 < wide <= WIDEST and namespace(x) is not np
+
+
+def _wide(size: int, entries: int) -> int:
+    """Entries of the matrix of `mix_rows`, from those of the table and of a row."""
+    return size * entries**2
 
 
 def mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
