@@ -11,8 +11,9 @@ import numpy as np
 
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
-from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, matmul, slabs, total
+from mjjax.math import components
+from mjjax.math.components import Parts, components_first, components_last, split
+from mjjax.math.linalg import dot, matmul, slabs, stack, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -30,7 +31,7 @@ class DofRows(NamedTuple):
     derivative of the matrix would have all of its entries for every direction.
 
     Attributes:
-        matrix: (n, width, nv) rows.
+        matrix: (n width, nv) rows, contact by contact.
         wrench, axis, side: its factors, see `contact_wrenches`.
     """
 
@@ -49,7 +50,7 @@ class DofRows(NamedTuple):
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
-        return self.matrix
+        return self.matrix.reshape(*self.wrench[0].shape, -1)
 
 
 def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
@@ -59,8 +60,7 @@ def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) ->
 
 @derivative_of(_motion)
 def _velocity(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    n, width, nv = matrix.shape
-    return matmul(matrix.reshape(n * width, nv), v).reshape(n, width)
+    return matmul(matrix, v).reshape(wrench[0].shape)
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
@@ -70,8 +70,7 @@ def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) ->
 
 @derivative_of(_effort)
 def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    n, width, nv = matrix.shape
-    return matmul(f.reshape(n * width), matrix.reshape(n * width, nv))
+    return matmul(f.reshape(-1), matrix)
 
 
 class BodyRows(NamedTuple):
@@ -94,7 +93,8 @@ class BodyRows(NamedTuple):
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        motion = body_sum(s, self.cdof * v[:, None])[self.body]
+        motion = body_sum(s, stack(x * v for x in split(self.cdof)))
+        motion = components_last(motion)[self.body]
         point = motion[..., LINEAR] + cross(motion[..., ANGULAR], self.arm)
         away, turning = (x[:, 1:] - x[:, :1] for x in (point, motion[..., ANGULAR]))
         rows = dot(self.push, away)
@@ -104,7 +104,8 @@ class BodyRows(NamedTuple):
 
     def force(self, s: Structure, f: Array) -> Array:
         """Joint-space force (nv,) of forces (n, width)."""
-        return dot(self.cdof, dof_sum(s, self.sum_by_body(s, self._wrenches(f))))
+        wrench = components_first(self.sum_by_body(s, self._wrenches(f)))
+        return components.dot(split(self.cdof), unstack(dof_sum(s, wrench)))
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
@@ -161,7 +162,9 @@ def dof_rows(
 ) -> DofRows:
     """Rows of the contact slots, whose geoms may be static: see `contact_wrenches`."""
     factors = contact_wrenches(s, data, contact, geoms, width)
-    return DofRows(wrench_rows(*factors), *factors)
+    rows = wrench_rows(*factors)
+    # one shape for all readers: XLA computes them once more for another
+    return DofRows(rows.reshape(-1, rows.shape[-1]), *factors)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

@@ -7,12 +7,14 @@ import numpy as np
 
 from mjjax.constraint.equality import anchors
 from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
-from mjjax.core.enums import ConstraintType, DisableBit, EqType
-from mjjax.dynamics.tree import body_sum, subtree_sum
+from mjjax.core.enums import ConstraintType, EqType
+from mjjax.dynamics.tree import subtree_sum
+from mjjax.dynamics.velocity import body_accelerations
+from mjjax.math.components import add, components_first, components_last, split
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul, matvec3, row_sum
+from mjjax.math.linalg import matmul, matvec3, row_sum, stack
 from mjjax.math.namespace import Array
-from mjjax.math.quat import cross
+from mjjax.math.quat import cross, join
 from mjjax.math.spatial import force_cross, inertia_mul, mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -54,17 +56,14 @@ def rne_postconstraint(model: Model, data: Data) -> Data:
     tendons and limits count as internal. Exact derivatives.
     """
     s = model.structure
-    acc = data.cdof_dot * data.qvel[:, None] + data.cdof * data.qacc[:, None]
-    cacc = body_sum(s, acc)
-    if not model.opt.disabled(DisableBit.GRAVITY):
-        gravity = model.opt.gravity
-        cacc = cacc - jnp.concatenate([jnp.zeros_like(gravity), gravity])[None]
+    acc = body_accelerations(model, data, data.qacc)
     external = external_forces(model, data)
-    momentum = inertia_mul(data.cinert, data.cvel)
-    force = inertia_mul(data.cinert, cacc) + force_cross(data.cvel, momentum) - external
+    inertia, velocity = split(data.cinert), split(data.cvel)
+    gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
+    force = stack(add(inertia_mul(inertia, acc), gyroscopic)) - components_first(external)
     # the world has neither acceleration of its own nor a joint to carry it: only its children's
-    force = force * (np.arange(s.nbody) > 0).astype(force.dtype)[:, None]
-    return data.replace(cacc=cacc, cfrc_ext=external, cfrc_int=subtree_sum(s, force))
+    inner = subtree_sum(s, force * (np.arange(s.nbody) > 0).astype(force.dtype))
+    return data.replace(cacc=join(acc), cfrc_ext=external, cfrc_int=components_last(inner))
 
 
 def external_forces(model: Model, data: Data) -> Array:

@@ -8,11 +8,21 @@ import numpy as np
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
-from mjjax.dynamics.tree import subtree_sum, tree_plan
+from mjjax.dynamics.tree import composite_sums, subtree_sum, tree_plan
+from mjjax.math.components import components_first, components_last, split
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cholesky, matmul, slabs, solve_definite, total, triangular_solve
+from mjjax.math.linalg import (
+    cholesky,
+    matmul,
+    slabs,
+    solve_definite,
+    stack,
+    total,
+    triangular_solve,
+    unstack,
+)
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.quat import cross
+from mjjax.math.quat import cross, join
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
 from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Data
@@ -65,10 +75,12 @@ def dof_plan(s: Structure) -> DofPlan:
 def subtree_com(model: Model, xipos: Array) -> Array:
     """Centre of mass of each body's subtree (nbody, 3) [m]; `xipos` where it has no mass."""
     xp = namespace(xipos)
-    mass = model.body_mass[:, None]
-    total = subtree_sum(model.structure, xp.concatenate([mass * xipos, mass], axis=-1))
-    empty = total[:, 3:] < 1e-15
-    return xp.where(empty, xipos, total[:, :3] / xp.where(empty, 1, total[:, 3:]))
+    s, mass = model.structure, model.body_mass
+    weighted = unstack(subtree_sum(s, stack(mass * x for x in split(xipos))))
+    (whole,) = subtree_sum(s, mass[None])
+    empty = whole < 1e-15
+    scale = 1 / xp.where(empty, 1, whole)
+    return xp.where(empty[:, None], xipos, join(tuple(x * scale for x in weighted)))
 
 
 @stage
@@ -102,25 +114,20 @@ def crb(model: Model, data: Data) -> Data:
     M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
     way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
     """
-    composite, matrix = composite_inertia(model, data)
-    return data.replace(crb=composite, M=matrix)
+    composite, blocks = composite_inertia(model, data)
+    return data.replace(crb=components_last(composite), M=join_blocks(blocks, data.cdof))
 
 
-def composite_inertia(model: Model, data: Data) -> tuple[Array, Array]:
-    """Inertias of the subtrees (nbody, 10), and the joint-space inertia by trees, see `crb`."""
-    composite = subtree_sum(model.structure, data.cinert)
-    blocks = tree_inertia(model, composite, data.cdof)
-    return composite, join_blocks(blocks, data.cdof)
-
-
-def tree_inertia(model: Model, composite: Array, cdof: Array) -> list[Array]:
-    """Joint-space inertia (T, d, d) of the trees of each block, with the armature."""
+def composite_inertia(model: Model, data: Data) -> tuple[Array, list[Array]]:
+    """Inertias of the subtrees (10, nbody), and M of each block of trees (T, d, d), see `crb`."""
     s = model.structure
-    momentum = inertia_mul(gather(composite, s.dof_bodyid), cdof)
-    return [
+    composite, moved = composite_sums(s, components_first(data.cinert))
+    momentum = join(inertia_mul(unstack(moved), split(data.cdof)))
+    blocks = coupled_by_tree(s, momentum, data.cdof)
+    return composite, [
         block
         + np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(model.dof_armature, dofs)[:, None]
-        for block, (_, dofs) in zip(coupled_by_tree(s, momentum, cdof), tree_groups(s), strict=True)
+        for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
     ]
 
 

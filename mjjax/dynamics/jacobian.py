@@ -12,9 +12,9 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
-from mjjax.math.components import Parts
+from mjjax.math.components import Parts, split
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import dot, einsum, matmul, matmul3_t, slabs, total
+from mjjax.math.linalg import einsum, matmul, matmul3_t, slabs, stack, total, unstack
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
@@ -104,7 +104,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
     if turning.any():
         same = (s.dof_jntid[:, None] == s.dof_jntid) & turning[:, None] & turning
         own = matmul(same.astype(data.qvel.dtype), data.cdof * data.qvel[:, None])
-        change = change + motion_cross(own, data.cdof)
+        change = change + quat.join(motion_cross(split(own), split(data.cdof)))
     lever = point - data.subtree_com[s.body_rootid[body]]
     velocity = data.cvel[body, 3:] + cross(data.cvel[body, :3], lever)
     ang, lin = change[:, :3], change[:, 3:]
@@ -189,10 +189,9 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
         point: (nbody, 3) points of application, world [m].
     """
     s = model.structure
-    xp = namespace(force)
-    lever = point - gather(data.subtree_com, s.body_rootid)
-    wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
-    return dot(data.cdof, dof_sum(s, wrench))
+    lever, push = split(point - gather(data.subtree_com, s.body_rootid)), split(force)
+    wrench = (*components.add(split(torque), components.cross(lever, push)), *push)
+    return components.dot(split(data.cdof), unstack(dof_sum(s, stack(wrench))))
 
 
 def contact_wrenches(
@@ -224,8 +223,8 @@ def contact_wrenches(
         body = s.geom_bodyid[geoms]
         side = table[body[:, 1]] - table[body[:, 0]]
     axis, center = _common_axes(s, data)
-    force = components.split(mat3(contact.frame))
-    arm = components.split((contact.pos - center)[:, None])
+    force = split(mat3(contact.frame))
+    arm = split((contact.pos - center)[:, None])
     wrench = (*components.cross(arm, force), *force)
     if width > 3:
         turn = (*force, *[jnp.zeros_like(force[0])] * 3)

@@ -16,7 +16,9 @@ from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
 from mjjax.dynamics.inertia import composite_inertia
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
-from mjjax.math.linalg import dot
+from mjjax.math import components
+from mjjax.math.components import split
+from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.math.tangents import derivative_of, jvp
@@ -77,8 +79,8 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     """
     s = model.structure
     armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
-    _, matrix = composite_inertia(model, data)
-    found = Inertia(matrix, data.cinert, data.cdof, armature)
+    _, blocks = composite_inertia(model, data)
+    found = Inertia(join_blocks(blocks, data.cdof), data.cinert, data.cdof, armature)
     if not s.terms["tendon_armature"].any():
         return found
     return found.plus(join_blocks(tendon_blocks(model, data), data.cdof))
@@ -89,9 +91,11 @@ def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
 
 
 def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
-    force = inertia_mul(inertia.cinert, body_sum(s, inertia.cdof * v[:, None]))
-    total = dot(inertia.cdof, dof_sum(s, force)) + inertia.diagonal * v
-    return total if inertia.rest is None else total + mul_by_tree(s, inertia.rest, v)
+    axes = split(inertia.cdof)
+    moved = unstack(body_sum(s, stack(x * v for x in axes)))
+    force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
+    effort = components.dot(axes, force) + inertia.diagonal * v
+    return effort if inertia.rest is None else effort + mul_by_tree(s, inertia.rest, v)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))

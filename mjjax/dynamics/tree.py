@@ -1,9 +1,10 @@
 """Sums along the kinematic trees as products with constant masks.
 
-Bodies of one tree are a block; trees of equal size share one batched product, so that a scene of a
-hundred robots costs a hundred small products, not one of the square of the scene. A small scene is
-one product as a whole. The masks are static; the number of operations does not depend on the number
-of bodies.
+What is summed has its components first, (k, n): a product with a mask from the right then has the
+batch in front and nothing to transpose. Bodies of one tree are a block; trees of equal size share
+one product, so that a scene of a hundred robots costs a hundred small products, not one of the
+square of the scene. A small scene is one product as a whole. The masks are static; the number of
+operations does not depend on the number of bodies.
 """
 
 import dataclasses
@@ -11,11 +12,13 @@ import functools
 
 import numpy as np
 
-from mjjax.math.indexing import gather, is_small, mix_rows
-from mjjax.math.linalg import einsum
+from mjjax.math.indexing import gather, gather_columns
+from mjjax.math.linalg import einsum, matmul, mix_columns
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
+
+DENSE = 4096  # entries of a mask up to which one product with a whole scene is used (measured)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,51 +102,75 @@ def tree_plan(s: Structure) -> TreePlan:
 
 
 def body_sum(s: Structure, x: Array) -> Array:
-    """Sum over the dofs that move each body: (nv, k) -> (nbody, k), zero for static bodies."""
-    mask = tree_plan(s).moves
-    return mix_rows(mask, x) if is_small(mask, x) else _per_block(s, x, "dofs", "above", "bodies")
+    """Sums over the dofs that move each body: (k, nv) -> (k, nbody), zero for static bodies."""
+    xp, plan = namespace(x), tree_plan(s)
+    if _is_small(plan.moves):
+        return mix_columns(plan.moves, x)
+    parts = [_mixed(b.above, gather_columns(x, b.dofs.ravel())) for b in plan.blocks]
+    none = xp.zeros((len(x), len(plan.static_bodies)), x.dtype)
+    return in_body_order(s, [none, *(y.reshape(len(x), -1) for y in parts)])
 
 
 def before_sum(s: Structure, x: Array) -> Array:
-    """Sum over the dofs that precede each dof's joint: (nv, k) -> (nv, k)."""
-    mask = tree_plan(s).before
-    return mix_rows(mask, x) if is_small(mask, x) else _per_block(s, x, "dofs", "before", "dofs")
+    """Sums over the dofs that precede each dof's joint: (k, nv) -> (k, nv)."""
+    plan = tree_plan(s)
+    if _is_small(plan.before):
+        return mix_columns(plan.before, x)
+    if not plan.blocks:
+        return x[:, :0]
+    parts = [_mixed(b.before, gather_columns(x, b.dofs.ravel())) for b in plan.blocks]
+    return in_dof_order(s, parts, 1)
 
 
 def subtree_sum(s: Structure, x: Array) -> Array:
-    """Sum over the subtree of each body, static ones included: (nbody, k) -> (nbody, k)."""
-    xp = namespace(x)
-    plan = tree_plan(s)
-    if is_small(plan.subtree, x):
-        return mix_rows(plan.subtree, x)
+    """Sums over the subtree of each body, static ones included: (k, nbody) -> (k, nbody)."""
+    xp, plan = namespace(x), tree_plan(s)
+    if _is_small(plan.subtree):
+        return mix_columns(plan.subtree, x)
     parts, heads = [], []
     for block in plan.blocks:
-        total = einsum("tij,tjk->tik", block.subtree, gather(x, block.bodies))
-        heads.append(total[:, 0])
-        parts.append(total.reshape(-1, x.shape[-1]))
-    static = einsum(
-        "ij,jk->ik", plan.static_subtree, xp.concatenate([gather(x, plan.static_bodies), *heads])
-    )
-    return in_body_order(s, [static, *parts])
+        total = _mixed(block.subtree, gather_columns(x, block.bodies.ravel()))
+        heads.append(total[:, :, 0])
+        parts.append(total.reshape(len(x), -1))
+    static = xp.concatenate([gather_columns(x, plan.static_bodies), *heads], axis=1)
+    return in_body_order(s, [mix_columns(plan.static_subtree, static), *parts])
+
+
+def composite_sums(s: Structure, x: Array) -> tuple[Array, Array]:
+    """`subtree_sum` of `x` (k, nbody), and the same for the body of each dof (k, nv)."""
+    total, mask = subtree_sum(s, x), tree_plan(s).subtree[s.dof_bodyid]
+    return total, mix_columns(mask, x) if _is_small(mask) else gather_columns(total, s.dof_bodyid)
 
 
 def dof_sum(s: Structure, x: Array) -> Array:
-    """Sum over the bodies that each dof moves: (nbody, k) -> (nv, k)."""
-    xp, plan = namespace(x), tree_plan(s)
-    if is_small(plan.moves, x):
-        return mix_rows(plan.moves.T, x)
+    """Sums over the bodies that each dof moves: (k, nbody) -> (k, nv)."""
+    plan = tree_plan(s)
+    if _is_small(plan.moves):
+        return mix_columns(plan.moves.T, x)
+    if not plan.blocks:
+        return x[:, :0]
     parts = [
-        einsum("tij,tjk->tik", b.above.swapaxes(1, 2), gather(x, b.bodies)).reshape(-1, x.shape[-1])
-        for b in plan.blocks
+        _mixed(b.above.swapaxes(1, 2), gather_columns(x, b.bodies.ravel())) for b in plan.blocks
     ]
-    if not parts:
-        return xp.zeros((0, x.shape[-1]), x.dtype)
-    return gather(xp.concatenate(parts), dof_order(s))
+    return in_dof_order(s, parts, 1)
+
+
+def _is_small(mask: np.ndarray) -> bool:
+    """Whether one product with the mask of a whole scene is no slower than those by blocks."""
+    return 0 < mask.size <= DENSE
+
+
+def _mixed(masks: np.ndarray, x: Array) -> Array:
+    """Products (k, T, m) of the masks (T, m, n) of trees with each row of `x` (k, T n)."""
+    blocks = x.reshape(len(x), len(masks), -1)
+    if (masks == masks[0]).all():
+        return matmul(blocks, masks[0].T)
+    return einsum("tij,ktj->kti", masks, blocks)
 
 
 def in_body_order(s: Structure, parts: list[Array]) -> Array:
-    """Values (nbody, ...) of the static bodies and of those of each block, one after the other."""
-    return gather(namespace(*parts).concatenate(parts), _body_order(s))
+    """Columns (k, nbody) of the static bodies and of those of each block, one after the other."""
+    return gather_columns(namespace(*parts).concatenate(parts, axis=1), _body_order(s))
 
 
 def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
@@ -155,20 +182,7 @@ def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
     joined, order = xp.concatenate(flat, axis=axis), dof_order(s)
     if (order == np.arange(s.nv)).all():
         return joined
-    return gather(joined, order) if axis == 0 else xp.take(joined, order, axis=axis)
-
-
-def _per_block(s: Structure, x: Array, source: str, mask: str, target: str) -> Array:
-    """Products of the masks of the blocks with rows of `x`; zero for what is in no block."""
-    xp = namespace(x)
-    plan = tree_plan(s)
-    none = plan.static_bodies[: None if target == "bodies" else 0]
-    parts = [xp.zeros((len(none), x.shape[-1]), x.dtype)]
-    for block in plan.blocks:
-        picked = gather(x, getattr(block, source))
-        parts.append(einsum("tij,tjk->tik", getattr(block, mask), picked).reshape(-1, x.shape[-1]))
-    order = _body_order(s) if target == "bodies" else dof_order(s)
-    return gather(xp.concatenate(parts), order)
+    return gather(joined, order) if axis == 0 else gather_columns(joined, order)
 
 
 @functools.lru_cache(maxsize=64)

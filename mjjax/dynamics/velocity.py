@@ -7,9 +7,11 @@ from mjjax.core.enums import DisableBit, JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.objects import moved_to
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
-from mjjax.math.linalg import dot, matvec3, matvec3_t
+from mjjax.math import components
+from mjjax.math.components import Parts, add, components_first, components_last, split
+from mjjax.math.linalg import matvec3, matvec3_t, stack, unstack
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.quat import cross
+from mjjax.math.quat import cross, join
 from mjjax.math.spatial import force_cross, inertia_mul, mat3, motion_cross
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -24,13 +26,14 @@ def com_vel(model: Model, data: Data) -> Data:
     """
     s = model.structure
     xp = namespace(data.qvel)
-    moved = data.cdof * data.qvel[:, None]
+    axes = split(data.cdof)
+    moved = stack(x * data.qvel for x in axes)
     within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
     still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
-    cdof_dot = motion_cross(before_sum(s, moved), data.cdof)
+    change = motion_cross(unstack(before_sum(s, moved)), axes)
     if still.any():
-        cdof_dot = xp.where(still[:, None], 0, cdof_dot)
-    return data.replace(cvel=body_sum(s, moved), cdof_dot=cdof_dot)
+        change = tuple(xp.where(still, 0, x) for x in change)
+    return data.replace(cvel=components_last(body_sum(s, moved)), cdof_dot=join(change))
 
 
 def subtree_vel(model: Model, data: Data) -> Data:
@@ -43,13 +46,14 @@ def subtree_vel(model: Model, data: Data) -> Data:
     velocity = moved_to(data, s, data.cvel, np.arange(s.nbody), data.xipos)
     mass = model.body_mass[:, None]
     momentum = mass * velocity[:, 3:]
-    total = subtree_sum(s, xp.concatenate([momentum, mass], axis=1))
-    linvel = total[:, :3] / xp.maximum(total[:, 3:], MINVAL)
+    moved = components_last(subtree_sum(s, components_first(momentum)))
+    linvel = moved / xp.maximum(subtree_sum(s, model.body_mass[None])[0], MINVAL)[:, None]
     turn = mat3(data.ximat)
     local = model.body_inertia * matvec3_t(turn, velocity[:, :3])
     spin = matvec3(turn, local) + cross(data.xipos, momentum)
     # about the origin first, which adds up over the tree; then about the subtree's own centre
-    angmom = subtree_sum(s, spin) - cross(data.subtree_com, total[:, :3])
+    about = components_last(subtree_sum(s, components_first(spin)))
+    angmom = about - cross(data.subtree_com, moved)
     return data.replace(subtree_linvel=linvel, subtree_angmom=angmom)
 
 
@@ -61,15 +65,20 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
     move the body (`mj_rne`). Exact derivatives.
     """
     s = model.structure
-    xp = namespace(data.qvel)
-    acc = data.cdof_dot * data.qvel[:, None]
+    axes, velocity, inertia = split(data.cdof), split(data.cvel), split(data.cinert)
+    acc = body_accelerations(model, data, qacc)
+    gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
+    force = add(inertia_mul(inertia, acc), gyroscopic)
+    return components.dot(axes, unstack(dof_sum(s, stack(force))))
+
+
+def body_accelerations(model: Model, data: Data, qacc: Array | None) -> Parts:
+    """Components (nbody,) of the accelerations of bodies, the world's -gravity; see `rne`."""
+    acc = tuple(x * data.qvel for x in split(data.cdof_dot))
     if qacc is not None:
-        acc = acc + data.cdof * qacc[:, None]
-    cacc = body_sum(s, acc)
-    if not model.opt.disabled(DisableBit.GRAVITY):
-        zero = xp.zeros_like(model.opt.gravity)
-        cacc = cacc - xp.concatenate([zero, model.opt.gravity])[None]
-    force = inertia_mul(data.cinert, cacc)
-    momentum = inertia_mul(data.cinert, data.cvel)
-    force = force + force_cross(data.cvel, momentum)
-    return dot(data.cdof, dof_sum(s, force))
+        acc = add(acc, tuple(x * qacc for x in split(data.cdof)))
+    acc = unstack(body_sum(model.structure, stack(acc)))
+    if model.opt.disabled(DisableBit.GRAVITY):
+        return acc
+    fall = split(model.opt.gravity)
+    return (*acc[:3], *(x - g for x, g in zip(acc[3:], fall, strict=True)))

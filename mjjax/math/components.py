@@ -6,15 +6,28 @@ arrays with three or four components on the last axis is several times slower (m
 """
 
 from mjjax.math import safe
-from mjjax.math.linalg import slabs
+from mjjax.math.linalg import slabs, stack, total, unstack
 from mjjax.math.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
+MOST = 8  # arrays up to which XLA fuses with what joins them
 
 
 def split(x: Array) -> Parts:
     """The components on the last axis of an array."""
     return tuple(part[..., 0] for part in slabs(x, -1))
+
+
+def components_first(x: Array) -> Array:
+    """(n, k) as (k, n), in a form that XLA need not transpose."""
+    return stack(split(x)) if x.shape[1] <= MOST else namespace(x).swapaxes(x, 0, 1)
+
+
+def components_last(x: Array) -> Array:
+    """(k, n) as (n, k), as `components_first`."""
+    if x.shape[0] > MOST:
+        return namespace(x).swapaxes(x, 0, 1)
+    return namespace(x).stack(unstack(x), axis=-1)
 
 
 def cross(a: Parts, b: Parts) -> Parts:
@@ -24,6 +37,11 @@ def cross(a: Parts, b: Parts) -> Parts:
         a[2] * b[0] - a[0] * b[2],
         a[0] * b[1] - a[1] * b[0],
     )
+
+
+def dot(a: Parts, b: Parts) -> Array:
+    """Inner product."""
+    return total(x * y for x, y in zip(a, b, strict=True))
 
 
 def add(a: Parts, b: Parts) -> Parts:

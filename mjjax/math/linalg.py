@@ -92,6 +92,16 @@ def stack(parts: Iterable[Array]) -> Array:
     return namespace(*rows).concatenate(rows)
 
 
+def unstack(x: Array) -> tuple[Array, ...]:
+    """The entries along the first axis, which is short."""
+    return tuple(part[0] for part in slabs(x, 0))
+
+
+def mix_columns(table: np.ndarray, x: Array) -> Array:
+    """Product (k, m) of `x` (k, n) with the transpose of a static matrix (m, n)."""
+    return matmul(x, namespace(x).asarray(table.T, x.dtype))
+
+
 def largest(x: A, axis: int = -1) -> A:
     """Maximum along an axis that is not empty; its derivative is that of one of the largest.
 

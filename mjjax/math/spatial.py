@@ -1,6 +1,7 @@
 """Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force); poses.
 
-Motion and force vectors of a body are taken at one reference point in world axes: the centre of
+Motion and force vectors have six components, (rotation, translation), as tuples of arrays here.
+Those of a body are taken at one reference point in world axes: the centre of
 mass of the body's kinematic root. Spatial inertias are ten numbers: the rotational inertia about
 that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 """
@@ -8,6 +9,7 @@ that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
 import numpy as np
 
 from mjjax.math import components, quat
+from mjjax.math.components import Parts
 from mjjax.math.linalg import dot, matmul, matmul3_t, matvec3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
@@ -23,24 +25,16 @@ def flat9(mat: Array) -> Array:
     return mat.reshape((*mat.shape[:-2], 9))
 
 
-def motion_cross(v: Array, m: Array) -> Array:
-    """Derivative of the motion vector `m` that moves with velocity `v` (both (..., 6))."""
-    (ang, lin), (m_ang, m_lin) = _halves(v), _halves(m)
-    moved = components.add(components.cross(ang, m_lin), components.cross(lin, m_ang))
-    return quat.join((*components.cross(ang, m_ang), *moved))
+def motion_cross(v: Parts, m: Parts) -> Parts:
+    """Derivative of the motion vector `m` that moves with velocity `v`."""
+    moved = components.add(components.cross(v[:3], m[3:]), components.cross(v[3:], m[:3]))
+    return (*components.cross(v[:3], m[:3]), *moved)
 
 
-def force_cross(v: Array, f: Array) -> Array:
-    """Derivative of the force vector `f` that moves with velocity `v` (both (..., 6))."""
-    (ang, lin), (torque, force) = _halves(v), _halves(f)
-    turned = components.add(components.cross(ang, torque), components.cross(lin, force))
-    return quat.join((*turned, *components.cross(ang, force)))
-
-
-def _halves(v: Array) -> tuple[components.Parts, components.Parts]:
-    """Components of the rotational and of the linear half."""
-    parts = components.split(v)
-    return parts[:3], parts[3:]
+def force_cross(v: Parts, f: Parts) -> Parts:
+    """Derivative of the force vector `f` that moves with velocity `v`."""
+    turned = components.add(components.cross(v[:3], f[:3]), components.cross(v[3:], f[3:]))
+    return (*turned, *components.cross(v[:3], f[3:]))
 
 
 # From the nine entries of a symmetric matrix to six of them (xx, yy, zz, xy, xz, yz).
@@ -66,17 +60,15 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     return xp.concatenate([matmul(flat9(full), _UPPER), weighted, one], axis=-1)
 
 
-def inertia_mul(inertia: Array, v: Array) -> Array:
-    """Momentum (..., 6) of a spatial inertia (..., 10) that moves with velocity (..., 6)."""
-    xx, yy, zz, xy, xz, yz, *offset, mass = components.split(inertia)
-    ang, lin = _halves(v)
+def inertia_mul(inertia: Parts, v: Parts) -> Parts:
+    """Momentum, six components, of a spatial inertia that moves with velocity `v`."""
+    xx, yy, zz, xy, xz, yz, *offset, mass = inertia
+    ang, lin, arm = v[:3], v[3:], tuple(offset)
     rows = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     spin = tuple(a * ang[0] + b * ang[1] + c * ang[2] for a, b, c in rows)
-    pushed = components.cross(tuple(offset), lin)
-    carried = components.cross(ang, tuple(offset))
-    return quat.join(
-        (*components.add(spin, pushed), *(mass * x + y for x, y in zip(lin, carried, strict=True)))
-    )
+    carried = components.cross(ang, arm)
+    moved = (mass * x + y for x, y in zip(lin, carried, strict=True))
+    return (*components.add(spin, components.cross(arm, lin)), *moved)
 
 
 Pose = tuple[Array, Array]

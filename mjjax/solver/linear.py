@@ -18,7 +18,8 @@ from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, s
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
 from mjjax.math import safe
-from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
+from mjjax.math.components import components_last, split
+from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
@@ -129,9 +130,10 @@ def _held(
     """What contacts and general rows add to the blocks of the trees, by trees."""
     s = layout.structure
     stiffness = contact.stiffness(s, bends)
-    moved = dof_sum(s, stiffness.reshape(s.nbody, 36)).reshape(s.nv, 6, 6)
-    momentum = einsum("nij,nj->ni", moved, contact.cdof)
-    blocks = coupled_by_tree(s, momentum, contact.cdof)
+    moved = dof_sum(s, stiffness.reshape(s.nbody, 36).T).reshape(6, 6, s.nv)
+    axes = split(contact.cdof)
+    momentum = total(x * m for x, m in zip(axes, unstack(moved), strict=True))
+    blocks = coupled_by_tree(s, components_last(momentum), contact.cdof)
     if len(layout.general):
         weight = bent.scalar[layout.general]
         for k, (_, dofs) in enumerate(tree_groups(s)):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.math import linalg
+from mjjax.math import components, linalg
 from mjjax.math.spatial import force_cross, inertia_about, inertia_mul, motion_cross
 
 
@@ -13,19 +13,26 @@ def rand(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
+def parts(n: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Components of `n` random motion or force vectors."""
+    return tuple(rand(6, n, seed=seed))
+
+
 def test_cross_products_are_dual() -> None:
     """Power is independent of the frame: (v x m) . f = -m . (v x* f)."""
-    v, m, f = rand(50, 6), rand(50, 6, seed=1), rand(50, 6, seed=2)
-    left = np.sum(motion_cross(v, m) * f, axis=-1)
-    np.testing.assert_allclose(left, -np.sum(m * force_cross(v, f), axis=-1), atol=1e-12)
+    v, m, f = (parts(50, seed) for seed in range(3))
+    left = components.dot(motion_cross(v, m), f)
+    np.testing.assert_allclose(left, -components.dot(m, force_cross(v, f)), atol=1e-12)
     np.testing.assert_allclose(motion_cross(v, v), 0, atol=1e-12)
 
 
 def test_jacobi_identity() -> None:
     """The motion cross product is a Lie bracket."""
-    a, b, c = rand(20, 6), rand(20, 6, seed=1), rand(20, 6, seed=2)
-    total = motion_cross(a, motion_cross(b, c)) + motion_cross(b, motion_cross(c, a))
-    np.testing.assert_allclose(total + motion_cross(c, motion_cross(a, b)), 0, atol=1e-12)
+    a, b, c = (parts(20, seed) for seed in range(3))
+    total = components.add(motion_cross(a, motion_cross(b, c)), motion_cross(b, motion_cross(c, a)))
+    np.testing.assert_allclose(
+        components.add(total, motion_cross(c, motion_cross(a, b))), 0, atol=1e-12
+    )
 
 
 def test_inertia_is_that_of_point_masses() -> None:
@@ -43,7 +50,7 @@ def test_inertia_is_that_of_point_masses() -> None:
     momentum = np.concatenate(
         [np.sum(np.cross(points, mass[:, None] * velocity), axis=0), mass @ velocity]
     )
-    np.testing.assert_allclose(inertia_mul(inertia, v), momentum, atol=1e-10)
+    np.testing.assert_allclose(inertia_mul(tuple(inertia), tuple(v)), momentum, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.dynamics.inertia import tree_inertia
+from mjjax.dynamics.inertia import composite_inertia
 from mjjax.dynamics.tendon import tendon_blocks
-from mjjax.dynamics.tree import in_dof_order, subtree_sum, tree_plan
+from mjjax.dynamics.tree import in_dof_order, tree_plan
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
@@ -39,7 +39,7 @@ class InverseInertia(NamedTuple):
 
 def tree_blocks(model: Model, data: Data) -> list[Array]:
     """Joint-space inertia (T, d, d) of the trees of each block; that of tendons comes later."""
-    return tree_inertia(model, subtree_sum(model.structure, data.cinert), data.cdof)
+    return composite_inertia(model, data)[1]
 
 
 def with_tendons(model: Model, data: Data, blocks: list[Array]) -> list[Array]:

@@ -20,11 +20,13 @@ from mjjax.dynamics.inertia import coupled, dof_plan
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
-from mjjax.dynamics.tree import subtree_sum
+from mjjax.dynamics.tree import composite_sums
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
-from mjjax.math.indexing import gather
+from mjjax.math.components import components_first, split
+from mjjax.math.linalg import unstack
 from mjjax.math.namespace import Array
+from mjjax.math.quat import join
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.spec import Spec
@@ -216,8 +218,8 @@ class Worlds:
         """Inertia, forces and lengths in some states."""
         one, many, n = self.model.structure, self._worlds, self.size
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
-        composite = gather(subtree_sum(many.structure, data.cinert), many.structure.dof_bodyid)
-        momentum = inertia_mul(composite, data.cdof).reshape(n, one.nv, 6)
+        _, moved = composite_sums(many.structure, components_first(data.cinert))
+        momentum = join(inertia_mul(unstack(moved), split(data.cdof))).reshape(n, one.nv, 6)
         inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).lower)
         inertia = inertia + np.diag(self.model.dof_armature)
         length, arm = np.zeros((n, one.ntendon)), np.zeros((n, one.ntendon, one.nv))

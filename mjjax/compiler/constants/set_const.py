@@ -59,7 +59,7 @@ def set_const(model: Model) -> Model:
     total = with_tendons(model, data, blocks)
     inverse = inverse_inertia(model.structure, total)
     model = model.replace(
-        body_subtreemass=subtree_sum(model.structure, model.body_mass[:, None])[:, 0],
+        body_subtreemass=subtree_sum(model.structure, model.body_mass[None])[0],
         dof_M0=diagonal_by_tree(model.structure, blocks),
         dof_invweight0=dof_invweight(model, inverse),
         body_invweight0=body_invweight(model, data, inverse),
@@ -120,7 +120,7 @@ def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
     s = model.structure
     xp = namespace(data.cdof)
     static = tree_plan(s).static_bodies
-    parts = [xp.zeros((len(static), 2), data.cdof.dtype)]
+    parts = [xp.zeros((2, len(static)), data.cdof.dtype)]
     for block, matrix in zip(tree_plan(s).blocks, inverse.blocks, strict=True):
         axes = data.cdof[block.dofs][:, None]
         ang, lin = axes[..., :3], axes[..., 3:]
@@ -130,9 +130,8 @@ def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
         weights = []
         for jac in (xp.swapaxes(xp.where(moves, j, 0), -1, -2) for j in jacobians):
             weights.append(xp.sum(matmul(jac, matrix[:, None]) * jac, axis=(-1, -2)) / 3)
-        parts.append(xp.stack(weights, axis=-1).reshape(-1, 2))
-    found = in_body_order(s, parts)
-    t, r = found[:, 0], found[:, 1]
+        parts.append(xp.stack(weights).reshape(2, -1))
+    t, r = in_body_order(s, parts)
     copied = xp.stack(
         [xp.where((t < MINVAL) & (r > MINVAL), r, t), xp.where((r < MINVAL) & (t > MINVAL), t, r)],
         axis=-1,
