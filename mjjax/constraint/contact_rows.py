@@ -13,7 +13,7 @@ from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
-from mjjax.math.linalg import dot, matmul, slabs, stack, total, unstack
+from mjjax.math.linalg import dot, matmul, slabs, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -93,7 +93,7 @@ class BodyRows(NamedTuple):
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        motion = body_sum(s, stack(x * v for x in split(self.cdof)))
+        motion = body_sum(s, components_first(self.cdof) * v)
         motion = components_last(motion)[self.body]
         point = motion[..., LINEAR] + cross(motion[..., ANGULAR], self.arm)
         away, turning = (x[:, 1:] - x[:, :1] for x in (point, motion[..., ANGULAR]))

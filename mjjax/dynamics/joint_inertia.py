@@ -17,7 +17,7 @@ from mjjax.dynamics.inertia import composite_inertia
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
-from mjjax.math.components import split
+from mjjax.math.components import components_first, split
 from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
@@ -92,7 +92,7 @@ def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
 
 def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
     axes = split(inertia.cdof)
-    moved = unstack(body_sum(s, stack(x * v for x in axes)))
+    moved = unstack(body_sum(s, components_first(inertia.cdof) * v))
     force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
     effort = components.dot(axes, force) + inertia.diagonal * v
     return effort if inertia.rest is None else effort + mul_by_tree(s, inertia.rest, v)

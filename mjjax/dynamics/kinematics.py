@@ -17,8 +17,12 @@ from mjjax.math import quat
 from mjjax.math.components import (
     Parts,
     add,
+    components_last,
     compose,
+    dot,
     from_axis_angle,
+    matrix_first,
+    matrix_last,
     mul,
     normalize,
     rotate,
@@ -26,7 +30,7 @@ from mjjax.math.components import (
     to_mat,
 )
 from mjjax.math.indexing import gather, gather_columns, gather_tables, gather_traced
-from mjjax.math.linalg import stack
+from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -102,21 +106,16 @@ def kinematics(model: Model, data: Data) -> Data:
     links = world_links(s, local_links(model, data.qpos, body))
     xanchor, xaxis = joint_frames(model, data.qpos, links, body)
 
-    # of bodies themselves, and of what is attached to them
-    bodies, here = np.arange(s.nbody), xp.zeros_like(model.body_ipos)
-    upright = xp.concatenate([xp.ones_like(here[:, :1]), here], axis=1)
-    offset = xp.concatenate([here, model.body_ipos, model.geom_pos, model.site_pos])
-    turn = xp.concatenate([upright, model.body_iquat, model.geom_quat, model.site_quat])
-    owner = np.concatenate([bodies, bodies, s.geom_bodyid, s.site_bodyid]).astype(int)
-    above = tuple(gather_columns(links, plan.body_link[owner]))
-    frames = compose(above, (*split(offset), *split(turn)))
-    ends = np.cumsum([s.nbody, s.nbody, s.ngeom])
-    xpos, xipos, geom_xpos, site_xpos = xp.split(xp.stack(frames[:3], axis=-1), ends)
-    xmat, ximat, geom_xmat, site_xmat = xp.split(xp.stack(to_mat(frames[3:]), axis=-1), ends)
+    poses = gather_columns(links, plan.body_link)
+    turned = to_mat(tuple(poses[3:]))
+    attached = attached_frames(model, xp.concatenate([poses[:3], matrix_first(turned)]))
+    ends = np.cumsum([s.nbody, s.ngeom])
+    xipos, geom_xpos, site_xpos = xp.split(quat.join(attached[:3]), ends)
+    ximat, geom_xmat, site_xmat = xp.split(matrix_last(attached[3:]), ends)
     return data.replace(
-        xpos=xpos,
-        xquat=quat.join(tuple(x[: s.nbody] for x in frames[3:])),
-        xmat=xmat,
+        xpos=components_last(poses[:3]),
+        xquat=components_last(poses[3:]),
+        xmat=matrix_last(turned),
         xanchor=xanchor,
         xaxis=xaxis,
         xipos=xipos,
@@ -126,6 +125,21 @@ def kinematics(model: Model, data: Data) -> Data:
         site_xpos=site_xpos,
         site_xmat=site_xmat,
     )
+
+
+def attached_frames(model: Model, bodies: Array) -> Parts:
+    """World positions and rotations of inertial frames, geoms and sites, one behind the other.
+
+    Twelve arrays, as are the rows of `bodies` (12, nbody), the bodies' own: positions, matrices.
+    """
+    s, xp = model.structure, namespace(bodies)
+    owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
+    above = unstack(gather_columns(bodies, owner))
+    offset = split(xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos]))
+    turn = to_mat(split(xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])))
+    rows, columns = (above[3:6], above[6:9], above[9:]), (turn[::3], turn[1::3], turn[2::3])
+    pos = (x + dot(row, offset) for x, row in zip(above[:3], rows, strict=True))
+    return (*pos, *(dot(row, column) for row in rows for column in columns))
 
 
 def body_frames(model: Model, data: Data) -> Array:

@@ -18,8 +18,8 @@ from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
-from mjjax.math.components import components_last, split
-from mjjax.math.linalg import dot, einsum, matmul, stack
+from mjjax.math.components import components_first, components_last
+from mjjax.math.linalg import dot, einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -156,7 +156,7 @@ def tendon_bias(model: Model, data: Data) -> Array:
     s, plan = model.structure, tendon_plan(model.structure)
     if not s.terms["tendon_armature"].any():
         return namespace(data.qvel).zeros_like(data.qvel)
-    moving = components_last(body_sum(s, stack(x * data.qvel for x in split(data.cdof_dot))))
+    moving = components_last(body_sum(s, components_first(data.cdof_dot) * data.qvel))
     ends = []
     for site in (plan.start, plan.end):
         body = s.site_bodyid[site]

@@ -27,7 +27,7 @@ def com_vel(model: Model, data: Data) -> Data:
     s = model.structure
     xp = namespace(data.qvel)
     axes = split(data.cdof)
-    moved = stack(x * data.qvel for x in axes)
+    moved = components_first(data.cdof) * data.qvel
     within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
     still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
     change = motion_cross(unstack(before_sum(s, moved)), axes)
@@ -74,10 +74,10 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
 
 def body_accelerations(model: Model, data: Data, qacc: Array | None) -> Parts:
     """Components (nbody,) of the accelerations of bodies, the world's -gravity; see `rne`."""
-    acc = tuple(x * data.qvel for x in split(data.cdof_dot))
+    change = components_first(data.cdof_dot) * data.qvel
     if qacc is not None:
-        acc = add(acc, tuple(x * qacc for x in split(data.cdof)))
-    acc = unstack(body_sum(model.structure, stack(acc)))
+        change = change + components_first(data.cdof) * qacc
+    acc = unstack(body_sum(model.structure, change))
     if model.opt.disabled(DisableBit.GRAVITY):
         return acc
     fall = split(model.opt.gravity)
