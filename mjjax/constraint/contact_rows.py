@@ -9,11 +9,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
+from mjjax.dynamics.jacobian import contact_wrenches
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
-from mjjax.math.linalg import dot, matmul, slabs, total, unstack
+from mjjax.math.linalg import dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -21,6 +21,7 @@ from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
 
+LANES = 8  # numbers of a vector of the processor
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
 
@@ -31,11 +32,14 @@ class DofRows(NamedTuple):
     derivative of the matrix would have all of its entries for every direction.
 
     Attributes:
-        matrix: (n width, nv) rows, contact by contact.
+        matrix: (n width, nv) rows, contact by contact, and columns of zeros up to a multiple of
+            eight: XLA has no vectors for the last columns of a product.
+        columns: (nv, n width) its transpose, which a product with it would read by columns.
         wrench, axis, side: its factors, see `contact_wrenches`.
     """
 
     matrix: Array
+    columns: Array
     wrench: Parts
     axis: Array
     side: Array
@@ -50,6 +54,14 @@ class DofRows(NamedTuple):
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
+        return self._wide()[..., : self.axis.shape[1]]
+
+    def curved(self, blocks: Array) -> Array:
+        """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
+        half = mul_blocks(blocks, self._wide()).reshape(self.matrix.shape)
+        return matmul(self.columns, half)[:, : self.axis.shape[1]]
+
+    def _wide(self) -> Array:
         return self.matrix.reshape(*self.wrench[0].shape, -1)
 
 
@@ -60,7 +72,7 @@ def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) ->
 
 @derivative_of(_motion)
 def _velocity(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    return matmul(matrix, v).reshape(wrench[0].shape)
+    return matmul(matrix, _padded(v)).reshape(wrench[0].shape)
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
@@ -70,7 +82,12 @@ def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) ->
 
 @derivative_of(_effort)
 def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    return matmul(f.reshape(-1), matrix)
+    return matmul(f.reshape(-1), matrix)[: axis.shape[1]]
+
+
+def _padded(x: Array) -> Array:
+    """Zeros behind the last entry of the first axis up to a multiple of eight."""
+    return jnp.pad(x, [(0, -x.shape[0] % LANES)] + [(0, 0)] * (x.ndim - 1))
 
 
 class BodyRows(NamedTuple):
@@ -161,10 +178,12 @@ def dof_rows(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
 ) -> DofRows:
     """Rows of the contact slots, whose geoms may be static: see `contact_wrenches`."""
-    factors = contact_wrenches(s, data, contact, geoms, width)
-    rows = wrench_rows(*factors)
-    # one shape for all readers: XLA computes them once more for another
-    return DofRows(rows.reshape(-1, rows.shape[-1]), *factors)
+    wrench, axis, side = contact_wrenches(s, data, contact, geoms, width)
+    flat = [x.reshape(-1) for x in wrench]
+    sides = jnp.repeat(side, width, axis=0)
+    nv = axis.shape[1]
+    columns = matmul(_padded(axis.T), stack(flat)) * _padded(sides.T)
+    return DofRows(columns.T, columns[:nv], wrench, axis, side)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

@@ -19,7 +19,7 @@ from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
 from mjjax.math import safe
 from mjjax.math.components import components_last, split
-from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul, total, unstack
+from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul, mul_blocks, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
@@ -28,7 +28,6 @@ from mjjax.solver.objective import (
     curvature,
     hessian,
     single_curvature,
-    times_curvature,
 )
 from mjjax.solver.problem import Problem
 
@@ -59,7 +58,7 @@ def solve_hessian(
         total = mul_by_tree(s, matrix, x)
         if len(layout.general):
             total = total + matmul(general * matmul(jac.general, x), jac.general)
-        bend = times_curvature(bends, contact.velocity(s, x)[..., None])
+        bend = mul_blocks(bends, contact.velocity(s, x)[..., None])
         return total + contact.force(s, bend[..., 0])
 
     factors = factor_by_tree(s, matrix + _held(problem, layout, contact, bent, bends))

@@ -15,7 +15,7 @@ from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
 from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import matmul, row_sum, slabs, total
+from mjjax.math.linalg import matmul, row_sum
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
@@ -134,10 +134,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
         g = jac.general
         total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
-        frame = jac.contact.dense(layout.structure)
-        half = times_curvature(contact_blocks(layout, bent), frame)
-        rows = layout.ncontact * layout.width
-        total = total + matmul(frame.reshape(rows, -1).T, half.reshape(rows, -1))
+        total = total + jac.contact.curved(contact_blocks(layout, bent))
     return total
 
 
@@ -186,9 +183,3 @@ def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
 def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
     """Diagonal (nv,) that rows of one dof add to the Hessian."""
     return scatter_sum(gather(bent.scalar, layout.single), layout.dof, layout.nv)
-
-
-def times_curvature(blocks: Array, x: Array) -> Array:
-    """`contact_blocks` times frame values (ncontact, width, m)."""
-    # whole columns at a time: XLA multiplies small matrices one element after the other
-    return total(b * row for b, row in zip(slabs(blocks, 2), slabs(x, 1), strict=True))
