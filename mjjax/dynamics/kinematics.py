@@ -19,8 +19,8 @@ from mjjax.math.components import (
     add,
     components_last,
     compose,
+    cross,
     dot,
-    from_axis_angle,
     matrix_first,
     matrix_last,
     mul,
@@ -161,33 +161,50 @@ def displacement(model: Model, qpos: Array) -> Array:
 
 
 def local_links(model: Model, qpos: Array, body: Array) -> Array:
-    """Frames (7, nlink) of the links in the links above them, of free joints in the world.
-
-    A rotation about an anchor c moves the frame by c - R c.
-    """
+    """Frames (7, nlink) of the links in the links above them, of free joints in the world."""
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(qpos)
-    free, ball = s.jnt_qposadr[plan.free], s.jnt_qposadr[plan.ball]
-    offset = displacement(model, qpos)
-    hinge = s.jnt_type[plan.scalar] == JointType.HINGE
-    axis = split(gather(model.jnt_axis, plan.scalar))
-    turn = from_axis_angle(axis, offset if hinge.all() else xp.where(hinge, offset, 0))
-    turn = _joined(normalize(tuple(gather(qpos, ball + k) for k in range(4))), turn)
     moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
-    anchor = split(gather(model.jnt_pos, moving))
-    shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
-    if not hinge.all():
-        along = xp.where(hinge, 0, offset)
-        none = xp.zeros(len(ball), offset.dtype)
-        slide = tuple(xp.concatenate([none, x * along]) for x in axis)
-        shift = add(shift, slide)
-
     identity = xp.asarray([0.0, 0, 0, 1, 0, 0, 0], dtype=body.dtype)[:, None]
     base = xp.where(plan.first, gather_columns(body, s.jnt_bodyid[moving]), identity)
-    moved = compose(tuple(base), (*shift, *turn))
-    floating = tuple(gather(qpos, free + k) for k in range(7))
-    fixed = tuple(gather_columns(body, plan.fixed))
-    return stack(_joined(fixed, (*floating[:3], *normalize(floating[3:])), moved))
+    links = [gather_columns(body, plan.fixed)]
+    if len(plan.free):
+        adr = s.jnt_qposadr[plan.free]
+        floating = tuple(gather(qpos, adr + k) for k in range(7))
+        links.append(stack((*floating[:3], *normalize(floating[3:]))))
+    if nball := len(plan.ball):
+        adr = s.jnt_qposadr[plan.ball]
+        turn = normalize(tuple(gather(qpos, adr + k) for k in range(4)))
+        anchor = split(gather(model.jnt_pos, plan.ball))
+        # a rotation about an anchor c moves the frame by c - R c
+        shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
+        links.append(stack(compose(tuple(base[:, :nball]), (*shift, *turn))))
+    if len(plan.scalar):
+        links.append(_scalar_links(model, qpos, base[:, nball:]))
+    return xp.concatenate(links, axis=1)
+
+
+def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
+    """`local_links` (7, n) of slides and hinges, with the frames `base` (7, n) before the joints.
+
+    A hinge turns about the axis u by q = (c, s u), with c and s the cosine and sine of half its
+    angle, and moves a frame with the anchor at p by -2 c s u x p - 2 s^2 u x (u x p). So sines are
+    found once, and what they multiply depends on the model alone.
+    """
+    s, plan = model.structure, link_plan(model.structure)
+    xp, offset = namespace(qpos), displacement(model, qpos)
+    hinge = s.jnt_type[plan.scalar] == JointType.HINGE
+    axis = split(gather(model.jnt_axis, plan.scalar))
+    half = 0.5 * (offset if hinge.all() else xp.where(hinge, offset, 0))
+    cosine, sine = xp.cos(half), xp.sin(half)
+    ori = tuple(base[3:])
+    aside = cross(axis, split(gather(model.jnt_pos, plan.scalar)))
+    turned = mul(ori, (xp.zeros_like(axis[0]), *axis))
+    near, far = (stack(rotate(ori, x)) for x in (aside, cross(axis, aside)))
+    pos = base[:3] - near * (2 * cosine * sine) - far * (2 * sine * sine)
+    if not hinge.all():
+        pos = pos + stack(rotate(ori, axis)) * xp.where(hinge, 0, offset)
+    return xp.concatenate([pos, base[3:] * cosine + stack(turned) * sine])
 
 
 def world_links(s: Structure, frames: Array) -> Array:
