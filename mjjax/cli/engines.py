@@ -25,6 +25,9 @@ STAGES = (
     "euler sensor_pos sensor_vel sensor_acc"
 ).split()
 
+# What a block hands on to the next one.
+STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
+
 
 class Engine(abc.ABC):
     """One engine with one model loaded.
@@ -45,7 +48,8 @@ class Engine(abc.ABC):
     def prepare(self, qpos: np.ndarray, qvel: np.ndarray, nstep: int, warmup: int) -> float:
         """Compiles a block of `nstep` steps and warms up; returns the seconds of compilation.
 
-        The block starts from the given states, shape (worlds, nq) and (worlds, nv), or from
+        The block gives positions and velocities after every step, as `mujoco.rollout` does. It
+        starts from the given states, shape (worlds, nq) and (worlds, nv), or from
         where the engine itself is `warmup` steps later (rounded up to whole blocks).
         """
 
@@ -81,15 +85,19 @@ class JaxEngine(Engine):
             self.model, self.batch = mjjax.shard_worlds(self.model, self.batch, self.devices)
 
     def prepare(self, qpos: np.ndarray, qvel: np.ndarray, nstep: int, warmup: int) -> float:
-        step = jax.vmap(self.api.step, in_axes=(None, 0))
+        def one(model: Any, data: Any) -> Any:
+            def advance(data: Any, _: None) -> Any:
+                data = self.api.step(model, data)
+                return data, (data.qpos, data.qvel)
 
-        def steps(model: Any, batch: Any) -> Any:
-            return jax.lax.scan(lambda b, _: (step(model, b), None), batch, length=nstep)[0]
+            last, states = jax.lax.scan(advance, data, None, length=nstep)
+            return {name: getattr(last, name) for name in STATE}, states
 
         self.begin(qpos, qvel)
-        self._block, seconds = self._compiled(steps)
+        self._block, seconds = self._compiled(jax.vmap(one, in_axes=(None, 0)))
         for _ in range(-(-warmup // nstep)):  # whole blocks: there is no other program
-            self.batch = self._block(self.model, self.batch)
+            last, _ = self._block(self.model, self.batch)
+            self.batch = self.batch.replace(**last)
         self.block()
         return seconds
 
@@ -151,17 +159,19 @@ class JaxEngine(Engine):
     def stages(self, names: Sequence[str]) -> dict[str, float]:
         """Microseconds per world of each named stage on its own; `call` is an empty one."""
         times = {}
+        # they read what a whole step leaves behind
+        batch = self._jit(jax.vmap(self.api.step, in_axes=(None, 0)))(self.model, self.batch)
         for name in ("call", *names):
             stage = (lambda _, d: d) if name == "call" else getattr(self.api, name, None)
             if stage is None or isinstance(stage, ModuleType):
                 continue
             try:
                 f = self._jit(jax.vmap(stage, in_axes=(None, 0)))
-                jax.block_until_ready(f(self.model, self.batch))
+                jax.block_until_ready(f(self.model, batch))
             except (NotImplementedError, TypeError, AttributeError):
                 continue  # not for this model, or not a function of (model, data)
-            seconds = best(lambda f=f: jax.block_until_ready(f(self.model, self.batch)))
-            times[name] = 1e6 * seconds / self.batch.qpos.shape[0]
+            seconds = best(lambda f=f: jax.block_until_ready(f(self.model, batch)))
+            times[name] = 1e6 * seconds / batch.qpos.shape[0]
         return times
 
 
