@@ -36,6 +36,8 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
+FEW = 2  # rounds of pointer doubling that are no loop
+
 
 @dataclasses.dataclass(frozen=True)
 class LinkPlan:
@@ -210,16 +212,16 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
 def world_links(s: Structure, frames: Array) -> Array:
     """World frames (7, nlink) of the links by pointer doubling."""
     parents = link_plan(s).parents
-    if namespace(frames) is np:
+    if namespace(frames) is np or len(parents) <= FEW:
         for parent in parents:
-            frames = stack(compose(tuple(frames[:, parent]), tuple(frames)))
+            frames = stack(compose(tuple(gather_columns(frames, parent)), tuple(frames)))
         return frames
 
     def double(frames: Array, pick: Array) -> tuple[Array, None]:
         return stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
     # a loop, so that the size of the program does not grow with the depth of the tree
-    return lax.scan(double, frames, gather_tables(parents, frames))[0] if parents else frames
+    return lax.scan(double, frames, gather_tables(parents, frames))[0]
 
 
 def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:

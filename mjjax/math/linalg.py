@@ -102,9 +102,16 @@ def unstack(x: Array) -> tuple[Array, ...]:
     return tuple(part[0] for part in slabs(x, 0))
 
 
-def mix_columns(table: np.ndarray, x: Array) -> Array:
-    """Product (k, m) of `x` (k, n) with the transpose of a static matrix (m, n)."""
-    return matmul(x, namespace(x).asarray(table.T, x.dtype))
+def mix_columns(mask: np.ndarray, x: Array) -> Array:
+    """Sums (k, m) of the columns of `x` (k, n) that each row of a static mask (m, n) takes."""
+    if namespace(x) is np:
+        return np.matmul(x, mask.T.astype(x.dtype))
+    if not mask.size or mask.shape[0] > _SHORT or mask.shape[1] > _SHORT:
+        return matmul(x, jnp.asarray(mask.T, x.dtype))
+    # a product of so few numbers costs more than its terms, which become part of what reads them
+    columns, none = slabs(x, 1), jnp.zeros_like(x[:, :1])
+    rows = [total(columns[i] for i in np.flatnonzero(row)) if row.any() else none for row in mask]
+    return jnp.concatenate(rows, axis=1)
 
 
 def largest(x: A, axis: int = -1) -> A:
