@@ -110,7 +110,7 @@ class BodyRows(NamedTuple):
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        motion = body_sum(s, components_first(self.cdof) * v)
+        motion = body_sum(s, components_first(self.cdof) * v[None])
         motion = components_last(motion)[self.body]
         point = motion[..., LINEAR] + cross(motion[..., ANGULAR], self.arm)
         away, turning = (x[:, 1:] - x[:, :1] for x in (point, motion[..., ANGULAR]))
@@ -178,11 +178,14 @@ def dof_rows(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
 ) -> DofRows:
     """Rows of the contact slots, whose geoms may be static: see `contact_wrenches`."""
-    wrench, axis, side = contact_wrenches(s, data, contact, geoms, width)
-    flat = [x.reshape(-1) for x in wrench]
-    sides = jnp.repeat(side, width, axis=0)
-    nv = axis.shape[1]
-    columns = matmul(_padded(axis.T), stack(flat)) * _padded(sides.T)
+    return rows_of(*contact_wrenches(s, data, contact, geoms, width))
+
+
+def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
+    """Rows from their factors, see `contact_wrenches`."""
+    (_, width), nv = wrench[0].shape, axis.shape[1]
+    motion = matmul(_padded(axis.T), stack(x.reshape(-1) for x in wrench))
+    columns = motion * _padded(jnp.repeat(side, width, axis=0).T)
     return DofRows(columns.T, columns[:nv], wrench, axis, side)
 
 

@@ -62,7 +62,7 @@ def rne_postconstraint(model: Model, data: Data) -> Data:
     gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
     force = stack(add(inertia_mul(inertia, acc), gyroscopic)) - components_first(external)
     # the world has neither acceleration of its own nor a joint to carry it: only its children's
-    inner = subtree_sum(s, force * (np.arange(s.nbody) > 0).astype(force.dtype))
+    inner = subtree_sum(s, force * (np.arange(s.nbody) > 0).astype(force.dtype)[None])
     return data.replace(cacc=join(acc), cfrc_ext=external, cfrc_int=components_last(inner))
 
 

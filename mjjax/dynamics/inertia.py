@@ -75,7 +75,7 @@ def subtree_com(model: Model, xipos: Array) -> Array:
     """Centre of mass of each body's subtree (nbody, 3) [m]; `xipos` where it has no mass."""
     xp = namespace(xipos)
     s, mass = model.structure, model.body_mass
-    weighted = unstack(subtree_sum(s, components_first(xipos) * mass))
+    weighted = unstack(subtree_sum(s, components_first(xipos) * mass[None]))
     (whole,) = subtree_sum(s, mass[None])
     empty = whole < 1e-15
     scale = 1 / xp.where(empty, 1, whole)

@@ -92,7 +92,7 @@ def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
 
 def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
     axes = split(inertia.cdof)
-    moved = unstack(body_sum(s, components_first(inertia.cdof) * v))
+    moved = unstack(body_sum(s, components_first(inertia.cdof) * v[None]))
     force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
     effort = components.dot(axes, force) + inertia.diagonal * v
     return effort if inertia.rest is None else effort + mul_by_tree(s, inertia.rest, v)

@@ -203,10 +203,10 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     aside = cross(axis, split(gather(model.jnt_pos, plan.scalar)))
     turned = mul(ori, (xp.zeros_like(axis[0]), *axis))
     near, far = (stack(rotate(ori, x)) for x in (aside, cross(axis, aside)))
-    pos = base[:3] - near * (2 * cosine * sine) - far * (2 * sine * sine)
+    pos = base[:3] - near * (2 * cosine * sine)[None] - far * (2 * sine * sine)[None]
     if not hinge.all():
-        pos = pos + stack(rotate(ori, axis)) * xp.where(hinge, 0, offset)
-    return xp.concatenate([pos, base[3:] * cosine + stack(turned) * sine])
+        pos = pos + stack(rotate(ori, axis)) * xp.where(hinge, 0, offset)[None]
+    return xp.concatenate([pos, base[3:] * cosine[None] + stack(turned) * sine[None]])
 
 
 def world_links(s: Structure, frames: Array) -> Array:

@@ -156,7 +156,7 @@ def tendon_bias(model: Model, data: Data) -> Array:
     s, plan = model.structure, tendon_plan(model.structure)
     if not s.terms["tendon_armature"].any():
         return namespace(data.qvel).zeros_like(data.qvel)
-    moving = components_last(body_sum(s, components_first(data.cdof_dot) * data.qvel))
+    moving = components_last(body_sum(s, components_first(data.cdof_dot) * data.qvel[None]))
     ends = []
     for site in (plan.start, plan.end):
         body = s.site_bodyid[site]

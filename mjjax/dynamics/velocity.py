@@ -27,7 +27,7 @@ def com_vel(model: Model, data: Data) -> Data:
     s = model.structure
     xp = namespace(data.qvel)
     axes = split(data.cdof)
-    moved = components_first(data.cdof) * data.qvel
+    moved = components_first(data.cdof) * data.qvel[None]
     within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
     still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
     change = motion_cross(unstack(before_sum(s, moved)), axes)
@@ -74,9 +74,9 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
 
 def body_accelerations(model: Model, data: Data, qacc: Array | None) -> Parts:
     """Components (nbody,) of the accelerations of bodies, the world's -gravity; see `rne`."""
-    change = components_first(data.cdof_dot) * data.qvel
+    change = components_first(data.cdof_dot) * data.qvel[None]
     if qacc is not None:
-        change = change + components_first(data.cdof) * qacc
+        change = change + components_first(data.cdof) * qacc[None]
     acc = unstack(body_sum(model.structure, change))
     if model.opt.disabled(DisableBit.GRAVITY):
         return acc

@@ -110,7 +110,10 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
         return matmul(x, jnp.asarray(mask.T, x.dtype))
     # a product of so few numbers costs more than its terms, which become part of what reads them
     columns, none = slabs(x, 1), jnp.zeros_like(x[:, :1])
-    rows = [total(columns[i] for i in np.flatnonzero(row)) if row.any() else none for row in mask]
+    rows = [
+        total(columns[i] for i in range(len(columns)) if row[i]) if row.any() else none
+        for row in mask
+    ]
     return jnp.concatenate(rows, axis=1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.constraint.contact_rows import DofRows
+from mjjax.constraint.contact_rows import rows_of
 from mjjax.dynamics.jacobian import wrench_rows
 from mjjax.math.namespace import Array
 from tests.derivatives import derivative_errors, directions
@@ -40,7 +40,7 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
         return wrench_rows(x["wrench"], x["axis"], side)
 
     def products(x: Any) -> Any:
-        rows = DofRows(matrix(x), x["wrench"], x["axis"], side)
+        rows = rows_of(x["wrench"], x["axis"], side)
         return rows.velocity(S, x["v"]), rows.force(S, x["f"])
 
     def plain(x: Any) -> Any:
@@ -58,6 +58,25 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
         return jax.grad(lambda x: sum(jnp.sum(jnp.sin(y)) for y in products(x)))(x)
 
     assert not derivative_errors(slope, x, directions(x, 1), 1e-7)
+
+
+@pytest.mark.parametrize("width", [1, 3, 6])
+def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
+    """Padding is not seen: the rows, and F' W F with blocks W, are those of the plain matrix."""
+    x, side = factors(width)
+    w = np.random.default_rng(0).normal(size=(POSES, COUNT, width, width))
+    w = jnp.asarray(w + w.swapaxes(2, 3))
+
+    def found(x: Any, w: Array) -> Any:
+        rows = rows_of(x["wrench"], x["axis"], side)
+        return rows.dense(S), rows.curved(w)
+
+    def plain(x: Any, w: Array) -> Any:
+        rows = wrench_rows(x["wrench"], x["axis"], side)
+        return rows, jnp.einsum("cwi,cwu,cuj->ij", rows, w, rows)
+
+    for a, b in zip(jax.vmap(found)(x, w), jax.vmap(plain)(x, w), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.feature("A194")
