@@ -62,7 +62,7 @@ class DofRows(NamedTuple):
         return matmul(self.columns, half)[:, : self.axis.shape[1]]
 
     def _wide(self) -> Array:
-        return self.matrix.reshape(*self.wrench[0].shape, -1)
+        return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])
 
 
 def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
