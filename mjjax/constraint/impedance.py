@@ -21,9 +21,10 @@ def impedance(solimp: Array, distance: Array) -> Array:
     x = xp.abs(distance) / xp.where(flat, 1, width)
     x = xp.minimum(x, 1)
     # x^p / mid^(p-1) below the midpoint, its mirror image above it
-    below = safe.power(x / mid, power) * mid
-    above = 1 - safe.power((1 - x) / (1 - mid), power) * (1 - mid)
-    y = xp.where(power == 1, x, xp.where(x <= mid, below, above))
+    below = x <= mid
+    part = xp.where(below, mid, 1 - mid)
+    bent = safe.power(xp.where(below, x, 1 - x) / part, power) * part
+    y = xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
     return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
 
 

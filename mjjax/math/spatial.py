@@ -10,7 +10,7 @@ import numpy as np
 
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, matmul, matmul3_t, matvec3_t
+from mjjax.math.linalg import dot, matmul3_t, matvec3_t
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -37,10 +37,6 @@ def force_cross(v: Parts, f: Parts) -> Parts:
     return (*turned, *components.cross(v[:3], f[3:]))
 
 
-# From the nine entries of a symmetric matrix to six of them (xx, yy, zz, xy, xz, yz).
-_UPPER = np.eye(9)[:, [0, 4, 8, 1, 2, 5]] != 0
-
-
 def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Array:
     """Spatial inertia (..., 10) of a body about a point.
 
@@ -57,7 +53,9 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
     full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
     one = xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))
-    return xp.concatenate([matmul(flat9(full), _UPPER), weighted, one], axis=-1)
+    nine = flat9(full)  # the diagonal, then what is above it
+    parts = [nine[..., ::4], nine[..., 1:3], nine[..., 5:6], weighted, one]
+    return xp.concatenate(parts, axis=-1)
 
 
 def inertia_mul(inertia: Parts, v: Parts) -> Parts:

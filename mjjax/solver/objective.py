@@ -97,7 +97,7 @@ def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:
     parts = split(layout, r)
     f, d, _ = scalar_force(problem, layout, parts.scalar)
     weight = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
-    total = -jnp.sum(f * parts.scalar + weight * f * f)
+    total = -matmul(f, parts.scalar + weight * f)
     if layout.pyramidal:
         return total
     d = split(layout, problem.D).cone
