@@ -131,7 +131,7 @@ def _held(
     stiffness = contact.stiffness(s, bends)
     moved = dof_sum(s, stiffness.reshape(s.nbody, 36).T).reshape(6, 6, s.nv)
     axes = split(contact.cdof)
-    momentum = total(x * m for x, m in zip(axes, unstack(moved), strict=True))
+    momentum = total(x[None] * m for x, m in zip(axes, unstack(moved), strict=True))
     blocks = coupled_by_tree(s, components_last(momentum), contact.cdof)
     if len(layout.general):
         weight = bent.scalar[layout.general]
