@@ -56,7 +56,7 @@ class DofRows(NamedTuple):
         """The rows (n, width, nv)."""
         return self._wide()[..., : self.axis.shape[1]]
 
-    def curved(self, blocks: Array) -> Array:
+    def curved(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
         half = mul_blocks(blocks, self._wide()).reshape(self.matrix.shape)
         return matmul(self.columns, half)[:, : self.axis.shape[1]]
@@ -128,6 +128,12 @@ class BodyRows(NamedTuple):
         """The rows (n, width, nv)."""
         moves = jnp.asarray(tree_plan(s).moves, self.cdof.dtype)[self.body]
         return jnp.sum(matmul(self._row_wrenches(), self.cdof.T) * moves[:, None], axis=2)
+
+    def curved(self, s: Structure, blocks: Array) -> Array:
+        """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
+        rows = self.dense(s)
+        half = mul_blocks(blocks, rows)
+        return matmul(rows.reshape(-1, rows.shape[2]).T, half.reshape(-1, rows.shape[2]))
 
     def sum_by_body(self, s: Structure, x: Array) -> Array:
         """Sums (nbody, ...) of what acts on either body (n, 2, ...)."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.contact_rows import DofRows
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
@@ -124,7 +123,6 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Hessian of the objective (nv, nv): M + J' s''(r) J.
 
     Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each.
-    Only for contact rows with a column per dof.
     """
     bent, jac = curvature(problem, layout, r), problem.jac
     total = dense_blocks(layout.structure, problem.inertia.M)
@@ -136,8 +134,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
         g = jac.general
         total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
-        assert isinstance(jac.contact, DofRows)
-        total = total + jac.contact.curved(contact_blocks(layout, bent))
+        total = total + jac.contact.curved(layout.structure, contact_blocks(layout, bent))
     return total
 
 

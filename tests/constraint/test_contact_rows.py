@@ -69,7 +69,7 @@ def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
 
     def found(x: Any, w: Array) -> Any:
         rows = rows_of(x["wrench"], x["axis"], side)
-        return rows.dense(S), rows.curved(w)
+        return rows.dense(S), rows.curved(S, w)
 
     def plain(x: Any, w: Array) -> Any:
         rows = wrench_rows(x["wrench"], x["axis"], side)
