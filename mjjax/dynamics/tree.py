@@ -18,7 +18,7 @@ from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
 
-DENSE = 4096  # entries of a mask up to which one product with a whole scene is used (measured)
+DENSE = 1024  # entries of a mask up to which one product with a whole scene is used (measured)
 
 
 @dataclasses.dataclass(frozen=True)
