@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
-from mjjax.dynamics.tree import composite_sums, subtree_sum, tree_plan
+from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
 from mjjax.math.components import components_first, components_last, split
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
@@ -120,8 +120,9 @@ def crb(model: Model, data: Data) -> Data:
 def composite_inertia(model: Model, data: Data) -> tuple[Array, list[Array]]:
     """Inertias of the subtrees (10, nbody), and M of each block of trees (T, d, d), see `crb`."""
     s = model.structure
-    composite, moved = composite_sums(s, components_first(data.cinert))
-    momentum = join(inertia_mul(unstack(moved), split(data.cdof)))
+    inertia = components_first(data.cinert)
+    composite = subtree_sum(s, inertia)
+    momentum = join(inertia_mul(unstack(dof_sum(s, inertia)), split(data.cdof)))
     blocks = coupled_by_tree(s, momentum, data.cdof)
     return composite, [
         block

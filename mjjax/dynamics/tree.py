@@ -136,12 +136,6 @@ def subtree_sum(s: Structure, x: Array) -> Array:
     return in_body_order(s, [mix_columns(plan.static_subtree, static), *parts])
 
 
-def composite_sums(s: Structure, x: Array) -> tuple[Array, Array]:
-    """`subtree_sum` of `x` (k, nbody), and the same for the body of each dof (k, nv)."""
-    total, mask = subtree_sum(s, x), tree_plan(s).subtree[s.dof_bodyid]
-    return total, mix_columns(mask, x) if _is_small(mask) else gather_columns(total, s.dof_bodyid)
-
-
 def dof_sum(s: Structure, x: Array) -> Array:
     """Sums over the bodies that each dof moves: (k, nbody) -> (k, nv)."""
     plan = tree_plan(s)

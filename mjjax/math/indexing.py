@@ -36,8 +36,8 @@ def gather(x: Array, index: np.ndarray) -> Array:
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
     table = np.eye(n)[flat] if n <= SMALL else None
-    if table is not None and is_small(table, x):
-        return mix_rows(table, x).reshape(shape)
+    if table is not None and _is_small(table, x):
+        return _mix_rows(table, x).reshape(shape)
     if _in_blocks(flat, math.prod(x.shape[1:])):
         return _take(x, flat, 0).reshape(shape)
     if table is None:
@@ -76,7 +76,7 @@ def _take_segment(x: Array, segment: Segment, axis: int) -> Array:
     table = np.eye(segment.width)[columns]
     if axis:
         return matmul(blocks, jnp.asarray(table.T, x.dtype)).reshape(shape)
-    return mix_rows(table, blocks, 1).reshape(shape)
+    return _mix_rows(table, blocks, 1).reshape(shape)
 
 
 def _blocks(x: Array, segment: Segment, axis: int) -> Array:
@@ -96,18 +96,18 @@ def _blocks(x: Array, segment: Segment, axis: int) -> Array:
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis + 1)
 
 
-def is_small(table: np.ndarray, x: Array) -> bool:
-    """Whether `mix_rows` is no slower than a product from the left."""
+def _is_small(table: np.ndarray, x: Array) -> bool:
+    """Whether `_mix_rows` is no slower than a product from the left."""
     wide = _wide(table.size, math.prod(x.shape[1:]))
     return 0 < wide <= WIDEST and namespace(x) is not np
 
 
 def _wide(size: int, entries: int) -> int:
-    """Entries of the matrix of `mix_rows`, from those of the table and of a row."""
+    """Entries of the matrix of `_mix_rows`, from those of the table and of a row."""
     return size * entries**2
 
 
-def mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
+def _mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
     """Product (m, ...) of a static matrix (m, n) with the rows of `x` (n, ...), from the right.
 
     The matrix is as many times wider as a row has entries, but the batch of a `vmap` stays in

@@ -1,9 +1,9 @@
 """Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force); poses.
 
-Motion and force vectors have six components, (rotation, translation), as tuples of arrays here.
-Those of a body are taken at one reference point in world axes: the centre of
-mass of the body's kinematic root. Spatial inertias are ten numbers: the rotational inertia about
-that point (xx, yy, zz, xy, xz, yz), mass times offset (3), mass.
+Motion and force vectors are tuples of six components here. Those of a body are taken at one
+reference point in world axes: the centre of mass of the body's kinematic root. Spatial inertias are
+ten numbers: the rotational inertia about that point (xx, yy, zz, xy, xz, yz), mass times offset
+(3), mass.
 """
 
 import numpy as np

@@ -37,11 +37,6 @@ SUMS: dict[str, tuple[Callable, str, Callable[[Structure, int, int], bool]]] = {
     "body_sum": (tree.body_sum, "nv", lambda s, b, i: _descends(s, b, s.dof_bodyid[i])),
     "dof_sum": (tree.dof_sum, "nbody", lambda s, i, b: _descends(s, b, s.dof_bodyid[i])),
     "subtree_sum": (tree.subtree_sum, "nbody", lambda s, a, b: _descends(s, b, a)),
-    "composite_sums": (
-        lambda s, x: tree.composite_sums(s, x)[1],
-        "nbody",
-        lambda s, i, b: _descends(s, b, s.dof_bodyid[i]),
-    ),
 }
 
 

@@ -20,7 +20,7 @@ from mjjax.dynamics.inertia import coupled, dof_plan
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
-from mjjax.dynamics.tree import composite_sums
+from mjjax.dynamics.tree import dof_sum
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
 from mjjax.math.components import components_first, split
@@ -218,7 +218,7 @@ class Worlds:
         """Inertia, forces and lengths in some states."""
         one, many, n = self.model.structure, self._worlds, self.size
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
-        _, moved = composite_sums(many.structure, components_first(data.cinert))
+        moved = dof_sum(many.structure, components_first(data.cinert))
         momentum = join(inertia_mul(unstack(moved), split(data.cdof))).reshape(n, one.nv, 6)
         inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).lower)
         inertia = inertia + np.diag(self.model.dof_armature)
