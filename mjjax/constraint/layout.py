@@ -10,6 +10,7 @@ import functools
 
 import numpy as np
 
+from mjjax.collision.pairs import PairPlan
 from mjjax.collision.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
 from mjjax.math.namespace import Array
@@ -49,6 +50,8 @@ class RowLayout:
         general: scalar rows with a Jacobian matrix, as row indices.
         slots: rows of a contact.
         ncontact: number of contacts that have row slots.
+        own: (ntree,) largest numbers of contacts of a tree with itself and the static world; none
+            if nobody asks.
     """
 
     structure: Structure
@@ -61,6 +64,7 @@ class RowLayout:
     general: np.ndarray
     slots: RowSlots
     ncontact: int
+    own: tuple[int, ...]
 
     @property
     def nv(self) -> int:
@@ -127,7 +131,8 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     now, made = slots_of(model, data.rules), data.slots
     scalar, general = len(data.efc_scalar_pos), len(data.efc_Jgeneral)
     room = len(data.contact.dist), len(data.efc_vel)
-    layout = row_layout(model.structure, made, *room)
+    own = _own_contacts(model.structure, plan_of(model, data.rules))
+    layout = row_layout(model.structure, made, *room, own)
     if made.disabled & ~now.disabled or (layout.nscalar, len(layout.general)) != (scalar, general):
         needs = row_layout(model.structure, now, *room)
         raise ValueError(
@@ -153,8 +158,10 @@ def slots_of(model: Model, rules: CollisionRules) -> RowSlots:
 
 
 @functools.lru_cache(maxsize=64)
-def row_layout(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> RowLayout:
-    """Layout of the rows that fit into `njmax` slots."""
+def row_layout(
+    s: Structure, slots: RowSlots, nconmax: int, njmax: int, own: tuple[int, ...] = ()
+) -> RowLayout:
+    """Layout of the rows that fit into `njmax` slots; `own` as in `RowLayout`."""
     found = [
         (kind, owner, side)
         for kind, its in (
@@ -180,9 +187,21 @@ def row_layout(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> RowLa
         general=np.flatnonzero(dof < 0),
         slots=slots,
         ncontact=nconmax,
+        own=own,
     )
     room = (njmax - layout.nscalar) // max(layout.per_contact, 1)
     return dataclasses.replace(layout, ncontact=max(0, min(nconmax, room)))
+
+
+@functools.lru_cache(maxsize=64)
+def _own_contacts(s: Structure, plan: PairPlan) -> tuple[int, ...]:
+    """Candidate contacts (ntree,) of each tree with itself and the static world."""
+    tree = s.body_treeid[s.geom_bodyid[plan.geom]]
+    count = np.diff(np.append(plan.start, plan.ncandidate))
+    mine = (tree[:, 0] == tree[:, 1]) | (tree < 0).any(axis=1)
+    found = np.zeros(s.ntree + 1, int)
+    np.add.at(found, tree.max(axis=1)[mine], count[mine])
+    return tuple(found[:-1].tolist())
 
 
 Slots = list[tuple[int, int]]

@@ -43,21 +43,60 @@ def grouped_loop(
 
     @loop.def_vmap
     def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
-        def spread(x: Array, is_batched: bool) -> Array:
-            return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
-
-        problem, state = jax.tree.map(spread, (problem, state), tuple(in_batched))
-        together = partial(_together, body, running, 0)
-        if size >= SMALLEST:
-            group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
-            apart = partial(_in_groups, body, running, group)
-            # an accelerator runs all worlds at once: groups in turns would leave it idle
-            state = lax.platform_dependent(problem, state, cpu=apart, default=together)
-        else:
-            state = together(problem, state)
+        problem, state = _spread(size, in_batched, problem, state)
+        state = _iterate_all(body, running, size, problem, state)
         return state, jax.tree.map(lambda _: True, state)
 
     return loop
+
+
+def queued_loop(
+    body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array], items: int
+) -> Callable[[Tree, Tree], Tree]:
+    """`grouped_loop` of `items` problems in every world: those of all worlds are in one queue.
+
+    Args:
+        body: one iteration of one problem.
+        running: whether one problem goes on.
+        items: number of problems of a world.
+
+    Returns:
+        Function of (problems, states), with a leading axis, to the final states.
+    """
+
+    @custom_vmap
+    def loop(problem: Tree, state: Tree) -> Tree:
+        return _iterate_all(body, running, items, problem, state)
+
+    @loop.def_vmap
+    def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
+        spread = _spread(size, in_batched, problem, state)
+        every = jax.tree.map(lambda x: x.reshape(size * items, *x.shape[2:]), spread)
+        state = _iterate_all(body, running, size * items, *every)
+        state = jax.tree.map(lambda x: x.reshape(size, items, *x.shape[1:]), state)
+        return state, jax.tree.map(lambda _: True, state)
+
+    return loop
+
+
+def _spread(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
+    """Problems and states with an axis of worlds everywhere."""
+
+    def spread(x: Array, is_batched: bool) -> Array:
+        return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
+
+    return jax.tree.map(spread, (problem, state), tuple(in_batched))
+
+
+def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree) -> Tree:
+    """Final states (size, ...) of as many problems."""
+    together = partial(_together, body, running, 0)
+    if size < SMALLEST:
+        return together(problem, state)
+    group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
+    apart = partial(_in_groups, body, running, group)
+    # an accelerator runs all worlds at once: groups in turns would leave it idle
+    return lax.platform_dependent(problem, state, cpu=apart, default=together)
 
 
 def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: Tree) -> Tree:

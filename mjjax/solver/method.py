@@ -99,6 +99,8 @@ class Method(NamedTuple):
         result: acceleration (nv,) of an iterate and the row residuals (n,) of which its forces are
             functions: they decide which rows the derivative takes as active.
         state: (n,) zone of every row, as `ConstraintState`.
+        ahead: the iterate before the islands of a world iterate side by side, from the first one;
+            None for the first one itself.
     """
 
     prepare: Callable[[Problem, RowLayout], Prepared]
@@ -106,6 +108,7 @@ class Method(NamedTuple):
     iterate: Iteration
     result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array]]
     state: Callable[[Problem, RowLayout, Any], Array]
+    ahead: Callable[[Problem, RowLayout, Limits, Tolerances, Any], Any] | None = None
 
 
 def solve(
@@ -120,6 +123,8 @@ def solve(
     prepared = method.prepare(problem, layout)
     state = method.initial(problem, layout, prepared, start, tolerances)
     iterate, count = method.iterate, limits.iterations
+    if method.ahead and count > 1:
+        state = method.ahead(problem, layout, limits, tolerances, state)
     state = run(iterate, problem, layout, prepared, state, limits, tolerances, count)
     return state, *method.result(problem, layout, prepared, state)
 

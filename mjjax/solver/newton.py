@@ -2,6 +2,7 @@
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.solver import primal
+from mjjax.solver.alone import finish_alone
 from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Limits, Method, Prepared, Progress, Start, Tolerances
 from mjjax.solver.problem import Problem
@@ -30,4 +31,21 @@ def _iterate(
     return primal.iterate(problem, layout, limits, tolerances, state, step, (), unit=True)
 
 
-NEWTON = Method(_prepare, _initial, _iterate, primal.result, primal.state_of)
+def _ahead(
+    problem: Problem,
+    layout: RowLayout,
+    limits: Limits,
+    tolerances: Tolerances,
+    state: primal.State,
+) -> primal.State:
+    """Islands of one tree at their ends."""
+
+    def iterate(
+        problem: Problem, layout: RowLayout, tolerances: Tolerances, state: primal.State
+    ) -> primal.State:
+        return _iterate(problem, layout, (), limits, tolerances, state)[0]
+
+    return finish_alone(iterate, problem, layout, limits, tolerances, state)
+
+
+NEWTON = Method(_prepare, _initial, _iterate, primal.result, primal.state_of, _ahead)

@@ -1,0 +1,296 @@
+"""Trees that touch nothing but themselves and the static world, each solved as a world of its own.
+
+The islands of a world iterate side by side until the last one is done, by products that know the
+whole scene. Most islands are one tree: a small problem with matrices of its own. Those of all
+worlds go through one queue, each to its own end; islands of several trees are left as they are.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.constraint.contact_rows import BodyRows, DofRows, rows_of
+from mjjax.constraint.jacobian import RowJacobian
+from mjjax.constraint.layout import MANY_TREES, RowLayout
+from mjjax.constraint.trees import row_trees
+from mjjax.dynamics.joint_inertia import Inertia
+from mjjax.dynamics.tree import tree_plan
+from mjjax.math import components
+from mjjax.math.components import split
+from mjjax.math.indexing import gather
+from mjjax.math.namespace import Array
+from mjjax.model.structure import Structure
+from mjjax.model.trees import split_blocks, tree_groups
+from mjjax.solver.grouped_loop import queued_loop
+from mjjax.solver.islands import Islands, Whole
+from mjjax.solver.method import Limits, Tolerances
+from mjjax.solver.primal import State
+from mjjax.solver.problem import Problem
+
+MOST = 32  # contacts of a tree by itself; one that has more stays with the others
+FREE = 6  # dofs of a free body; such a tree is done as fast side by side with others (measured)
+
+
+class Kind(NamedTuple):
+    """Trees of one shape with rows of one shape; static.
+
+    Attributes:
+        layout: row layout of such a tree in a world of its own.
+        group: which group of `tree_groups` they are in.
+        member: (T,) their places in it.
+        tree: (T,) tree ids.
+        dof: (T, d) dofs.
+        row: (T, n) scalar rows.
+        body: (nbody,) place of each body in its tree.
+        moves: (T, b + 1, d) which dofs move the tree's bodies; the last one is any other body.
+    """
+
+    layout: RowLayout
+    group: int
+    member: np.ndarray
+    tree: np.ndarray
+    dof: np.ndarray
+    row: np.ndarray
+    body: np.ndarray
+    moves: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def kind_of(layout: RowLayout) -> Kind | None:
+    """The trees that are solved as problems of their own: of the kind with most dofs in all.
+
+    One kind, since each is another program; none if contacts are a matrix or trees are few.
+    """
+    if not layout.by_body:
+        return None
+    coupled = np.any(row_trees(layout)[layout.general], axis=0)
+    found: dict[Any, list[tuple[int, int]]] = {}
+    for group, (_, dofs) in enumerate(tree_groups(layout.structure)):
+        for member, dof in enumerate(dofs if dofs.shape[1] > FREE else ()):
+            tree = int(layout.structure.dof_treeid[dof[0]])
+            mine = np.isin(layout.dof, dof)
+            shape = np.searchsorted(dof, layout.dof[mine]), layout.sign[mine]
+            if not coupled[tree] and (mine.any() or layout.own[tree]):
+                key = (group, *(tuple(x.tolist()) for x in shape))
+                found.setdefault(key, []).append((member, tree))
+    many = [(key[0], np.array(its)) for key, its in found.items() if len(its) >= MANY_TREES]
+    sizes = [len(its) * tree_groups(layout.structure)[group][1].shape[1] for group, its in many]
+    return _kind(layout, *many[int(np.argmax(sizes))]) if many else None
+
+
+def _kind(layout: RowLayout, group: int, its: np.ndarray) -> Kind:
+    """The kind of some members (T, 2) of a group, with their trees."""
+    s, (member, tree) = layout.structure, its.T
+    bodies, dofs = (x[member] for x in tree_groups(s)[group])
+    rows = np.stack([np.flatnonzero(np.isin(layout.dof, dof)) for dof in dofs])
+    row, first = layout.single[rows], rows[0]
+    place = np.zeros(s.nbody, np.int32)
+    place[bodies] = np.arange(bodies.shape[1])
+    moves = np.stack([tree_plan(s).moves[np.ix_(*x)] for x in zip(bodies, dofs, strict=True)])
+    one = RowLayout(
+        structure=_of_one_tree(s, dofs.shape[1]),
+        kind=layout.kind[row[0]],
+        owner=layout.owner[row[0]],
+        side=layout.side[row[0]],
+        single=np.arange(len(first)),
+        dof=np.searchsorted(dofs[0], layout.dof[first]),
+        sign=layout.sign[first],
+        general=np.zeros(0, int),
+        slots=layout.slots,
+        ncontact=min(layout.ncontact, MOST, max(layout.own[k] for k in tree)),
+        own=(),
+    )
+    padded = np.pad(moves.astype(np.int8), ((0, 0), (0, 1), (0, 0)))
+    return Kind(one, group, member, tree, dofs, row, place, padded)
+
+
+def _of_one_tree(s: Structure, nv: int) -> Structure:
+    """What a problem asks of the structure of a world with one tree."""
+    sizes = {**s.sizes, "nbody": 1, "ntree": 1, "nv": nv}
+    arrays = {"body_treeid": np.zeros(1, np.int32), "dof_treeid": np.zeros(nv, np.int32)}
+    return Structure(sizes, arrays, {}, {}, partial=True)
+
+
+def finish_alone(
+    iterate: Callable[[Problem, RowLayout, Tolerances, State], State],
+    problem: Problem,
+    layout: RowLayout,
+    limits: Limits,
+    tolerances: Tolerances,
+    state: State,
+) -> State:
+    """The iterate in which all islands of one tree are done, or as far as the iterations go.
+
+    Args:
+        iterate: one iteration of a problem with a layout.
+        problem: the problem.
+        layout: row layout.
+        limits: largest numbers of iterations.
+        tolerances: when to stop.
+        state: first iterate.
+    """
+    parts, contact, kind = problem.parts, problem.jac.contact, kind_of(layout)
+    if not isinstance(parts, Islands) or not isinstance(contact, BodyRows) or kind is None:
+        return state
+
+    def running(state: State) -> Array:
+        return (state.niter < limits.iterations) & ~state.done
+
+    def body(constants: tuple[Problem, Tolerances], state: State) -> State:
+        return iterate(constants[0], kind.layout, constants[1], state)
+
+    trees = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
+    single = (trees == 1)[parts.tree] & parts.used[parts.tree]
+    own, few = _own_contacts(problem, layout, kind, contact)
+    taken = single[kind.tree] & few
+    own = jnp.where(taken[:, None], own, layout.ncontact)
+    place = jnp.where(taken, parts.tree[kind.tree], len(parts.used))
+    rules = [_at(jnp.broadcast_to(x, parts.used.shape), place) for x in tolerances]
+    items = _problems(problem, layout, kind, own, contact), Tolerances(*rules)
+    loop = queued_loop(body, running, len(kind.tree))
+    done = loop(items, _states(layout, kind, own, place, state))
+    return _with(layout, kind, own, place, taken, state, done)
+
+
+def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
+    """Rows of `x` by index; beyond the last one `empty`."""
+    return jnp.asarray(x).at[index].get(mode="fill", fill_value=empty)
+
+
+def _own_contacts(
+    problem: Problem, layout: RowLayout, kind: Kind, rows: BodyRows
+) -> tuple[Array, Array]:
+    """Contacts (T, k) of each tree with itself and the static world, and whether these are all.
+
+    Empty places have the number of contacts.
+    """
+    n, most = layout.ncontact, kind.layout.ncontact
+    if not n:
+        return jnp.zeros((len(kind.tree), 0), jnp.int32), jnp.ones(len(kind.tree), bool)
+    active = jnp.any(problem.D[layout.nscalar :].reshape(n, -1) > 0, axis=1)
+    tree = jnp.asarray(layout.structure.body_treeid, jnp.int32)[rows.body]
+    owner = jnp.where(active, jnp.max(tree, axis=1), -1)
+    mine = owner[None] == kind.tree[:, None].astype(np.int32)
+    count = jnp.cumsum(mine, axis=1, dtype=jnp.int32)
+    place = jnp.where(mine, count - 1, most)
+    own = jnp.full((len(kind.tree), most), n, jnp.int32)
+    slot = np.broadcast_to(np.arange(n, dtype=np.int32), mine.shape)
+    own = own.at[np.arange(len(kind.tree))[:, None], place].set(slot, mode="drop")
+    return own, count[:, -1] <= most
+
+
+def _problems(
+    problem: Problem, layout: RowLayout, kind: Kind, own: Array, contact: BodyRows
+) -> Problem:
+    """The problems (T, ...) of the trees of a kind; contacts of empty places are nothing."""
+    jac, none = problem.jac, jnp.zeros((len(kind.tree), 0), problem.D.dtype)
+
+    def contacts(x: Array) -> Array:
+        return _at(x, own)
+
+    def rows(x: Array) -> Array:
+        return _rows(layout, kind, own, x)
+
+    matrices = split_blocks(layout.structure, problem.inertia.M)[kind.group]
+    matrix = gather(matrices, kind.member).reshape(len(kind.tree), -1)
+    return Problem(
+        inertia=Inertia(matrix, none, none, none),
+        smooth=gather(problem.smooth, kind.dof),
+        jac=RowJacobian(
+            jnp.zeros((*kind.dof.shape[:1], 0, kind.dof.shape[1]), none.dtype),
+            _contact_rows(layout, kind, contacts, contact),
+            contacts(jac.friction),
+        ),
+        aref=rows(problem.aref),
+        D=rows(problem.D),
+        low=rows(problem.low),
+        high=rows(problem.high),
+        mu=contacts(problem.mu),
+        friction=contacts(problem.friction),
+        parts=Whole(),
+    )
+
+
+def _contact_rows(
+    layout: RowLayout, kind: Kind, contacts: Callable[[Array], Array], rows: BodyRows
+) -> DofRows:
+    """Contact rows (T, ...) with a column for each dof of the tree."""
+    s, tree = layout.structure, kind.tree[:, None, None].astype(np.int32)
+    body, push, turn, arms = map(contacts, (rows.body, rows.push, rows.turn, rows.arm))
+    inside = jnp.asarray(s.body_treeid, jnp.int32)[body] == tree
+    local = jnp.where(inside, jnp.asarray(kind.body)[body], kind.moves.shape[1] - 1)
+    moves = jnp.asarray(kind.moves)[np.arange(len(tree))[:, None, None], local]
+    side = (moves[:, :, 1] - moves[:, :, 0]).astype(push.dtype)
+    arm = split(jnp.where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
+    force = split(push)
+    wrench = (*components.cross(arm, force), *force)
+    if turn.shape[2]:
+        more = (*split(turn), *[jnp.zeros_like(turn[..., 0])] * 3)
+        wrench = tuple(jnp.concatenate(both, axis=2) for both in zip(wrench, more, strict=True))
+    axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)
+    return jax.vmap(rows_of)(wrench, axis, side)
+
+
+def _rows(layout: RowLayout, kind: Kind, own: Array, x: Array) -> Array:
+    """Row values (T, n) of the trees from those of all (nrow,)."""
+    scalar, n = gather(x, kind.row), layout.nscalar
+    contact = _at(x[n:].reshape(layout.ncontact, layout.per_contact), own)
+    count = kind.layout.ncontact * layout.per_contact
+    return jnp.concatenate([scalar, contact.reshape(len(scalar), count)], axis=1)
+
+
+def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: State) -> State:
+    """Iterates (T, ...) of the trees; those that are not taken are done."""
+    return State(
+        a=gather(state.a, kind.dof),
+        gauss_grad=gather(state.gauss_grad, kind.dof),
+        r=_rows(layout, kind, own, state.r),
+        force=_rows(layout, kind, own, state.force),
+        grad=gather(state.grad, kind.dof),
+        niter=_at(state.niter, place),
+        grad_norm=_at(state.grad_norm, place),
+        done=_at(state.done, place, empty=True),
+        memory=state.memory,
+    )
+
+
+def _with(
+    layout: RowLayout,
+    kind: Kind,
+    own: Array,
+    place: Array,
+    taken: Array,
+    state: State,
+    done: State,
+) -> State:
+    """An iterate with those of the trees (T, ...) that were taken."""
+    n = layout.nscalar
+
+    def dofs(new: Array, old: Array) -> Array:
+        kept = jnp.where(taken[:, None], new, gather(old, kind.dof))
+        return jnp.asarray(old).at[kind.dof].set(kept)
+
+    def rows(new: Array, old: Array) -> Array:
+        count = kind.row.shape[1]
+        first = jnp.where(taken[:, None], new[:, :count], gather(old, kind.row))
+        contact = jnp.asarray(old[n:]).reshape(layout.ncontact, layout.per_contact)
+        its = new[:, count:].reshape(*own.shape, layout.per_contact)
+        contact = contact.at[own].set(its, mode="drop")
+        scalar = jnp.asarray(old[:n]).at[kind.row].set(first)
+        return jnp.concatenate([scalar, contact.reshape(-1)])
+
+    def islands(new: Array, old: Array) -> Array:
+        return jnp.asarray(old).at[place].set(new, mode="drop")
+
+    by_field = {
+        **dict.fromkeys(("a", "gauss_grad", "grad"), dofs),
+        **dict.fromkeys(("r", "force"), rows),
+        **dict.fromkeys(("niter", "grad_norm", "done"), islands),
+    }
+    return state._replace(
+        **{name: put(getattr(done, name), getattr(state, name)) for name, put in by_field.items()}
+    )
