@@ -23,6 +23,7 @@ from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip
 from mjjax.pipeline.rest import fall_asleep, keep_asleep
 from mjjax.sensor.stages import remember_sensors
+from mjjax.solver.method import in_single
 
 
 def advance(
@@ -138,7 +139,9 @@ BOGACKI_SHAMPINE = Tableau(2 / 9, ((0.5, 1 / 3), (0.75, 4 / 9)))
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
-    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo.
+    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo. In
+    float32, where the solver has its own stopping rules, it starts each stage from the acceleration
+    of the one before, not from that of the last step: fewer iterations to the same optimum.
     """
     return _runge_kutta(RK4, model, data, callbacks)
 
@@ -159,6 +162,8 @@ def _runge_kutta(method: Tableau, model: Model, data: Data, callbacks: Callbacks
         data, total = carry
         fraction, weight = weights[0], weights[1]
         moved = drift(model, start, rates_of(data), fraction * h)
+        if in_single(data.qpos):
+            moved = moved.replace(qacc_warmstart=data.qacc)
         data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
         rates = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, rates_of(data))
         return (data, rates), None
