@@ -131,7 +131,7 @@ def layout_of(model: Model, data: Data) -> RowLayout:
     now, made = slots_of(model, data.rules), data.slots
     scalar, general = len(data.efc_scalar_pos), len(data.efc_Jgeneral)
     room = len(data.contact.dist), len(data.efc_vel)
-    own = _own_contacts(model.structure, plan_of(model, data.rules))
+    own = _own_candidates(model.structure, plan_of(model, data.rules))
     layout = row_layout(model.structure, made, *room, own)
     if made.disabled & ~now.disabled or (layout.nscalar, len(layout.general)) != (scalar, general):
         needs = row_layout(model.structure, now, *room)
@@ -194,7 +194,7 @@ def row_layout(
 
 
 @functools.lru_cache(maxsize=64)
-def _own_contacts(s: Structure, plan: PairPlan) -> tuple[int, ...]:
+def _own_candidates(s: Structure, plan: PairPlan) -> tuple[int, ...]:
     """Candidate contacts (ntree,) of each tree with itself and the static world."""
     tree = s.body_treeid[s.geom_bodyid[plan.geom]]
     count = np.diff(np.append(plan.start, plan.ncandidate))

@@ -225,11 +225,26 @@ def contact_wrenches(
     axis, center = _common_axes(s, data)
     force = split(mat3(contact.frame))
     arm = split((contact.pos - center)[:, None])
-    wrench = (*components.cross(arm, force), *force)
-    if width > 3:
-        turn = (*force, *[jnp.zeros_like(force[0])] * 3)
-        wrench = (jnp.concatenate(both, axis=1) for both in zip(wrench, turn, strict=True))
+    wrench = row_wrenches(arm, force, force if width > 3 else None)
     return tuple(x[:, :width] for x in wrench), axis.T, jnp.asarray(side, axis.dtype)
+
+
+def row_wrenches(arm: Parts, push: Parts, turn: Parts | None) -> Parts:
+    """Components of wrenches, torque first, of forces along axes at an arm, then of torques alone.
+
+    Args:
+        arm: (..., 1) arm.
+        push: (..., m) axes of the forces.
+        turn: (..., k) axes of the torques, if there are any.
+
+    Returns:
+        Six components (..., m + k).
+    """
+    wrench = (*components.cross(arm, push), *push)
+    if turn is None:
+        return wrench
+    pure = (*turn, *[jnp.zeros_like(turn[0])] * 3)
+    return tuple(jnp.concatenate(both, axis=-1) for both in zip(wrench, pure, strict=True))
 
 
 def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:

@@ -17,9 +17,9 @@ from mjjax.constraint.contact_rows import BodyRows, DofRows, rows_of
 from mjjax.constraint.jacobian import RowJacobian
 from mjjax.constraint.layout import MANY_TREES, RowLayout
 from mjjax.constraint.trees import row_trees
+from mjjax.dynamics.jacobian import row_wrenches
 from mjjax.dynamics.joint_inertia import Inertia
 from mjjax.dynamics.tree import tree_plan
-from mjjax.math import components
 from mjjax.math.components import split
 from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
@@ -27,7 +27,7 @@ from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
 from mjjax.solver.grouped_loop import queued_loop
 from mjjax.solver.islands import Islands, Whole
-from mjjax.solver.method import Limits, Tolerances
+from mjjax.solver.method import Iteration, Limits, Tolerances
 from mjjax.solver.primal import State
 from mjjax.solver.problem import Problem
 
@@ -116,7 +116,7 @@ def _of_one_tree(s: Structure, nv: int) -> Structure:
 
 
 def finish_alone(
-    iterate: Callable[[Problem, RowLayout, Tolerances, State], State],
+    iterate: Iteration,
     problem: Problem,
     layout: RowLayout,
     limits: Limits,
@@ -126,7 +126,7 @@ def finish_alone(
     """The iterate in which all islands of one tree are done, or as far as the iterations go.
 
     Args:
-        iterate: one iteration of a problem with a layout.
+        iterate: one iteration of a solver that prepares nothing.
         problem: the problem.
         layout: row layout.
         limits: largest numbers of iterations.
@@ -141,7 +141,7 @@ def finish_alone(
         return (state.niter < limits.iterations) & ~state.done
 
     def body(constants: tuple[Problem, Tolerances], state: State) -> State:
-        return iterate(constants[0], kind.layout, constants[1], state)
+        return iterate(constants[0], kind.layout, (), limits, constants[1], state)[0]
 
     trees = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
     single = (trees == 1)[parts.tree] & parts.used[parts.tree]
@@ -226,11 +226,7 @@ def _contact_rows(
     moves = jnp.asarray(kind.moves)[np.arange(len(tree))[:, None, None], local]
     side = (moves[:, :, 1] - moves[:, :, 0]).astype(push.dtype)
     arm = split(jnp.where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
-    force = split(push)
-    wrench = (*components.cross(arm, force), *force)
-    if turn.shape[2]:
-        more = (*split(turn), *[jnp.zeros_like(turn[..., 0])] * 3)
-        wrench = tuple(jnp.concatenate(both, axis=2) for both in zip(wrench, more, strict=True))
+    wrench = row_wrenches(arm, split(push), split(turn) if turn.shape[2] else None)
     axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)
     return jax.vmap(rows_of)(wrench, axis, side)
 

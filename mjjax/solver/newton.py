@@ -1,5 +1,7 @@
 """Newton's method for the constrained dynamics."""
 
+import functools
+
 from mjjax.constraint.layout import RowLayout
 from mjjax.solver import primal
 from mjjax.solver.alone import finish_alone
@@ -31,21 +33,11 @@ def _iterate(
     return primal.iterate(problem, layout, limits, tolerances, state, step, (), unit=True)
 
 
-def _ahead(
-    problem: Problem,
-    layout: RowLayout,
-    limits: Limits,
-    tolerances: Tolerances,
-    state: primal.State,
-) -> primal.State:
-    """Islands of one tree at their ends."""
-
-    def iterate(
-        problem: Problem, layout: RowLayout, tolerances: Tolerances, state: primal.State
-    ) -> primal.State:
-        return _iterate(problem, layout, (), limits, tolerances, state)[0]
-
-    return finish_alone(iterate, problem, layout, limits, tolerances, state)
-
-
-NEWTON = Method(_prepare, _initial, _iterate, primal.result, primal.state_of, _ahead)
+NEWTON = Method(
+    _prepare,
+    _initial,
+    _iterate,
+    primal.result,
+    primal.state_of,
+    functools.partial(finish_alone, _iterate),
+)

@@ -1,6 +1,7 @@
 """Islands of one tree, each solved as a world of its own, in one queue with those of all worlds."""
 
 import functools
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +48,7 @@ def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def few_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_contacts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Room for fewer contacts than some chains have."""
     kind_of.cache_clear()
     monkeypatch.setattr(alone, "MOST", 2)
