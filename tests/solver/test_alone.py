@@ -100,14 +100,15 @@ def test_islands_of_one_tree_are_done_first(cone: str) -> None:
     """All of them, and nothing of the others: what follows has only these to do."""
     at = states(cone)
     model, data = with_options(at, **ON), world(at.data, 1)
-    layout = layout_of(model, data)
+    layout, ahead = layout_of(model, data), NEWTON.ahead
+    assert ahead is not None
 
     @quick
     def done(data: mjjax.Data) -> tuple[jax.Array, jax.Array]:
         problem = problem_of(model, data, layout)
         limits, tolerances = settings_of(model, problem, layout)
         start = NEWTON.initial(problem, layout, (), start_of(model, data), tolerances)
-        return start.done, NEWTON.ahead(problem, layout, limits, tolerances, start).done
+        return start.done, ahead(problem, layout, limits, tolerances, start).done
 
     island = np.asarray(data.tree_island)
     alone = np.bincount(island[island >= 0], minlength=layout.structure.ntree) == 1
@@ -128,7 +129,8 @@ def test_trees_with_too_many_contacts_stay(cone: str, few_contacts: None) -> Non
     """Nothing is lost where a tree has more contacts than there is room for."""
     at = states(cone)
     layout = layout_of(at.both.ours, world(at.data, 0))
-    assert kind_of(layout).layout.ncontact == 2 < max(layout.own)
+    kind = kind_of(layout)
+    assert kind is not None and kind.layout.ncontact == 2 < max(layout.own)
     assert_close(constrained(cone), queued(cone))
 
 
