@@ -8,9 +8,8 @@ from mjjax.constraint.layout import EQUALITY_ROWS
 from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.jacobian import point_jacobian
 from mjjax.math import quat, safe
-from mjjax.math.linalg import einsum, matvec3
+from mjjax.math.linalg import einsum
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -155,7 +154,7 @@ def _points(model: Model, data: Data, ids: np.ndarray, start: tuple[int, int]) -
     points = []
     for body, objid, k in zip(_bodies(model, ids), (s.eq_obj1id, s.eq_obj2id), start, strict=True):
         local = model.eq_data[ids, k : k + 3]
-        point = data.xpos[body] + matvec3(mat3(data.xmat[body]), local)
+        point = data.xpos[body] + quat.rotate(data.xquat[body], local)
         if site.any():
             point = xp.where(site[:, None], data.site_xpos[np.where(site, objid[ids], 0)], point)
         points.append(point)

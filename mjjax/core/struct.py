@@ -1,11 +1,13 @@
 """The dataclass of the project: a frozen pytree whose fields are also its table.
 
 A field is declared once, with its shape in terms of named sizes, its type, unit and meaning;
-allocation, checks and documentation read the declaration (`specs`). This is the only module that
+allocation, checks and documentation read the declaration (`specs`). What is made of other fields
+when it is read is a property, declared the same way (`made_of`). This is the only module that
 imports flax.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from flax import struct
@@ -68,3 +70,30 @@ def specs(cls: Any) -> dict[str, FieldSpec]:
         for f in dataclasses.fields(cls)
         if "spec" in f.metadata
     }
+
+
+def made_of(*fields: str, shape: tuple[Size, ...]) -> Callable[[Callable[..., Any]], Any]:
+    """Declares the getter of a property that is made of some fields when it is read."""
+
+    def declare(getter: Any) -> Any:
+        getter.made_of, getter.shape = fields, shape
+        return getter
+
+    return declare
+
+
+def sources(cls: Any) -> dict[str, tuple[str, ...]]:
+    """Properties that `made_of` declares, and the fields that each is made of."""
+    return {name: getter.made_of for name, getter in _getters(cls).items()}
+
+
+def shapes(cls: Any) -> dict[str, tuple[Size, ...]]:
+    """Shapes of the array fields of a `PyTree` class (or instance) and of what is made of them."""
+    made = {name: getter.shape for name, getter in _getters(cls).items()}
+    return {name: spec.shape for name, spec in specs(cls).items()} | made
+
+
+def _getters(cls: Any) -> dict[str, Any]:
+    own = cls if isinstance(cls, type) else type(cls)
+    found = {name: getattr(x, "fget", None) for name, x in vars(own).items()}
+    return {name: getter for name, getter in found.items() if hasattr(getter, "made_of")}

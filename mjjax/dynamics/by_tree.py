@@ -65,11 +65,15 @@ def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:
 
 def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
     """A matrix by trees with more (nv,) on its diagonal."""
-    blocks = [
-        block + np.eye(dofs.shape[1], dtype=matrix.dtype)[None] * gather(diagonal, dofs)[:, None]
-        for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True)
+    return join_blocks(blocks_plus_diagonal(s, split_blocks(s, matrix), diagonal), matrix)
+
+
+def blocks_plus_diagonal(s: Structure, blocks: list[Array], diagonal: Array) -> list[Array]:
+    """`plus_diagonal` for blocks (T, d, d) of each group."""
+    return [
+        block + np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(diagonal, dofs)[:, None]
+        for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
     ]
-    return join_blocks(blocks, matrix)
 
 
 def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:

@@ -8,7 +8,7 @@ from mjjax.math import quat, safe
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul3, matvec3
 from mjjax.math.namespace import Array, namespace
-from mjjax.math.spatial import flat9, mat3
+from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -31,8 +31,8 @@ def camlight(model: Model, data: Data) -> Data:
         np.concatenate([s.arrays[f"cam_{name}"], s.arrays[f"light_{name}"]])
         for name in ("mode", "bodyid", "targetbodyid")
     )
-    frame = gather(xp.concatenate([data.xpos, data.xmat], axis=1), body)
-    origin, turn = frame[:, :3], mat3(frame[:, 3:])
+    frame = gather(xp.concatenate([data.xpos, data.xquat], axis=1), body)
+    origin, turn = frame[:, :3], quat.to_mat(frame[:, 3:])
     offset = xp.concatenate([model.cam_pos, model.light_pos])
     pos = _positions(model, data, mode, body, origin, matvec3(turn, offset))
     aimed = np.isin(mode, TARGETS) & (target >= 0)

@@ -7,8 +7,15 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
-from mjjax.dynamics.by_tree import apply_by_tree, block_of, mul_by_tree
+from mjjax.dynamics.by_tree import (
+    apply_by_tree,
+    block_of,
+    blocks_plus_diagonal,
+    mul_by_tree,
+    plus_diagonal,
+)
 from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
+from mjjax.math import quat
 from mjjax.math.components import components_first, components_last, split
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
@@ -27,7 +34,7 @@ from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.trees import join_blocks, tree_groups
+from mjjax.model.trees import join_blocks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +101,8 @@ def com_pos(model: Model, data: Data) -> Data:
     com = subtree_com(model, data.xipos)
     root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
-    columns = xp.swapaxes(mat3(gather(data.xmat, plan.turning)), -1, -2).reshape(-1, 3)
+    turned = quat.to_mat(gather(data.xquat, plan.turning))
+    columns = xp.swapaxes(turned, -1, -2).reshape(-1, 3)
     world = xp.eye(3, dtype=data.xaxis.dtype)
     table = xp.concatenate([world, columns, gather(data.xaxis, plan.scalar)])
     axis = gather(table, plan.source)
@@ -108,27 +116,46 @@ def com_pos(model: Model, data: Data) -> Data:
 
 @stage
 def crb(model: Model, data: Data) -> Data:
-    """Composite inertias and the joint-space inertia, by trees (`mj_crb`).
+    """What the joint-space inertia `qM` needs beside `cinert` and `cdof`: armature (`mj_crb`).
 
     M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
     way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
     """
-    composite, blocks = composite_inertia(model, data)
-    return data.replace(crb=components_last(composite), M=join_blocks(blocks, data.cdof))
+    s, armature = model.structure, model.dof_armature
+    if s.terms["tendon_armature"].any():
+        armature = plus_diagonal(s, namespace(armature).zeros_like(data.armature), armature)
+    return data.replace(armature=armature)
 
 
-def composite_inertia(model: Model, data: Data) -> tuple[Array, list[Array]]:
-    """Inertias of the subtrees (10, nbody), and M of each block of trees (T, d, d), see `crb`."""
-    s = model.structure
-    inertia = components_first(data.cinert)
-    composite = subtree_sum(s, inertia)
-    momentum = join(inertia_mul(unstack(dof_sum(s, inertia)), split(data.cdof)))
-    blocks = coupled_by_tree(s, momentum, data.cdof)
-    return composite, [
-        block
-        + np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(model.dof_armature, dofs)[:, None]
-        for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
-    ]
+def subtree_inertia(s: Structure, cinert: Array) -> Array:
+    """Inertias of the subtrees (nbody, 10) from those of the bodies."""
+    return components_last(subtree_sum(s, components_first(cinert)))
+
+
+def moved_inertia(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
+    """Inertia (T, d, d) of the bodies for each block of trees, see `crb`; without armature."""
+    moved = unstack(dof_sum(s, components_first(cinert)))
+    return coupled_by_tree(s, join(inertia_mul(moved, split(cdof))), cdof)
+
+
+def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
+    """The joint-space inertia by trees.
+
+    Args:
+        s: structure.
+        cinert: (nbody, 10) inertias of the bodies.
+        cdof: (nv, 6) motion axes.
+        armature: (nv,) what is added on the diagonal; or all entries that are added, by trees.
+    """
+    blocks = moved_inertia(s, cinert, cdof)
+    if s.terms["tendon_armature"].any():
+        return join_blocks(blocks, cdof) + armature
+    return join_blocks(blocks_plus_diagonal(s, blocks, armature), cdof)
+
+
+def inertia_by_tree(data: Data) -> Array:
+    """The joint-space inertia by trees, of what `data` holds."""
+    return joint_inertia(data.structure, data.cinert, data.cdof, data.armature)
 
 
 def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
@@ -190,7 +217,7 @@ def _outer(a: Array, b: Array) -> Array:
 
 def mul_m(model: Model, data: Data, v: Array) -> Array:
     """Product of the joint-space inertia with a vector (nv,) (`mj_mulM`)."""
-    return mul_by_tree(model.structure, data.M, v)
+    return mul_by_tree(model.structure, inertia_by_tree(data), v)
 
 
 def full_m(model: Model, data: Data) -> Array:
@@ -205,7 +232,7 @@ def factor_m(model: Model, data: Data) -> Array:
 
 def solve_m(model: Model, data: Data, v: Array) -> Array:
     """Solution x of M x = v (nv,) (`mj_solveM`)."""
-    return apply_by_tree(model.structure, solve_definite, data.M, v)
+    return apply_by_tree(model.structure, solve_definite, inertia_by_tree(data), v)
 
 
 def add_m(model: Model, data: Data, matrix: Array) -> Array:

@@ -117,7 +117,6 @@ def kinematics(model: Model, data: Data) -> Data:
     return data.replace(
         xpos=components_last(poses[:3]),
         xquat=components_last(poses[3:]),
-        xmat=matrix_last(turned),
         xanchor=xanchor,
         xaxis=xaxis,
         xipos=xipos,

@@ -204,8 +204,9 @@ def tendon_inertia(model: Model, data: Data) -> Data:
     """
     s = model.structure
     if not s.terms["tendon_armature"].any():
-        return data.replace(M=complete_or_absent(model, "tendon_armature", data.M))
-    return data.replace(M=data.M + join_blocks(tendon_blocks(model, data), data.M))
+        return data.replace(armature=complete_or_absent(model, "tendon_armature", data.armature))
+    more = join_blocks(tendon_blocks(model, data), data.armature)
+    return data.replace(armature=data.armature + more)
 
 
 def tendon_blocks(model: Model, data: Data) -> list[Array]:

@@ -1,5 +1,6 @@
 """`Data`: the state of one world and everything computed from it, as one immutable pytree."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import SleepState, WarningType
-from mjjax.core.struct import PyTree, array, static
+from mjjax.core.struct import PyTree, array, made_of, static
 from mjjax.math.namespace import Array
+from mjjax.math.quat import to_mat
+from mjjax.math.spatial import flat9
 from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import FULLY_AWAKE, Sleep
 from mjjax.model.structure import Structure
@@ -27,6 +30,9 @@ class CollisionRules(NamedTuple):
 
     filtered: bool = False
     colliders: frozenset[tuple[Any, Any]] = frozenset()
+
+
+_of_rows = functools.partial(made_of, "efc_mass", "contact", shape=("njmax",))
 
 
 class Contact(PyTree):
@@ -89,7 +95,6 @@ class Data(PyTree, Named):
     # position
     xpos: jax.Array = array("nbody", 3, unit="m", doc="position of the body frame, world")
     xquat: jax.Array = array("nbody", 4, doc="orientation of the body frame, world")
-    xmat: jax.Array = array("nbody", 9, doc="orientation of the body frame, world")
     xipos: jax.Array = array("nbody", 3, unit="m", doc="position of the centre of mass, world")
     ximat: jax.Array = array("nbody", 9, doc="orientation of the principal axes, world")
     xanchor: jax.Array = array("njnt", 3, unit="m", doc="joint anchor, world")
@@ -105,11 +110,10 @@ class Data(PyTree, Named):
     subtree_com: jax.Array = array("nbody", 3, unit="m", doc="centre of mass of the subtree")
     cdof: jax.Array = array("nv", 6, doc="motion axes (rotation, translation) about the root's com")
     cinert: jax.Array = array("nbody", 10, doc="spatial inertia about the root's com")
-    crb: jax.Array = array("nbody", 10, doc="spatial inertia of the subtree about the root's com")
-    M: jax.Array = array(
-        "nM_tree",
+    armature: jax.Array = array(
+        "narmature",
         unit="kg, kg m, kg m^2",
-        doc="joint-space inertia, by trees of equal size; the dynamics read cinert and cdof",
+        doc="what qM has beside cinert and cdof: its diagonal; with tendons' armature, by trees",
     )
     ten_length: jax.Array = array("ntendon", unit="m", doc="tendon length")
     ten_J: jax.Array = array("ntendon", "nv", doc="tendon moment arms, dense")
@@ -168,21 +172,45 @@ class Data(PyTree, Named):
     )
 
     @property
-    def qM(self) -> Array:
-        """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
-        return dense_blocks(self.structure, self.M)
+    @made_of("xquat", shape=("nbody", 9))
+    def xmat(self) -> Array:
+        """(nbody, 9) orientation of the body frame, world. A batch has worlds in front."""
+        return flat9(to_mat(self.xquat))
 
     @property
+    @made_of("cinert", shape=("nbody", 10))
+    def crb(self) -> Array:
+        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`."""
+        from mjjax.dynamics.inertia import subtree_inertia
+
+        composite = functools.partial(subtree_inertia, self.structure)
+        return jnp.vectorize(composite, signature="(b,i)->(b,i)")(self.cinert)
+
+    @property
+    @made_of("cinert", "cdof", "armature", shape=("nv", "nv"))
+    def qM(self) -> Array:
+        """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
+        from mjjax.dynamics.inertia import joint_inertia
+
+        entries = jnp.vectorize(
+            functools.partial(joint_inertia, self.structure), signature="(b,i),(v,j),(a)->(m)"
+        )
+        return dense_blocks(self.structure, entries(self.cinert, self.cdof, self.armature))
+
+    @property
+    @_of_rows("efc_scalar_pos")
     def efc_pos(self) -> Array:
         """(njmax,) residual: distance to the limit or contact. A batch has worlds in front."""
         return self._of_contacts(self.efc_scalar_pos, self.contact.dist)
 
     @property
+    @_of_rows("efc_scalar_margin")
     def efc_margin(self) -> Array:
         """(njmax,) margin of inclusion. A batch has worlds in front."""
         return self._of_contacts(self.efc_scalar_margin, self.contact.includemargin)
 
     @property
+    @_of_rows("efc_scalar_frictionloss")
     def efc_frictionloss(self) -> Array:
         """(njmax,) largest force of dry friction [N or N m]. A batch has worlds in front."""
         return self._of_contacts(
@@ -190,6 +218,7 @@ class Data(PyTree, Named):
         )
 
     @property
+    @_of_rows()
     def efc_D(self) -> Array:
         """(njmax,) constraint mass 1/R, 0 in an empty slot. A batch has worlds in front."""
         scalar, mass = self._split(self.efc_mass)
@@ -199,6 +228,7 @@ class Data(PyTree, Named):
         return self._join(scalar, mass)
 
     @property
+    @_of_rows("efc_spring", "efc_damping", "efc_friction_damping", "efc_vel")
     def efc_aref(self) -> Array:
         """(njmax,) reference acceleration -B J qvel - K I (pos - margin), 0 in an empty slot.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mjjax.core.enums import ObjType
-from mjjax.core.struct import specs
+from mjjax.core.struct import shapes
 from mjjax.model.structure import NAMED, Structure
 
 # kind -> size that counts it, prefixes its fields may carry
@@ -51,13 +51,13 @@ class View:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        declared = specs(self._owner)
+        declared = shapes(self._owner)
         for size, (prefixes, row) in self._rows().items():
             for prefix in prefixes:
-                spec = declared.get(prefix + name)
-                if spec and spec.shape and spec.shape[0] == size:
+                shape = declared.get(prefix + name)
+                if shape and shape[0] == size:
                     value = getattr(self._owner, prefix + name)
-                    index = (..., row) + (slice(None),) * (len(spec.shape) - 1)
+                    index = (..., row) + (slice(None),) * (len(shape) - 1)
                     return value[index]
                 static = self._owner.structure.arrays.get(prefix + name)
                 if prefix and static is not None and isinstance(row, int):

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
+from mjjax.core.struct import sources
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import STATE
@@ -33,15 +34,16 @@ def carried(
         function: a step of one world: (model, data) to data and a tree of records.
         model: model.
         data: data; shapes and types matter only.
-        wanted: names of fields.
+        wanted: names of fields, and of what is made of them.
 
     Raises:
         ValueError: `Data` has no field of that name.
     """
-    names = leaf_fields(data)
-    if unknown := set(wanted) - set(names):
+    names, made = leaf_fields(data), sources(data)
+    wanted = {field for name in wanted for field in made.get(name, (name,))}
+    if unknown := wanted - set(names):
         raise ValueError(f"Data has no fields {', '.join(sorted(unknown))}")
-    found = (ALWAYS | set(wanted)) & set(names)
+    found = (ALWAYS | wanted) & set(names)
     if data.sleep is not None:
         found |= {"sensordata"}  # trees keep their readings while they sleep
     jaxpr = jax.make_jaxpr(function)(model, data).jaxpr

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from mjjax.core.enums import WarningType
-from mjjax.core.struct import PyTree, specs
+from mjjax.core.struct import PyTree, sources, specs
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.visual import PARTS, Visual
@@ -15,8 +15,10 @@ from mjjax.model.visual import PARTS, Visual
 Target = TextIO | str | os.PathLike[str] | None
 
 ROWS = "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref efc_force".split()
-# Fields that row fields are made of.
+MADE = [name for name in sources(Data) if name not in ROWS]
+# Fields that others are made of, which MuJoCo does not have.
 SHARED = {name for name in specs(Data) if name.startswith("efc_")} - {*ROWS, "efc_Jgeneral"}
+SHARED |= {"armature"}
 
 # What a warning means, and what to do.
 WARNINGS: dict[WarningType, str] = {
@@ -70,6 +72,7 @@ def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -
     counts = np.asarray(data.warning)
     warnings = {warning_text(kind): counts[kind] for kind in WarningType if counts[kind]}
     fields = {k: x for k, x in _leaves(data).items() if k not in SHARED}
+    fields |= {name: getattr(data, name) for name in MADE}
     used = np.asarray(data.efc_D) > 0
     fields |= {name: np.asarray(getattr(data, name))[used] for name in ROWS}
     touching = np.asarray(data.contact.geom)[:, 0] >= 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import ConstraintType
-from mjjax.core.struct import specs
+from mjjax.core.struct import shapes
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -77,8 +77,8 @@ def _shape(field: str) -> tuple[Any, ...]:
     group, _, name = field.rpartition(".")
     owners = {"opt": Option, "stat": Statistic, "contact": Contact}
     for cls in (owners[group],) if group in owners else (Data, Model):
-        if name in specs(cls):
-            return specs(cls)[name].shape
+        if name in shapes(cls):
+            return shapes(cls)[name]
     return ()
 
 

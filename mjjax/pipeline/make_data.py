@@ -71,7 +71,8 @@ def make_data(
         "nmass": layout.nscalar + slots * made.masses,
         "nelliptic": 0 if made.pyramidal else slots,
     }
-    sizes = dict(s.sizes, nM_tree=block_entries(s), nconmax=slots, njmax=rows, **own)
+    armatures = block_entries(s) if s.terms["tendon_armature"].any() else s.nv
+    sizes = dict(s.sizes, narmature=armatures, nconmax=slots, njmax=rows, **own)
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
     fields = _zeros(Data, sizes)

@@ -29,10 +29,12 @@ LAYERS = (
     "cli",
     "__main__",
 )
-# Methods of `Model` and `Spec`, and a check of a whole model, that are the work of layers below:
-# imported when they are called.
+# Methods of `Model`, `Data` and `Spec`, and a check of a whole model, that are the work of layers
+# below: imported when they are called.
 CALLED = {
     ("compiler/load.py", "mjjax.pipeline.make_data"),
+    ("model/data.py", "mjjax.dynamics.inertia.joint_inertia"),
+    ("model/data.py", "mjjax.dynamics.inertia.subtree_inertia"),
     ("model/model.py", "mjjax.compiler"),
     ("mjcf/spec.py", "mjjax.compiler.load.compile_model"),
     ("mjcf/spec.py", "mjjax.compiler.copy_back.copy_back"),
