@@ -18,8 +18,11 @@ Size = str | int
 def _replace(self: Any, **changes: Any) -> Any:
     """The same with some fields changed."""
     if not changes.keys() <= self.__dataclass_fields__.keys():
-        unknown = ", ".join(sorted(changes.keys() - self.__dataclass_fields__.keys()))
-        raise TypeError(f"{type(self).__name__} has no field {unknown}")
+        unknown, made = sorted(changes.keys() - self.__dataclass_fields__.keys()), sources(self)
+        hints = [
+            f"; {n} is made of {', '.join(made[n])} when it is read" for n in unknown if n in made
+        ]
+        raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}{''.join(hints)}")
     new = object.__new__(type(self))
     new.__dict__.update(self.__dict__, **changes)
     return new

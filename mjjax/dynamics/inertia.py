@@ -15,8 +15,7 @@ from mjjax.dynamics.by_tree import (
     plus_diagonal,
 )
 from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
-from mjjax.math import quat
-from mjjax.math.components import components_first, components_last, split
+from mjjax.math.components import components_first, components_last, matrix_last, split, to_mat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
     cholesky,
@@ -101,8 +100,8 @@ def com_pos(model: Model, data: Data) -> Data:
     com = subtree_com(model, data.xipos)
     root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
-    turned = quat.to_mat(gather(data.xquat, plan.turning))
-    columns = xp.swapaxes(turned, -1, -2).reshape(-1, 3)
+    turned = to_mat(split(gather(data.xquat, plan.turning)))
+    columns = matrix_last(tuple(turned[k] for k in (0, 3, 6, 1, 4, 7, 2, 5, 8))).reshape(-1, 3)
     world = xp.eye(3, dtype=data.xaxis.dtype)
     table = xp.concatenate([world, columns, gather(data.xaxis, plan.scalar)])
     axis = gather(table, plan.source)

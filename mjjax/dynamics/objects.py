@@ -136,6 +136,11 @@ def object_acceleration(
 ) -> Array:
     """Acceleration (6,) of an object with gravity, rotation first (`mj_objectAcceleration`).
 
-    As `object_velocity`; `data.cacc` must be there: see `rne_postconstraint`.
+    As `object_velocity`, of data with `cacc`.
+
+    Raises:
+        ValueError: `data.cacc` is empty.
     """
+    if not data.cacc.shape[0]:
+        raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) before")
     return _single(model, data, int(objtype), objid, flg_local, acceleration=True)

@@ -56,6 +56,8 @@ class Data(PyTree, Named):
 
     After `step`, state fields are those after the step, derived fields those before it, as in
     MuJoCo. Row fields `efc_*` have fixed slots in MuJoCo's order; a slot without a row is zero.
+    What `rne_postconstraint` and `subtree_vel` compute has no rows unless a sensor of the model
+    needs it, or one of them was called: MuJoCo has zeros there.
     """
 
     structure: Structure = static(doc="structure of the model, for access by name")
@@ -130,16 +132,18 @@ class Data(PyTree, Named):
     qfrc_gravcomp: jax.Array = array("nv", unit="N or N m", doc="gravity compensation")
     qfrc_fluid: jax.Array = array("nv", unit="N or N m", doc="fluid force")
     qfrc_passive: jax.Array = array("nv", unit="N or N m", doc="total passive force")
-    subtree_linvel: jax.Array = array("nbody", 3, unit="m/s", doc="velocity of the subtree's com")
+    subtree_linvel: jax.Array = array(
+        "nmomentum", 3, unit="m/s", doc="velocity of the subtree's com"
+    )
     subtree_angmom: jax.Array = array(
-        "nbody", 3, unit="kg m^2/s", doc="angular momentum of the subtree about its com"
+        "nmomentum", 3, unit="kg m^2/s", doc="angular momentum of the subtree about its com"
     )
     # acceleration
     cacc: jax.Array = array(
-        "nbody", 6, doc="body acceleration about the root's com, -gravity incl."
+        "nreaction", 6, doc="body acceleration about the root's com, -gravity incl."
     )
-    cfrc_int: jax.Array = array("nbody", 6, doc="force from the parent about the root's com")
-    cfrc_ext: jax.Array = array("nbody", 6, doc="external force about the root's com")
+    cfrc_int: jax.Array = array("nreaction", 6, doc="force from the parent about the root's com")
+    cfrc_ext: jax.Array = array("nreaction", 6, doc="external force about the root's com")
     actuator_force: jax.Array = array("nu", unit="N or N m", doc="actuator force")
     qfrc_actuator: jax.Array = array("nv", unit="N or N m", doc="actuator force in joint space")
     qfrc_smooth: jax.Array = array("nv", unit="N or N m", doc="force without constraints")

@@ -18,6 +18,8 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "actuator": ("nu", ("", "actuator_")),
     "key": ("nkey", ("key_",)),
 }
+# Sizes that count bodies where a sensor needs the fields, else nothing; what computes the fields.
+COMPUTED_BY = {"nmomentum": "subtree_vel", "nreaction": "rne_postconstraint"}
 
 
 class View:
@@ -40,6 +42,8 @@ class View:
     def _rows(self) -> dict[str, tuple[tuple[str, ...], Any]]:
         size, prefixes = KINDS[self._kind]
         rows: dict[str, tuple[tuple[str, ...], Any]] = {size: (prefixes, self.id)}
+        if self._kind == "body":
+            rows |= dict.fromkeys(COMPUTED_BY, (("",), self.id))
         if self._kind == "joint":
             s: Structure = self._owner.structure
             width = {0: (7, 6), 1: (4, 3)}.get(int(s.jnt_type[self.id]), (1, 1))
@@ -57,6 +61,11 @@ class View:
                 shape = declared.get(prefix + name)
                 if shape and shape[0] == size:
                     value = getattr(self._owner, prefix + name)
+                    if size in COMPUTED_BY and not value.shape[-len(shape)]:
+                        raise AttributeError(
+                            f"no sensor needs {name}, so that it is empty: call "
+                            f"mjjax.{COMPUTED_BY[size]}(model, data) before"
+                        )
                     index = (..., row) + (slice(None),) * (len(shape) - 1)
                     return value[index]
                 static = self._owner.structure.arrays.get(prefix + name)

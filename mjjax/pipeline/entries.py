@@ -15,6 +15,8 @@ from mjjax.model.option import Option, Statistic
 # first size of a field -> kind of element
 KINDS = {
     "nbody": "body",
+    "nmomentum": "body",
+    "nreaction": "body",
     "njnt": "joint",
     "ngeom": "geom",
     "nsite": "site",

@@ -22,6 +22,7 @@ from mjjax.model.terms import require_terms
 from mjjax.model.trees import block_entries
 from mjjax.pipeline.rest import asleep_at_first
 from mjjax.pipeline.support import check_support, findings
+from mjjax.sensor.table import rows_needed
 
 UNLIMITED = 1 << 30
 
@@ -72,7 +73,7 @@ def make_data(
         "nelliptic": 0 if made.pyramidal else slots,
     }
     armatures = block_entries(s) if s.terms["tendon_armature"].any() else s.nv
-    sizes = dict(s.sizes, narmature=armatures, nconmax=slots, njmax=rows, **own)
+    sizes = dict(s.sizes, narmature=armatures, **rows_needed(s), nconmax=slots, njmax=rows, **own)
     contact = empty_contact(Contact(**_zeros(Contact, sizes)))
     sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
     fields = _zeros(Data, sizes)

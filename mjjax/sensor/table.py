@@ -9,12 +9,13 @@ from collections.abc import Callable
 import numpy as np
 
 from mjjax.constraint.reaction import rne_postconstraint
-from mjjax.core.enums import ConstraintType, SensorType
+from mjjax.core.enums import ConstraintType, SensorType, Stage
 from mjjax.dynamics.energy import energy_pos, energy_vel
 from mjjax.dynamics.velocity import subtree_vel
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
 from mjjax.sensor import (
     acceleration,
     contact,
@@ -96,5 +97,19 @@ BEFORE: tuple[tuple[Callable[[Model, Data], Data], tuple[SensorType, ...]], ...]
         ),
     ),
 )
+
 # Real-valued readings that the cutoff does not limit.
 UNLIMITED = (SensorType.CONTACT, SensorType.GEOMFROMTO)
+
+
+def rows_needed(s: Structure) -> dict[str, int]:
+    """How many bodies `Data` has momenta of subtrees and reactions of, by the size's name."""
+    user = ~np.isin(s.sensor_type, list(KERNELS))
+    found = {}
+    for size, function, stage in (
+        ("nmomentum", subtree_vel, Stage.VEL),
+        ("nreaction", rne_postconstraint, Stage.ACC),
+    ):
+        read = np.isin(s.sensor_type, dict(BEFORE)[function])
+        found[size] = s.nbody if (read | (user & (s.sensor_needstage >= stage))).any() else 0
+    return found

@@ -11,7 +11,7 @@ import pytest
 
 import mjjax
 from mjjax import ObjType
-from tests.oracle_tools import load, quick
+from tests.oracle_tools import full_inertia, load, quick, random_state, to_ours
 from tests.random_models import random_mjcf
 
 XML = """
@@ -58,6 +58,42 @@ def test_views_of_the_data() -> None:
     batch = jax.tree.map(lambda x: jnp.stack([x, x + jnp.ones_like(x)]), data)
     np.testing.assert_allclose(batch.joint("b").qpos, [[2, 3, 4, 5], [3, 4, 5, 6]])
     chex.assert_shape(batch.site("tip").xpos, (2, 3))
+
+
+@pytest.mark.feature("A101")
+def test_fields_made_on_demand() -> None:
+    """Inertias and rotations are MuJoCo's, in a batch and by name; what they are made of is said."""
+    both = load(XML)
+    d = random_state(both.reference, 0)
+    data = forward(both.ours, to_ours(both.ours, d))
+    mujoco.mj_forward(both.reference, d)
+    expected = {"xmat": d.xmat, "crb": d.crb, "qM": full_inertia(both.reference, d)}
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), data)
+    for name, theirs in expected.items():
+        first = int(name == "crb")  # MuJoCo leaves that of the world empty
+        np.testing.assert_allclose(getattr(data, name)[first:], theirs[first:], atol=1e-12)
+        np.testing.assert_array_equal(getattr(batch, name)[1], getattr(data, name))
+    np.testing.assert_allclose(batch.body("pole").xmat[1], d.body("pole").xmat, atol=1e-12)
+    np.testing.assert_allclose(data.joint("root").qM, expected["qM"][5:], atol=1e-12)
+    with pytest.raises(TypeError, match="no field xmat; xmat is made of xquat"):
+        data.replace(xmat=data.xmat)
+
+
+def test_what_no_sensor_needs_is_empty() -> None:
+    """Not zeros, which look like results; the functions that compute it fill it."""
+    model = load(XML).ours
+    data = mjjax.make_data(model)
+    for name, function in (("cacc", "rne_postconstraint"), ("subtree_linvel", "subtree_vel")):
+        with pytest.raises(AttributeError, match=f"call mjjax.{function}"):
+            getattr(data.body("pole"), name)
+        filled = quick(getattr(mjjax, function))(model, data)
+        chex.assert_shape(getattr(filled.body("pole"), name), getattr(filled, name).shape[1:])
+    with pytest.raises(ValueError, match="call rne_postconstraint"):
+        mjjax.object_acceleration(model, data, ObjType.BODY, 1)
+    read = XML.replace("</mujoco>", '<sensor><accelerometer site="tip"/></sensor></mujoco>')
+    data = mjjax.make_data(load(read).ours)
+    chex.assert_shape(data.cacc, (4, 6))
+    chex.assert_shape(data.subtree_linvel, (0, 3))
 
 
 @pytest.mark.feature("D24")
