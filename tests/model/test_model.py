@@ -62,7 +62,7 @@ def test_views_of_the_data() -> None:
 
 @pytest.mark.feature("A101")
 def test_fields_made_on_demand() -> None:
-    """Inertias and rotations are MuJoCo's, in a batch and by name; what they are made of is said."""
+    """Inertias and rotations are MuJoCo's, in a batch and by name; none can be replaced."""
     both = load(XML)
     d = random_state(both.reference, 0)
     data = forward(both.ours, to_ours(both.ours, d))
