@@ -9,13 +9,13 @@ from mjjax.constraint.equality import anchors
 from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
 from mjjax.core.enums import ConstraintType, EqType
 from mjjax.dynamics.tree import subtree_sum
-from mjjax.dynamics.velocity import body_accelerations
-from mjjax.math.components import add, components_first, components_last, split
+from mjjax.dynamics.velocity import body_accelerations, body_forces
+from mjjax.math.components import components_first, components_last
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul, matvec3, row_sum, stack
 from mjjax.math.namespace import Array
 from mjjax.math.quat import cross, join
-from mjjax.math.spatial import force_cross, inertia_mul, mat3
+from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -58,9 +58,7 @@ def rne_postconstraint(model: Model, data: Data) -> Data:
     s = model.structure
     acc = body_accelerations(model, data, data.qacc)
     external = external_forces(model, data)
-    inertia, velocity = split(data.cinert), split(data.cvel)
-    gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
-    force = stack(add(inertia_mul(inertia, acc), gyroscopic)) - components_first(external)
+    force = stack(body_forces(data, acc)) - components_first(external)
     # the world has neither acceleration of its own nor a joint to carry it: only its children's
     inner = subtree_sum(s, force * (np.arange(s.nbody) > 0).astype(force.dtype)[None])
     return data.replace(cacc=join(acc), cfrc_ext=external, cfrc_int=components_last(inner))

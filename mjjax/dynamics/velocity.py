@@ -65,11 +65,15 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
     move the body (`mj_rne`). Exact derivatives.
     """
     s = model.structure
-    axes, velocity, inertia = split(data.cdof), split(data.cvel), split(data.cinert)
-    acc = body_accelerations(model, data, qacc)
+    force = stack(body_forces(data, body_accelerations(model, data, qacc)))
+    return components.dot(split(data.cdof), unstack(dof_sum(s, force)))
+
+
+def body_forces(data: Data, acc: Parts) -> Parts:
+    """Components (nbody,) of the torques and forces by which bodies accelerate so, see `rne`."""
+    velocity, inertia = split(data.cvel), split(data.cinert)
     gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
-    force = add(inertia_mul(inertia, acc), gyroscopic)
-    return components.dot(axes, unstack(dof_sum(s, stack(force))))
+    return add(inertia_mul(inertia, acc), gyroscopic)
 
 
 def body_accelerations(model: Model, data: Data, qacc: Array | None) -> Parts:
