@@ -43,8 +43,9 @@ def grouped_loop(
 
     @loop.def_vmap
     def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
-        problem, state = _spread(size, in_batched, problem, state)
-        state = _iterate_all(body, running, size, problem, state)
+        own, whole = _apart(problem, in_batched[0])
+        state = _spread(size, in_batched[1], state)
+        state = _iterate_all(lambda p, s: body(whole(p), s), running, size, own, state)
         return state, jax.tree.map(lambda _: True, state)
 
     return loop
@@ -70,7 +71,7 @@ def queued_loop(
 
     @loop.def_vmap
     def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
-        spread = _spread(size, in_batched, problem, state)
+        spread = _spread(size, tuple(in_batched), (problem, state))
         every = jax.tree.map(lambda x: x.reshape(size * items, *x.shape[2:]), spread)
         state = _iterate_all(body, running, size * items, *every)
         state = jax.tree.map(lambda x: x.reshape(size, items, *x.shape[1:]), state)
@@ -79,13 +80,27 @@ def queued_loop(
     return loop
 
 
-def _spread(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
-    """Problems and states with an axis of worlds everywhere."""
+def _spread(size: int, in_batched: Tree, tree: Tree) -> Tree:
+    """Arrays with an axis of worlds everywhere."""
 
     def spread(x: Array, is_batched: bool) -> Array:
         return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
 
-    return jax.tree.map(spread, (problem, state), tuple(in_batched))
+    return jax.tree.map(spread, tree, in_batched)
+
+
+def _apart(problem: Tree, in_batched: Tree) -> tuple[list[Array], Callable[[list[Array]], Tree]]:
+    """What differs between worlds, which groups gather; the problem of one world from its own."""
+    leaves, tree = jax.tree.flatten(problem)
+    differs = tree.flatten_up_to(in_batched)
+
+    def whole(own: list[Array]) -> Tree:
+        each = iter(own)
+        return tree.unflatten(
+            [next(each) if d else x for x, d in zip(leaves, differs, strict=True)]
+        )
+
+    return [x for x, d in zip(leaves, differs, strict=True) if d], whole
 
 
 def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree) -> Tree:

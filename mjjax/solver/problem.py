@@ -52,12 +52,13 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     n = layout.nrow
     d = data.efc_D[:n]
     friction = layout.mask(*FRICTION)
-    loss = jnp.pad(data.efc_scalar_frictionloss, (0, n - layout.nscalar))
     free = layout.mask(ConstraintType.EQUALITY)
     if not layout.pyramidal:
         free |= np.arange(n) >= layout.nscalar
-    low = jnp.where(friction, -loss, jnp.where(free, -jnp.inf, 0))
-    high = jnp.where(friction, loss, jnp.inf)
+    low, high = jnp.where(free, -jnp.inf, 0).astype(d.dtype), jnp.full(n, jnp.inf, d.dtype)
+    if friction.any():
+        loss = jnp.pad(data.efc_scalar_frictionloss, (0, n - layout.nscalar))
+        low, high = jnp.where(friction, -loss, low), jnp.where(friction, loss, high)
     coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
     mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
     dim = data.contact.dim[: layout.ncontact]
