@@ -245,7 +245,6 @@ def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: Stat
         a=gather(state.a, kind.dof),
         gauss_grad=gather(state.gauss_grad, kind.dof),
         r=_rows(layout, kind, own, state.r),
-        force=_rows(layout, kind, own, state.force),
         grad=gather(state.grad, kind.dof),
         niter=_at(state.niter, place),
         grad_norm=_at(state.grad_norm, place),
@@ -284,7 +283,7 @@ def _with(
 
     by_field = {
         **dict.fromkeys(("a", "gauss_grad", "grad"), dofs),
-        **dict.fromkeys(("r", "force"), rows),
+        "r": rows,
         **dict.fromkeys(("niter", "grad_norm", "done"), islands),
     }
     return state._replace(

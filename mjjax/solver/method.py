@@ -56,11 +56,6 @@ class Iterate(Protocol):
         ...
 
     @property
-    def force(self) -> Array:
-        """(n,) row forces."""
-        ...
-
-    @property
     def niter(self) -> Array:
         """Iterations so far."""
         ...
@@ -96,8 +91,8 @@ class Method(NamedTuple):
         prepare: what is computed once per problem.
         initial: first iterate.
         iterate: one iteration.
-        result: acceleration (nv,) of an iterate and the row residuals (n,) of which its forces are
-            functions: they decide which rows the derivative takes as active.
+        result: acceleration (nv,) and row forces (n,) of an iterate, and the row residuals (n,) of
+            which the forces are functions: they decide which rows the derivative takes as active.
         state: (n,) zone of every row, as `ConstraintState`.
         ahead: the iterate before the islands of a world iterate side by side, from the first one;
             None for the first one itself.
@@ -106,7 +101,7 @@ class Method(NamedTuple):
     prepare: Callable[[Problem, RowLayout], Prepared]
     initial: Callable[[Problem, RowLayout, Prepared, Start, Tolerances], Any]
     iterate: Iteration
-    result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array]]
+    result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array, Array]]
     state: Callable[[Problem, RowLayout, Any], Array]
     ahead: Callable[[Problem, RowLayout, Limits, Tolerances, Any], Any] | None = None
 
@@ -118,7 +113,7 @@ def solve(
     start: Start,
     limits: Limits,
     tolerances: Tolerances,
-) -> tuple[Any, Array, Array]:
+) -> tuple[Any, Array, Array, Array]:
     """Last iterate, within tolerance or as far as the iterations go, and its result."""
     prepared = method.prepare(problem, layout)
     state = method.initial(problem, layout, prepared, start, tolerances)

@@ -60,9 +60,9 @@ def minimize(
         start: initial acceleration, without influence on the optimum.
         tolerances: when to stop.
     """
-    state, a, r = solve(METHODS[solver], problem, layout, start, limits, tolerances)
+    state, a, force, r = solve(METHODS[solver], problem, layout, start, limits, tolerances)
     niter, grad_norm = jnp.max(state.niter).astype(a.dtype), jnp.max(state.grad_norm)
-    return Optimum(a, state.force, r, niter, grad_norm)
+    return Optimum(a, force, r, niter, grad_norm)
 
 
 @functools.partial(minimize.defjvp, symbolic_zeros=True)

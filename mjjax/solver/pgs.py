@@ -104,9 +104,9 @@ def _cone(A: Array, force: Array, res: Array, inner: Ball) -> Array:
 
 def _result(
     problem: Problem, layout: RowLayout, prepared: Prepared, state: dual.State
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     a, force = dual.result(prepared.rows, state)
-    return a, dual.residual_of(problem, layout, a, force)
+    return a, force, dual.residual_of(problem, layout, a, force)
 
 
 PGS = Method(_prepare, _initial, _iterate, _result, dual.state_of)

@@ -44,8 +44,7 @@ class State(NamedTuple):
     Attributes:
         a: (nv,) acceleration.
         gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
-        r: (n,) row residuals.
-        force: (n,) row forces.
+        r: (n,) row residuals, of which the row forces are functions.
         grad: (nv,) gradient of the objective.
         niter: iterations so far; this and what follows (k,) with islands.
         grad_norm: scaled norm of the gradient.
@@ -56,7 +55,6 @@ class State(NamedTuple):
     a: Array
     gauss_grad: Array
     r: Array
-    force: Array
     grad: Array
     niter: Array
     grad_norm: Array
@@ -100,15 +98,14 @@ def initial(
 ) -> State:
     """Iterate at the better start."""
     a, gauss_grad, r = better_start(problem, layout, start)
-    force = row_force(problem, layout, r)
-    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad = gauss_grad - mul_t(layout, problem.jac, row_force(problem, layout, r))
     grad_norm = scaled_norm(problem, layout, tolerances, grad)
     # C makes at least one iteration
     done = grad_norm < tolerances.main if in_single(grad) else jnp.zeros(grad_norm.shape, bool)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
     niter = jnp.zeros(grad_norm.shape, jnp.int32)
-    return State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
+    return State(a, gauss_grad, r, grad, niter, grad_norm, done, memory)
 
 
 def iterate(
@@ -131,7 +128,8 @@ def iterate(
     length = jnp.sqrt(size)
     gtol = tolerances.main * tolerances.line_search * length / tolerances.scale
     evaluate = ray(problem, layout, state, step, gauss_step, row_step)
-    terms = terms + parts.sum_rows(layout, jnp.abs(row_step * state.force))
+    force = row_force(problem, layout, state.r)
+    terms = terms + parts.sum_rows(layout, jnp.abs(row_step * force))
     one = jnp.ones_like(length)
     first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
     found = search(evaluate, first, gtol, terms, limits.ls_iterations, state.done)
@@ -140,8 +138,7 @@ def iterate(
     a = state.a + along * step
     gauss_grad = state.gauss_grad + along * gauss_step
     r = state.r + across * row_step
-    force = row_force(problem, layout, r)
-    grad = gauss_grad - mul_t(layout, problem.jac, force)
+    grad = gauss_grad - mul_t(layout, problem.jac, row_force(problem, layout, r))
     grad_norm = scaled_norm(problem, layout, tolerances, grad)
     # The objective is convex: it falls by no more than its slope at the start promises. Where the
     # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
@@ -153,7 +150,7 @@ def iterate(
         done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
-    new = State(a, gauss_grad, r, force, grad, niter, grad_norm, done, memory)
+    new = State(a, gauss_grad, r, grad, niter, grad_norm, done, memory)
     (slope,) = parts.sum_dofs(layout, grad * step)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
@@ -170,13 +167,13 @@ def _is_minimum(
 
 def result(
     problem: Problem, layout: RowLayout, prepared: Prepared, state: State
-) -> tuple[Array, Array]:
-    """Acceleration (nv,), and the residuals (n,) that the iterations kept.
+) -> tuple[Array, Array, Array]:
+    """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
 
     With stiff rows their forces balance the accelerations, whereas J a - aref would be found from
     numbers too large to tell.
     """
-    return state.a, state.r
+    return state.a, row_force(problem, layout, state.r), state.r
 
 
 def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:

@@ -69,8 +69,9 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
     state, stat = history(method.iterate, method.state, prepared, start, limits.iterations)
     if not limits.noslip_iterations:
         return stat
+    _, force, _ = method.result(problem, layout, prepared, state)
     prepared = noslip.prepare(problem, layout)
-    start = dual.initial(prepared.rows, state.force)
+    start = dual.initial(prepared.rows, force)
     _, more = history(noslip.iterate, dual.state_of, prepared, start, limits.noslip_iterations)
 
     def joined(first: Array, second: Array) -> Array:
