@@ -14,7 +14,7 @@ from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
 from mjjax.math.linalg import dot, matmul, mul_blocks, slabs, stack, total, unstack
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.math.tangents import derivative_of
@@ -87,7 +87,7 @@ def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> 
 
 def _padded(x: Array) -> Array:
     """Zeros behind the last entry of the first axis up to a multiple of eight."""
-    return jnp.pad(x, [(0, -x.shape[0] % LANES)] + [(0, 0)] * (x.ndim - 1))
+    return namespace(x).pad(x, [(0, -x.shape[0] % LANES)] + [(0, 0)] * (x.ndim - 1))
 
 
 class BodyRows(NamedTuple):
@@ -191,7 +191,7 @@ def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     """Rows from their factors, see `contact_wrenches`."""
     (_, width), nv = wrench[0].shape, axis.shape[1]
     motion = matmul(_padded(axis.T), stack(x.reshape(-1) for x in wrench))
-    columns = motion * _padded(jnp.repeat(side, width, axis=0).T)
+    columns = motion * _padded(namespace(side).repeat(side, width, axis=0).T)
     return DofRows(columns.T, columns[:nv], wrench, axis, side)
 
 

@@ -218,15 +218,16 @@ def contact_wrenches(
     if geoms is None:
         body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
         side = jnp.asarray(table)[body[:, 1]] - jnp.asarray(table)[body[:, 0]]
-        side = jnp.where(contact.geom[:, :1] >= 0, side, 0)
+        side = jnp.where(contact.geom[:, :1] >= 0, side, 0).astype(data.cdof.dtype)
     else:
         body = s.geom_bodyid[geoms]
-        side = table[body[:, 1]] - table[body[:, 0]]
+        # no operation of the program: each reader's would be another array, taken out of its loop
+        side = (table[body[:, 1]] - table[body[:, 0]]).astype(data.cdof.dtype)
     axis, center = _common_axes(s, data)
     force = split(mat3(contact.frame))
     arm = split((contact.pos - center)[:, None])
     wrench = row_wrenches(arm, force, force if width > 3 else None)
-    return tuple(x[:, :width] for x in wrench), axis.T, jnp.asarray(side, axis.dtype)
+    return tuple(x[:, :width] for x in wrench), axis.T, side
 
 
 def row_wrenches(arm: Parts, push: Parts, turn: Parts | None) -> Parts:
@@ -257,8 +258,8 @@ def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
     """Motion axes (nv, 6) about one point (1, 3): the root's centre of mass if single."""
     roots = np.unique(s.body_rootid[s.dof_bodyid])
     if len(roots) == 1:
-        return data.cdof, data.subtree_com[roots]
-    center = jnp.mean(data.subtree_com[roots], axis=0, keepdims=True)
-    shift = center - data.subtree_com[s.body_rootid[s.dof_bodyid]]
+        return data.cdof, gather(data.subtree_com, roots)
+    center = jnp.mean(gather(data.subtree_com, roots), axis=0, keepdims=True)
+    shift = center - gather(data.subtree_com, s.body_rootid[s.dof_bodyid])
     ang, lin = data.cdof[:, :3], data.cdof[:, 3:]
     return jnp.concatenate([ang, lin + cross(ang, shift)], axis=-1), center
