@@ -1,7 +1,10 @@
 """Impedance and reference acceleration of constraint rows."""
 
+import numpy as np
+
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
+from mjjax.math.components import split
 from mjjax.math.namespace import Array, namespace
 
 
@@ -12,11 +15,7 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
-    d0 = xp.clip(solimp[:, 0], MINIMP, MAXIMP)
-    dmax = xp.clip(solimp[:, 1], MINIMP, MAXIMP)
-    width = xp.maximum(solimp[:, 2], 0)
-    mid = xp.clip(solimp[:, 3], MINIMP, MAXIMP)
-    power = xp.maximum(solimp[:, 4], 1)
+    d0, dmax, width, mid, power = split(_within(solimp))
     flat = (d0 == dmax) | (width <= MINVAL)
     x = xp.abs(distance) / xp.where(flat, 1, width)
     x = xp.minimum(x, 1)
@@ -26,6 +25,13 @@ def impedance(solimp: Array, distance: Array) -> Array:
     bent = safe.power(xp.where(below, x, 1 - x) / part, power) * part
     y = xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
     return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
+
+
+def _within(solimp: Array) -> Array:
+    """`solimp` (n, 5) within its bounds: d0, dmax, width, midpoint, power."""
+    low = np.array([[MINIMP, MINIMP, 0, MINIMP, 1]], solimp.dtype)
+    high = np.array([[MAXIMP, MAXIMP, np.inf, MAXIMP, np.inf]], solimp.dtype)
+    return namespace(solimp).clip(solimp, low, high)
 
 
 def stiffness_damping(
@@ -39,7 +45,7 @@ def stiffness_damping(
     """
     xp = namespace(solref)
     ref0, ref1 = solref[:, 0], solref[:, 1]
-    dmax = xp.clip(solimp[:, 1], MINIMP, MAXIMP)
+    dmax = _within(solimp)[:, 1]
     standard = ref0 > 0
     safe0 = xp.maximum(ref0, 2 * timestep) if refsafe else ref0
     time = xp.where(standard, safe0, 1)

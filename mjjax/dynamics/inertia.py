@@ -102,7 +102,7 @@ def com_pos(model: Model, data: Data) -> Data:
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
     turned = to_mat(split(gather(data.xquat, plan.turning)))
     columns = matrix_last(tuple(turned[k] for k in (0, 3, 6, 1, 4, 7, 2, 5, 8))).reshape(-1, 3)
-    world = xp.eye(3, dtype=data.xaxis.dtype)
+    world = np.eye(3, dtype=data.xaxis.dtype)
     table = xp.concatenate([world, columns, gather(data.xaxis, plan.scalar)])
     axis = gather(table, plan.source)
     lever = gather(root, s.dof_bodyid) - gather(data.xanchor, s.dof_jntid)

@@ -49,7 +49,7 @@ def normalize(x: A) -> tuple[A, A]:
     """Unit vector and length (..., 1); the zero vector gives (1, 0, ...), as in MuJoCo."""
     xp = namespace(x)
     length = norm(x, keepdims=True)
-    first = xp.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
+    first = np.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
     tiny = length < 1e-15
     return xp.where(tiny, first, x / xp.where(tiny, 1, length)), length
 

@@ -128,7 +128,7 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
     total = dense_blocks(layout.structure, problem.inertia.M)
     if len(layout.single):
         total = (
-            total + jnp.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
+            total + np.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
         )
     if len(layout.general):
         g = jac.general
