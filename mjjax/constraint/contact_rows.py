@@ -46,7 +46,7 @@ class DofRows(NamedTuple):
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        return _velocity(self.matrix, self.side, self.wrench, self.axis, v)
+        return _velocity(self.columns, self.side, self.wrench, self.axis, v)
 
     def force(self, s: Structure, f: Array) -> Array:
         """Joint-space force (nv,) of forces (n, width)."""
@@ -65,14 +65,14 @@ class DofRows(NamedTuple):
         return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])
 
 
-def _motion(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
+def _motion(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
     motion = slabs(matmul(axis * v[None], side.T), 0)
     return total(x * y.T for x, y in zip(wrench, motion, strict=True))
 
 
 @derivative_of(_motion)
-def _velocity(matrix: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    return matmul(matrix, _padded(v)).reshape(wrench[0].shape)
+def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
+    return matmul(v, columns).reshape(wrench[0].shape)
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
