@@ -33,7 +33,7 @@ from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.trees import join_blocks
+from mjjax.model.trees import block_entries, join_blocks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,8 @@ def crb(model: Model, data: Data) -> Data:
     """
     s, armature = model.structure, model.dof_armature
     if s.terms["tendon_armature"].any():
-        armature = plus_diagonal(s, namespace(armature).zeros_like(data.armature), armature)
+        none = namespace(armature).zeros(block_entries(s), armature.dtype)
+        armature = plus_diagonal(s, none, armature)
     return data.replace(armature=armature)
 
 
@@ -147,9 +148,9 @@ def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> 
         armature: (nv,) what is added on the diagonal; or all entries that are added, by trees.
     """
     blocks = moved_inertia(s, cinert, cdof)
-    if s.terms["tendon_armature"].any():
-        return join_blocks(blocks, cdof) + armature
-    return join_blocks(blocks_plus_diagonal(s, blocks, armature), cdof)
+    if len(armature) == s.nv:
+        return join_blocks(blocks_plus_diagonal(s, blocks, armature), cdof)
+    return join_blocks(blocks, cdof) + armature
 
 
 def inertia_by_tree(data: Data) -> Array:
