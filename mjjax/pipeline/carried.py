@@ -97,9 +97,14 @@ def _branches(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
 
 
 def _scan(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
-    """A loop: what is carried from round to round is read if a later round reads it."""
+    """A loop: what is carried from round to round is read if a later round reads it.
+
+    Operands are constants, what is carried, and arrays of which each round gets a row; results are
+    what is carried, and arrays of rows. Parameters that count them differ between versions of JAX.
+    """
     inner = eqn.params["jaxpr"].jaxpr
-    first, count = eqn.params["num_consts"], eqn.params["num_carry"]
+    count = len(outs) - _rows(eqn.outvars, inner.outvars)
+    first = len(eqn.invars) - count - _rows(eqn.invars, inner.invars)
     carry, rest = outs[:count], outs[count:]
     while True:
         ins = reads(inner, carry + rest)
@@ -107,6 +112,11 @@ def _scan(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
         if more == carry:
             return ins[:first] + carry + ins[first + count :]
         carry = more
+
+
+def _rows(outer: Sequence[Any], inner: Sequence[Any]) -> int:
+    """How many variables of a loop hold a row for each round."""
+    return sum(a.aval.ndim > b.aval.ndim for a, b in zip(outer, inner, strict=True))
 
 
 RULES: dict[str, Callable[[core.JaxprEqn, list[bool]], list[bool]]] = {

@@ -102,6 +102,7 @@ def test_an_unknown_field_is_refused(call: Any) -> None:
         call(model, data, derived=("xpos", "torque", "speed"))
 
 
+@pytest.mark.newest
 def test_what_a_program_reads() -> None:
     """Loops, choices and programs within programs: an input counts if a wanted result needs it."""
 
@@ -128,6 +129,7 @@ def test_what_a_program_reads() -> None:
     assert reads(jaxpr, [False, False]) == [False, False, False]
 
 
+@pytest.mark.newest
 @pytest.mark.slow
 @pytest.mark.feature("D02")
 def test_gradients_pass_through_a_lean_rollout() -> None:

@@ -32,7 +32,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 LENGTH = dict.fromkeys(("geoms", "bodies", "joints"), 0.1) | {"inertia": 0.01, "rows": 0.01}
 RESULTS = (
     "xpos xmat xipos ximat xanchor xaxis geom_xpos site_xpos cam_xpos cam_xmat light_xdir "
-    "subtree_com cdof cinert M actuator_length cvel cdof_dot actuator_velocity qfrc_bias "
+    "subtree_com cdof cinert qM actuator_length cvel cdof_dot actuator_velocity qfrc_bias "
     "qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_passive actuator_force qfrc_actuator "
     "act_dot qfrc_smooth qacc_smooth efc_pos efc_D efc_vel efc_aref qfrc_constraint qacc energy "
     "qpos qvel act"

@@ -1,0 +1,169 @@
+"""What a step is on this machine's accelerator: `python -m benchmarks.accelerator [SCENE ...]`.
+
+- Errors: float32 here beside float64 of a CPU, whose states are stored (`--store` makes them), after
+  one step from each state and after 20 that follow each other; and beside what float32 of that CPU
+  was off by.
+- Kernels, copies to the host (each a synchronization), and the time they take, from a trace.
+
+Speed, memory and compilation are `python -m benchmarks MODEL --batch 1024 8192 32768 --steps 20`.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import mjjax
+from benchmarks.scenes import SCENES
+from mjjax.cli.bench import machine, start
+from mjjax.cli.engines import JaxEngine
+from mjjax.cli.worlds import advance
+
+FILE = Path(__file__).with_name("states.npz")
+WORLDS, STOPS = 16, (1, 20)
+WARMUP = 200  # steps after which the scenes have fallen
+
+
+class Event(NamedTuple):
+    """Something that a device did: its name, and how long it took [s]."""
+
+    name: str
+    seconds: float
+
+
+def scene(name: str) -> Callable[..., dict[str, np.ndarray]]:
+    """Function of positions, velocities and a number of steps to those of a batch after them."""
+    model = mjjax.Model.from_xml_string(SCENES[name])
+    program = jax.jit(advance)
+
+    def run(qpos: Any, qvel: Any, steps: int) -> dict[str, np.ndarray]:
+        data = mjjax.make_data(model)
+        q, v = (jnp.asarray(x, data.qpos.dtype) for x in (qpos, qvel))
+        batch = jax.vmap(lambda q, v: data.replace(qpos=q, qvel=v))(q, v)
+        last, _ = program(model, batch, jnp.asarray(steps))
+        return {"qpos": np.asarray(last.qpos), "qvel": np.asarray(last.qvel)}
+
+    return run
+
+
+def store() -> None:
+    """Writes what float64 gives on this machine's CPU, and how far float32 is off there.
+
+    Run in float64; what float32 does is asked of a process of its own.
+    """
+    arrays: dict[str, Any] = {}
+    for name, xml in SCENES.items():
+        model = mjjax.Model.from_xml_string(xml)
+        begin = start(JaxEngine("ours", mjjax, model), WORLDS, 0)
+        run = scene(name)
+        fallen = run(*begin, WARMUP)
+        first = {k: x.astype(np.float32) for k, x in fallen.items()}
+        arrays |= {f"{name}/{k}": x for k, x in first.items()}
+        for steps in STOPS:
+            exact = run(*first.values(), steps)
+            arrays |= {f"{name}/{k}/{steps}": x for k, x in exact.items()}
+    np.savez_compressed(FILE, allow_pickle=False, **arrays)
+    variables = {k: v for k, v in os.environ.items() if k != "JAX_ENABLE_X64"}
+    command = [sys.executable, "-m", "benchmarks.accelerator", "--only-errors"]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=variables | {"JAX_PLATFORMS": "cpu"}
+    )
+    arrays["single"] = np.array(done.stdout.splitlines()[-1])
+    np.savez_compressed(FILE, allow_pickle=False, **arrays)
+
+
+def errors(name: str) -> dict[str, float]:
+    """Largest errors of positions and velocities in float32, by field and number of steps."""
+    run = scene(name)
+    with np.load(FILE) as stored:
+        first = [stored[f"{name}/{k}"] for k in ("qpos", "qvel")]
+        found = {}
+        for steps in STOPS:
+            here = run(*first, steps)
+            for k, x in here.items():
+                found[f"{k} {steps}"] = float(np.abs(x - stored[f"{name}/{k}/{steps}"]).max())
+    return found
+
+
+def traced(call: Any) -> list[Event]:
+    """What the first device did in a call, from JAX's profiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            jax.block_until_ready(call())
+        (file,) = Path(folder).rglob("*.xplane.pb")
+        planes = jax.profiler.ProfileData.from_file(str(file)).planes
+        return [
+            Event(event.name, event.duration_ns / 1e9)
+            for plane in planes
+            if plane.name.startswith("/device:") and plane.name.endswith(":0")
+            for line in plane.lines
+            if "Stream" in line.name
+            for event in line.events
+        ]
+
+
+def profile(name: str, worlds: int, steps: int) -> dict[str, Any]:
+    """Kernels, synchronizations and times per step of a block of steps."""
+    engine = JaxEngine("ours", mjjax, mjjax.Model.from_xml_string(SCENES[name]))
+    engine.prepare(*start(engine, worlds, 0), steps, WARMUP)
+    events = traced(engine.block)
+    to_host = [e for e in events if "D2H" in e.name]
+    kernels = [e for e in events if not e.name.startswith(("Memcpy", "Memset"))]
+    by_name: dict[str, list[float]] = collections.defaultdict(list)
+    for event in events:
+        by_name[event.name].append(event.seconds)
+    slowest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:25]
+    return {
+        "kernels": len(kernels) / steps,
+        "to_host": len(to_host) / steps,
+        "copies": (len(events) - len(kernels)) / steps,
+        "busy_us": 1e6 * sum(e.seconds for e in events) / steps,
+        "slowest": {n: [len(x) / steps, 1e6 * sum(x) / steps] for n, x in slowest},
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures and prints what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.accelerator",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}")
+    parser.add_argument("--store", action="store_true", help="store float64 of this CPU")
+    parser.add_argument("--only-errors", action="store_true")
+    parser.add_argument("--worlds", type=int, default=8192)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save everything measured")
+    args = parser.parse_args(argv)
+    if args.store:
+        store()
+        return 0
+    names = args.scenes or SCENES
+    if args.only_errors:
+        print(json.dumps({name: errors(name) for name in names}))
+        return 0
+    found: dict[str, Any] = {"machine": machine()}
+    with np.load(FILE) as stored:
+        found["errors on CPU"] = json.loads(str(stored["single"]))
+    for name in names:
+        off = errors(name)
+        found[name] = {"errors": off, "step": profile(name, args.worlds, args.steps)}
+        print(name, json.dumps(found[name]), flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
