@@ -176,6 +176,7 @@ def machine() -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": cores(),
         "devices": [d.device_kind for d in jax.devices()],
+        "platform": jax.devices()[0].client.platform_version,
         "versions": versions,
     }
 

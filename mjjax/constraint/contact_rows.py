@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.dynamics.jacobian import contact_wrenches
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
@@ -72,7 +73,8 @@ def _motion(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -
 
 @derivative_of(_motion)
 def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    return matmul(v, columns).reshape(wrench[0].shape)
+    # read in parts: on a GPU each part would be computed from the whole product once more
+    return lax.optimization_barrier(matmul(v, columns)).reshape(wrench[0].shape)
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:

@@ -3,7 +3,8 @@
 A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
 need few. Here, on a processor, worlds are iterated in groups that stay in its cache; once few of a
 group still run, these go back and are taken up with others. The cost follows the mean number of
-iterations, not the largest. Results do not depend on it.
+iterations, not the largest. An accelerator iterates all worlds at once; once few of many still run,
+these alone. Results do not depend on it.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,8 @@ GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so man
 WHOLE = 16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
 REST = 2  # it goes on while more than half of its worlds run (measured, as are the others)
 SMALLEST = 64  # below this batch size groups cost more than they save
+# On an accelerator a quarter of the batch runs alone, if that still gives it something to do.
+QUARTER, MANY = 4, 4096
 
 
 def grouped_loop(
@@ -105,13 +108,22 @@ def _apart(problem: Tree, in_batched: Tree) -> tuple[list[Array], Callable[[list
 
 def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree) -> Tree:
     """Final states (size, ...) of as many problems."""
-    together = partial(_together, body, running, 0)
     if size < SMALLEST:
-        return together(problem, state)
+        return _together(body, running, 0, problem, state)
     group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
-    apart = partial(_in_groups, body, running, group)
-    # an accelerator runs all worlds at once: groups in turns would leave it idle
-    return lax.platform_dependent(problem, state, cpu=apart, default=together)
+    groups = partial(_in_groups, body, running, group)
+    shrinking = partial(_shrinking, body, running)
+    return lax.platform_dependent(problem, state, cpu=groups, default=shrinking)
+
+
+def _shrinking(body: Any, running: Any, problem: Tree, state: Tree) -> Tree:
+    """Iterates all worlds at once; of many, the last quarter that runs on its own, and so on."""
+    size = jax.tree.leaves(state)[0].shape[0]
+    if size < MANY:
+        return _together(body, running, 0, problem, state)
+    few = size // QUARTER
+    state = _together(body, running, few, problem, state)
+    return _some(partial(_shrinking, body, running), running, few, problem, state)
 
 
 def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: Tree) -> Tree:
@@ -135,15 +147,20 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
         return jnp.any(jax.vmap(running)(state))
 
     def advance(state: Tree) -> Tree:
-        going = jax.vmap(running)(state)
-        (index,) = jnp.nonzero(going, size=group, fill_value=going.shape[0])
-        some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
-        others = jnp.sum(going, dtype=jnp.int32) > group
+        others = jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > group
         few = jnp.where(others, group // REST, 0).astype(jnp.int32)
-        done = _together(body, running, few, *some)
-        return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
+        return _some(partial(_together, body, running, few), running, group, problem, state)
 
     return lax.while_loop(left, advance, state)
+
+
+def _some(iterate: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
+    """Iterates the first `group` worlds that still run."""
+    going = jax.vmap(running)(state)
+    (index,) = jnp.nonzero(going, size=group, fill_value=going.shape[0])
+    some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
+    done = iterate(*some)
+    return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
 
 
 def _like(mask: Array, x: Array) -> Array:

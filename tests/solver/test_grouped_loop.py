@@ -1,14 +1,27 @@
 """Loops over many worlds that each stop on their own."""
 
+import functools
+
 import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.solver.grouped_loop import SMALLEST, grouped_loop
+from mjjax.solver.grouped_loop import MANY, SMALLEST, _shrinking, grouped_loop
 
-loop = grouped_loop(lambda divisor, s: (s[0] / divisor, s[1] + 1), lambda s: s[0] > 1)
+State = tuple[jax.Array, jax.Array]
+
+
+def halved(divisor: jax.Array, s: State) -> State:
+    return s[0] / divisor, s[1] + 1
+
+
+def above_one(s: State) -> jax.Array:
+    return s[0] > 1
+
+
+loop = grouped_loop(halved, above_one)
 
 
 def halve(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -31,13 +44,25 @@ def test_each_world_stops_on_its_own(size: int) -> None:
 
 @pytest.mark.feature("D10")
 def test_accelerators_iterate_all_worlds_at_once() -> None:
-    """Groups, one after the other, are for processors: a program for a GPU is one loop."""
+    """Groups, one after the other, are for processors: on a GPU it is a loop for each quarter."""
     run = jax.jit(jax.vmap(halve))
-    x = jax.ShapeDtypeStruct((1024,), jnp.float32)
-    loops = {
-        platform: jax.export.export(run, platforms=[platform])(x)
-        .mlir_module()
-        .count("stablehlo.while")
-        for platform in ("cpu", "cuda")
-    }
-    assert loops == {"cpu": 2, "cuda": 1}
+
+    def loops(platform: str, size: int) -> int:
+        x = jax.ShapeDtypeStruct((size,), jnp.float32)
+        program = jax.export.export(run, platforms=[platform])(x).mlir_module()
+        return program.count("stablehlo.while")
+
+    assert loops("cpu", MANY) == 2
+    assert [loops("cuda", size) for size in (MANY - 1, MANY, 4 * MANY)] == [1, 2, 3]
+
+
+@pytest.mark.feature("A073", "D10")
+@pytest.mark.parametrize("size", [MANY - 1, MANY, 5 * MANY + 3])
+def test_the_last_quarter_goes_on_alone(size: int) -> None:
+    """What a GPU runs, here on the CPU: each world is iterated as if alone."""
+    start = 2.0 ** np.random.default_rng(1).integers(-2, 12, size) * 0.9
+    count = np.maximum(0, np.ceil(np.log2(start)))
+    state = jnp.asarray(start), jnp.zeros(size, int)
+    x, n = jax.jit(functools.partial(_shrinking, halved, above_one))(jnp.full(size, 2.0), state)
+    np.testing.assert_array_equal(n, count)
+    np.testing.assert_array_equal(x, start / 2**count)
