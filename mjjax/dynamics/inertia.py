@@ -132,25 +132,29 @@ def subtree_inertia(s: Structure, cinert: Array) -> Array:
     return components_last(subtree_sum(s, components_first(cinert)))
 
 
-def moved_inertia(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
-    """Inertia (T, d, d) of the bodies for each block of trees, see `crb`; without armature."""
-    moved = unstack(dof_sum(s, components_first(cinert)))
-    return coupled_by_tree(s, join(inertia_mul(moved, split(cdof))), cdof)
-
-
-def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
-    """The joint-space inertia by trees.
+def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) -> list[Array]:
+    """The joint-space inertia (T, d, d) of each block of trees, see `crb`.
 
     Args:
         s: structure.
         cinert: (nbody, 10) inertias of the bodies.
         cdof: (nv, 6) motion axes.
-        armature: (nv,) what is added on the diagonal; or all entries that are added, by trees.
+        armature: (nv,) what is added on the diagonal.
     """
-    blocks = moved_inertia(s, cinert, cdof)
+    return blocks_plus_diagonal(s, _moved(s, cinert, cdof), armature)
+
+
+def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
+    """The inertia of the bodies, without armature."""
+    moved = unstack(dof_sum(s, components_first(cinert)))
+    return coupled_by_tree(s, join(inertia_mul(moved, split(cdof))), cdof)
+
+
+def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
+    """`inertia_blocks` joined; `armature` may also be all entries that are added, by trees."""
     if len(armature) == s.nv:
-        return join_blocks(blocks_plus_diagonal(s, blocks, armature), cdof)
-    return join_blocks(blocks, cdof) + armature
+        return join_blocks(inertia_blocks(s, cinert, cdof, armature), cdof)
+    return join_blocks(_moved(s, cinert, cdof), cdof) + armature
 
 
 def inertia_by_tree(data: Data) -> Array:

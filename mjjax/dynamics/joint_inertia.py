@@ -12,8 +12,8 @@ from typing import NamedTuple
 import jax
 from jax.custom_derivatives import SymbolicZero
 
-from mjjax.dynamics.by_tree import apply_by_tree, blocks_plus_diagonal, mul_by_tree, plus_diagonal
-from mjjax.dynamics.inertia import moved_inertia
+from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
+from mjjax.dynamics.inertia import inertia_blocks
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
@@ -79,7 +79,7 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     """
     s = model.structure
     armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
-    blocks = blocks_plus_diagonal(s, moved_inertia(s, data.cinert, data.cdof), armature)
+    blocks = inertia_blocks(s, data.cinert, data.cdof, armature)
     found = Inertia(join_blocks(blocks, data.cdof), data.cinert, data.cdof, armature)
     if not s.terms["tendon_armature"].any():
         return found

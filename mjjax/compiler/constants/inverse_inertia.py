@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.dynamics.by_tree import blocks_plus_diagonal
-from mjjax.dynamics.inertia import moved_inertia
+from mjjax.dynamics.inertia import inertia_blocks
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import in_dof_order, tree_plan
 from mjjax.math.linalg import matmul
@@ -41,7 +40,7 @@ class InverseInertia(NamedTuple):
 def tree_blocks(model: Model, data: Data) -> list[Array]:
     """Joint-space inertia (T, d, d) of the trees of each block; that of tendons comes later."""
     s = model.structure
-    return blocks_plus_diagonal(s, moved_inertia(s, data.cinert, data.cdof), model.dof_armature)
+    return inertia_blocks(s, data.cinert, data.cdof, model.dof_armature)
 
 
 def with_tendons(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
