@@ -101,6 +101,19 @@ def test_transitions_are_measured_beside_mujoco() -> None:
     assert all(float(x) > 0 for x in numbers[-3:])
 
 
+@pytest.mark.slow
+@pytest.mark.feature("D16")
+def test_an_accelerator_is_measured_beside_stored_states(tmp_path: Path) -> None:
+    """Protects `benchmarks.accelerator` and its stored states, which today's engine gives, too."""
+    out = tmp_path / "out.json"
+    run(f"-m benchmarks.accelerator quadruped --json {out}")
+    errors = json.loads(out.read_text())["quadruped"]["errors"]
+    # three times what was measured here and on an H100
+    bounds = {"qpos 1": 3e-7, "qvel 1": 3e-6, "qpos 20": 4e-7, "qvel 20": 1.2e-5}
+    assert errors.keys() == bounds.keys()
+    assert all(errors[key] <= bound for key, bound in bounds.items()), errors
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

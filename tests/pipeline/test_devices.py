@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import pytest
 
@@ -171,3 +172,14 @@ def test_impossible_spreads_are_refused() -> None:
         mjjax.shard_worlds(model, {"a": jnp.zeros((2, 1)), "b": jnp.zeros((4, 1))}, 1)
     _, batch = mjjax.shard_worlds(model, jnp.zeros((3, 1)), 1)
     assert batch.sharding.device_set == set(jax.devices()[:1])
+
+
+@pytest.mark.newest
+@pytest.mark.feature("A076")
+def test_a_step_is_lowered_for_a_gpu() -> None:
+    """Nothing in a step is for processors only: it asks for NVIDIA's library, not for LAPACK."""
+    model = mjjax.Model.from_xml_string(cli.embedded()["ant"])
+    worlds = jax.eval_shape(lambda: cli.start(model, 4096, 0))
+    step = jax.jit(jax.vmap(lambda data: mjjax.step(model, data)))
+    program = jax.export.export(step, platforms=["cuda"])(worlds).mlir_module()
+    assert "cusolver" in program and "lapack" not in program
