@@ -59,8 +59,20 @@ class DofRows(NamedTuple):
 
     def curved(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
+        # a GPU would transpose the rows, a processor has vectors along them
+        product = lax.platform_dependent(
+            self, blocks, cpu=DofRows._curved_rows, default=DofRows._curved_columns
+        )
+        return product[:, : self.axis.shape[1]]
+
+    def _curved_rows(self, blocks: Array) -> Array:
         half = mul_blocks(blocks, self._wide()).reshape(self.matrix.shape)
-        return matmul(self.columns, half)[:, : self.axis.shape[1]]
+        return matmul(self.columns, half)
+
+    def _curved_columns(self, blocks: Array) -> Array:
+        columns = slabs(self.columns.reshape(-1, *blocks.shape[:2]), 2)
+        half = total(x * y[:, :, 0] for x, y in zip(columns, slabs(blocks[None], 2), strict=True))
+        return matmul(half.reshape(self.columns.shape), self.matrix)
 
     def _wide(self) -> Array:
         return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])
