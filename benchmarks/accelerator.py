@@ -27,6 +27,7 @@ import mjjax
 from benchmarks.scenes import SCENES
 from mjjax.cli.bench import machine, start
 from mjjax.cli.engines import JaxEngine
+from mjjax.cli.simulate import positive
 from mjjax.cli.worlds import advance
 
 FILE = Path(__file__).with_name("states.npz")
@@ -139,12 +140,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}")
     parser.add_argument("--store", action="store_true", help="store float64 of this CPU")
-    parser.add_argument("--only-errors", action="store_true")
-    parser.add_argument("--worlds", type=int, default=8192)
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--only-errors", action="store_true", help="no trace; print them as JSON")
+    parser.add_argument("--worlds", type=positive, default=8192, help="of a trace (%(default)s)")
+    parser.add_argument("--steps", type=positive, default=20, help="of a trace (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save everything measured")
     args = parser.parse_args(argv)
+    if unknown := set(args.scenes) - SCENES.keys():
+        parser.error(f"no scene {', '.join(sorted(unknown))}: there are {', '.join(SCENES)}")
     if args.store:
+        if not jax.config.read("jax_enable_x64"):
+            parser.error("--store is for float64: set JAX_ENABLE_X64=1")
         store()
         return 0
     names = args.scenes or SCENES

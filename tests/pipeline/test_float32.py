@@ -130,7 +130,7 @@ class Case(NamedTuple):
         speed: how fast.
         control: how far the controls swing.
         single: largest errors of elements of qpos and qvel in any one of 200 single steps.
-        motion: the same in the first 1, 20 and 200 steps that follow each other.
+        motion: the same after 1, 20 and 200 steps that follow each other.
     """
 
     xml: str
@@ -142,34 +142,35 @@ class Case(NamedTuple):
 
 
 # Bounds are three times what was measured, but no less than three units in the last place of
-# the largest element. Errors come and go with contacts and stiff equalities: that of one step says
-# little, the largest so far is bounded.
+# the largest element.
 CASES = {
     # Falls and touches with hands, head, shins. Height rounded to 2e-7 m is 2e-4 of the 1 mm over
     # which `solimp` stiffens a contact, and so is the error of its acceleration (260 rad/s^2).
     "humanoid": Case(
         embedded()["humanoid"], 0.05, 0.3, 0.3, (1e-6, 2e-4),
-        ((2e-7, 1.1e-5), (4e-6, 3.2e-4), (7e-5, 1.4e-3)),
+        ((2e-7, 1.1e-5), (4e-6, 7e-5), (5e-5, 3e-4)),
     ),
     # Lands and walks: contacts as in the humanoid; MuJoCo itself drifts by (5e-6, 1e-4) where its
     # state is rounded to float32 between steps.
     "ant": Case(
         embedded()["ant"], 0.1, 0.5, 0.7, (5e-7, 1e-4),
-        ((3e-7, 2e-6), (1e-6, 3e-5), (3e-5, 6e-4)),
+        ((3e-7, 2e-6), (1e-6, 1.7e-5), (3e-5, 6e-4)),
     ),
     # The worst step is that in which the tip touches the plane; stiff servos forget it.
     "arm": Case(
-        ARM, 0.5, 0.5, 1.2, (4e-7, 2.3e-5), ((2e-7, 1.3e-5), (4e-7, 2e-5), (3e-6, 1e-4))
+        ARM, 0.5, 0.5, 1.2, (4e-7, 2.3e-5), ((2e-7, 1.3e-5), (4e-7, 6e-6), (2e-6, 4e-5))
     ),
     # Worst where fingers hold the ball (contacts as above); springs and damping forget it.
     "hand": Case(
-        HAND, 0.1, 0.3, 0.6, (4e-7, 1.3e-5), ((3e-7, 2e-6), (3e-7, 8e-6), (1.1e-6, 5e-5))
+        HAND, 0.1, 0.3, 0.6, (4e-7, 1.3e-5), ((3e-7, 2e-6), (3e-7, 8e-6), (7e-7, 1.7e-5))
     ),
     # Residuals of equalities are differences of positions, each rounded to 1e-7 m, and stiff at all
     # times: every step is like the worst, the first one too (its velocity was off by 1e-5 and by
     # 4e-5 with factors of the lower and of the upper half), and constraints do not let errors grow.
+    # Which steps are bad is luck: the 20th of this start was off by 4e-5, of two others by 3e-4 and
+    # 4e-5; with another order of operations by 2e-4, 1e-4, 5e-5, with medians half as large.
     "chain": Case(
-        CHAIN, 0.0, 0.3, 0.5, (4e-7, 1.3e-4), ((2e-7, 1.3e-4), (1.6e-6, 6.5e-4), (4e-6, 6.5e-4))
+        CHAIN, 0.0, 0.3, 0.5, (4e-7, 1.3e-4), ((2e-7, 1.3e-4), (2.3e-6, 6.5e-4), (7e-6, 3e-4))
     ),
 }  # fmt: skip
 INPUTS = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
@@ -216,7 +217,6 @@ def measure(name: str) -> dict[str, Any]:
     d, controls = start(case, reference)
     data = taken(d)
     found: dict[str, Any] = {"single": [], "motion": [], "finite": True, "ncon": 0, "niter": 0}
-    drift = np.zeros(2)
     for k, ctrl in enumerate(controls):
         d.ctrl[:] = ctrl
         for field in INPUTS:
@@ -226,9 +226,8 @@ def measure(name: str) -> dict[str, Any]:
         mujoco.mj_step(reference, single)
         mujoco.mj_step(reference, d)
         found["single"].append(difference(one, single))
-        drift = np.maximum(drift, difference(data, d))
         if k + 1 in STOPS:
-            found["motion"].append(drift.tolist())
+            found["motion"].append(difference(data, d))
         found["finite"] &= all_finite((one, data)) and not one.warning.any()
         found["ncon"] = max(found["ncon"], d.ncon)
         found["niter"] = max(found["niter"], int(one.solver_niter), int(data.solver_niter))
