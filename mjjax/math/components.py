@@ -112,7 +112,7 @@ def from_axis_angle(axis: Parts, angle: Array) -> Parts:
 def normalize(q: Parts) -> Parts:
     """Unit quaternion; the zero quaternion gives the identity. The derivative is exact."""
     xp = namespace(*q)
-    length = safe.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    tiny = length < 1e-15
-    scale = 1 / xp.where(tiny, 1, length)
+    square = dot(q, q)
+    tiny = square < safe.TINY
+    scale = safe.rsqrt(xp.where(tiny, 1, square))
     return (xp.where(tiny, 1, q[0] * scale), *(xp.where(tiny, 0, x * scale) for x in q[1:]))

@@ -7,7 +7,9 @@ derivative is zero. All functions accept numpy and JAX arrays and return the sam
 
 from typing import cast
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.constants import MAXVAL
 from mjjax.math.linalg import dot
@@ -29,13 +31,23 @@ def sqrt(x: A) -> A:
     return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
 
 
+def rsqrt(x: Array) -> Array:
+    """1 / sqrt(x) for `x > 0`: one operation, where XLA keeps a root and its quotient apart."""
+    return 1 / np.sqrt(x) if namespace(x) is np else lax.rsqrt(jnp.asarray(x))
+
+
+TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
 _SHORT = 6  # entries up to which a sum of squares is written out, see `linalg.dot`
 
 
 def norm(x: A, keepdims: bool = False) -> A:
     """Euclidean norm along the last axis; derivative 0 at the zero vector."""
-    square = dot(x, x) if 0 < x.shape[-1] <= _SHORT else namespace(x).sum(x * x, axis=-1)
+    square = _square(x)
     return cast(A, sqrt(square[..., None] if keepdims else square))
+
+
+def _square(x: Array) -> Array:
+    return dot(x, x) if 0 < x.shape[-1] <= _SHORT else namespace(x).sum(x * x, axis=-1)
 
 
 def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
@@ -48,10 +60,11 @@ def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
 def normalize(x: A) -> tuple[A, A]:
     """Unit vector and length (..., 1); the zero vector gives (1, 0, ...), as in MuJoCo."""
     xp = namespace(x)
-    length = norm(x, keepdims=True)
+    square = _square(x)[..., None]
+    tiny = square < TINY
+    scale = rsqrt(xp.where(tiny, 1, square))
     first = np.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
-    tiny = length < 1e-15
-    return xp.where(tiny, first, x / xp.where(tiny, 1, length)), length
+    return xp.where(tiny, first, x * scale), xp.where(tiny, 0, square * scale)
 
 
 def arctan2(y: Array, x: Array) -> Array:
