@@ -56,6 +56,11 @@ def stiffness_damping(
     return k, b
 
 
-def regularization(imp: Array, diag: Array) -> Array:
-    """Regularization R (n,) = (1 - imp) / imp diag, at least 1e-15."""
-    return namespace(imp).maximum(MINVAL, (1 - imp) / imp * diag)
+def softness(imp: Array) -> Array:
+    """(1 - imp) / imp (n,): what an impedance leaves of R over what it takes."""
+    return (1 - imp) / imp
+
+
+def regularization(soft: Array, diag: Array) -> Array:
+    """Regularization R (n,) = (1 - imp) / imp diag, at least 1e-15, from the `softness`."""
+    return namespace(soft).maximum(MINVAL, soft * diag)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.search import slot_geoms
-from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
+from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
@@ -37,17 +37,19 @@ class Rows(NamedTuple):
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> Rows:
     """Rows of every kind, in slot order."""
     if not layout.ncontact:
-        return _of_scalars(model, scalar, layout, impedance(scalar.solimp, scalar.distance))
-    # one evaluation of the impedance for all: its powers are costly to compile and to compute
+        soft = softness(impedance(scalar.solimp, scalar.distance))
+        return _of_scalars(model, scalar, layout, soft)
+    # one evaluation of the impedance for all: its powers are costly to compile and to compute;
+    # and as a quotient, which XLA does not compute anew in all that it is read by
     distance, solimp = contact_distance(data.contact, layout), data.contact.solimp
     imp = impedance(
         jnp.concatenate([scalar.solimp, solimp[: layout.ncontact]]),
         jnp.concatenate([scalar.distance, distance]),
     )
-    n = layout.nscalar
+    n, soft = layout.nscalar, softness(imp)
     found = (
-        _of_scalars(model, scalar, layout, imp[:n]),
-        _of_contacts(model, data, layout, imp[n:]),
+        _of_scalars(model, scalar, layout, soft[:n]),
+        _of_contacts(model, data, layout, soft[n:]),
     )
     return Rows(*(jnp.concatenate(column) for column in zip(*found, strict=True)))
 
@@ -57,13 +59,15 @@ def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array
     return stiffness_damping(solref, solimp, model.opt.timestep, refsafe)
 
 
-def _of_scalars(model: Model, rows: ScalarRows, layout: RowLayout, imp: Array) -> Rows:
-    """Scalar rows from their impedance; friction has no stiffness."""
+def _of_scalars(model: Model, rows: ScalarRows, layout: RowLayout, soft: Array) -> Rows:
+    """Scalar rows from the softness of their impedance; friction has no stiffness."""
     k, b = _reference(model, rows.solref, rows.solimp)
     return Rows(
         active=rows.active,
-        mass=1 / regularization(imp, rows.weight),
-        spring=jnp.where(np.isin(layout.kind, FRICTION), 0, k) * imp * (rows.pos - rows.margin),
+        mass=1 / regularization(soft, rows.weight),
+        spring=jnp.where(np.isin(layout.kind, FRICTION), 0, k)
+        * (rows.pos - rows.margin)
+        / (1 + soft),
         damping=b,
         friction_damping=jnp.zeros(0, b.dtype),
     )
@@ -92,7 +96,7 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
-def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Rows:
+def _of_contacts(model: Model, data: Data, layout: RowLayout, soft: Array) -> Rows:
     """Contacts: all pyramid edges alike, or normal and friction rows of the elliptic cone."""
     contact = data.contact
     n = layout.ncontact
@@ -100,10 +104,10 @@ def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Row
     k, b = _reference(model, contact.solref[:n], solimp)
     trans, _ = contact_weights(model, data, layout)
     friction = contact.friction[:n]
-    normal_r = regularization(imp, trans)
+    normal_r = regularization(soft, trans)
     if layout.pyramidal:
         first = friction[:, 0] ** 2
-        edge_r = regularization(imp, trans + first * trans)
+        edge_r = regularization(soft, trans + first * trans)
         both = jnp.maximum(MINVAL, 2 * first / model.opt.impratio * edge_r)
         mass, b_friction = 1 / jnp.where(dim == 1, normal_r, both), jnp.zeros(0, b.dtype)
     else:
@@ -116,7 +120,7 @@ def _of_contacts(model: Model, data: Data, layout: RowLayout, imp: Array) -> Row
     return Rows(
         active=_included(contact, n),
         mass=mass,
-        spring=k * imp * contact_distance(contact, layout),
+        spring=k * contact_distance(contact, layout) / (1 + soft),
         damping=b,
         friction_damping=b_friction,
     )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.constraint.impedance import impedance, regularization, stiffness_damping
+from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
 from mjjax.core.enums import DisableBit, EqType, JointType
 from mjjax.math import quat, safe
 from mjjax.math.namespace import Array
@@ -80,7 +80,7 @@ class Limits:
         k, b = self._stiffness
         aref = -b * np.einsum("wnv,wv->wn", jac, qvel) - k * imp * distance
         active = self._both | (distance < 0)
-        mass = np.where(active, 1 / regularization(imp, self._weight), 0)
+        mass = np.where(active, 1 / regularization(softness(imp), self._weight), 0)
         return _minimize(inertia, smooth, jac, aref, mass, self._both, start)
 
 
