@@ -28,6 +28,11 @@ class Points(NamedTuple):
 
     packed: Array
 
+    @classmethod
+    def of(cls, values: "Values") -> "Points":
+        """Points of their values."""
+        return cls(stack(values))
+
     @property
     def alpha(self) -> Array:
         """Step length."""
@@ -61,7 +66,8 @@ class Points(NamedTuple):
         return point, low
 
 
-Evaluate = Callable[[Array], Points]
+Values = tuple[Array, Array, Array, Array]  # step length, cost, slope, curvature
+Evaluate = Callable[[Array], Values]
 
 NEWTON, BRACKET, DONE = 0, 1, 2
 
@@ -108,15 +114,18 @@ def search(
         idle: where nothing is to be searched.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    start = evaluate(first[None]).at(0)
-    settled = idle | ~(jnp.abs(start.slope) >= gtol)
+    # not packed before it is read: XLA would compute it twice, for either
+    alpha, cost, slope, curvature = (x[0] for x in evaluate(first[None]))
+    start = Points.of((alpha, cost, slope, curvature))
+    settled = idle | ~(jnp.abs(slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.full_like(phase, 2), start, start, start.alpha, start.cost)
-    direction = jnp.where(start.slope < 0, 1, -1).astype(gtol.dtype)
+    state = State(phase, jnp.full_like(phase, 2), start, start, alpha, cost)
+    direction = jnp.where(slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
         middle = 0.5 * (state.end.alpha + state.other.alpha)
-        points = evaluate(stack([newton_point(state.end), newton_point(state.other), middle]))
+        tried = stack([newton_point(state.end), newton_point(state.other), middle])
+        points = Points.of(evaluate(tried))
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
         new = _out_of_budget(_choose(state.phase == NEWTON, walked, shrunk), iterations)

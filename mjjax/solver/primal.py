@@ -13,7 +13,7 @@ from mjjax.math.linalg import stack
 from mjjax.math.namespace import Array
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
-from mjjax.solver.line_search import Evaluate, Points, newton_point, search
+from mjjax.solver.line_search import Evaluate, Points, Values, newton_point, search
 from mjjax.solver.method import (
     Limits,
     Prepared,
@@ -131,7 +131,7 @@ def iterate(
     force = row_force(problem, layout, state.r)
     terms = terms + parts.sum_rows(layout, jnp.abs(row_step * force))
     one = jnp.ones_like(length)
-    first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
+    first = one if unit else newton_point(Points.of(evaluate(jnp.zeros_like(one)[None])).at(0))
     found = search(evaluate, first, gtol, terms, limits.ls_iterations, state.done)
     alpha = jnp.where((length < MINVAL) | state.done, 0, found.alpha)
     along, across = parts.to_dofs(layout, alpha), parts.to_rows(layout, alpha)
@@ -203,7 +203,7 @@ def ray(
     cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
-    def evaluate(alpha: Array) -> Points:
+    def evaluate(alpha: Array) -> Values:
         a = parts.to_rows(layout, alpha)[:, : d.shape[0]]
         free = -d[None] * (base.scalar[None] + a * direction.scalar[None])
         force = jnp.clip(free, low, high)
@@ -221,6 +221,6 @@ def ray(
         cost, slope, curvature = parts.sum_rows(layout, terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
-        return Points(stack([alpha, cost, slope, curvature + quadratic]))
+        return alpha, cost, slope, curvature + quadratic
 
     return evaluate
