@@ -64,7 +64,7 @@ def normalize(x: A) -> tuple[A, A]:
     tiny = square < TINY
     scale = rsqrt(xp.where(tiny, 1, square))
     first = np.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
-    return xp.where(tiny, first, x * scale), xp.where(tiny, 0, square * scale)
+    return xp.where(tiny, first, x * scale), sqrt(square)
 
 
 def arctan2(y: Array, x: Array) -> Array:
