@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
@@ -123,7 +124,8 @@ def _shrinking(body: Any, running: Any, problem: Tree, state: Tree) -> Tree:
         return _together(body, running, 0, problem, state)
     few = size // QUARTER
     state = _together(body, running, few, problem, state)
-    return _some(partial(_shrinking, body, running), running, few, problem, state)
+    rest = partial(_shrinking, body, running)
+    return _some(rest, _running_first(running, state)[:few], problem, state)
 
 
 def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: Tree) -> Tree:
@@ -142,24 +144,32 @@ def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: T
 
 def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
     """Iterates worlds that still run, `group` of them at a time."""
+    first = _running_first(running, state)
 
-    def left(state: Tree) -> Array:
-        return jnp.any(jax.vmap(running)(state))
+    def left(carry: tuple[Array, Tree]) -> Array:
+        return carry[0][0] < len(first)
 
-    def advance(state: Tree) -> Tree:
-        others = jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > group
+    def advance(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
+        order, state = carry
+        others = order[group] < len(first)
         few = jnp.where(others, group // REST, 0).astype(jnp.int32)
-        return _some(partial(_together, body, running, few), running, group, problem, state)
+        iterate = partial(_together, body, running, few)
+        state = _some(iterate, order[:group], problem, state)
+        return _running_first(running, state), state
 
-    return lax.while_loop(left, advance, state)
+    return lax.while_loop(left, advance, (first, state))[1]
 
 
-def _some(iterate: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
-    """Iterates the first `group` worlds that still run."""
+def _running_first(running: Any, state: Tree) -> Array:
+    """Indices (size,) of the worlds that still run, then `size` in the place of each other one."""
     going = jax.vmap(running)(state)
-    size = going.shape[0]
     # sorting is one operation, `nonzero` with a size is fifteen
-    index = jnp.sort(jnp.where(going, jnp.arange(size, dtype=jnp.int32), size))[:group]
+    size = len(going)
+    return jnp.sort(jnp.where(going, np.arange(size, dtype=np.int32), np.int32(size)))
+
+
+def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:
+    """Iterates the worlds of some indices; there is none behind the last one."""
     some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
     done = iterate(*some)
     return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
