@@ -22,7 +22,6 @@ from mjjax.math.linalg import (
     matmul,
     slabs,
     solve_definite,
-    stack,
     total,
     triangular_solve,
     unstack,
