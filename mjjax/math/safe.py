@@ -60,7 +60,7 @@ def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
 def normalize(x: A) -> tuple[A, A]:
     """Unit vector and length (..., 1); the zero vector gives (1, 0, ...), as in MuJoCo."""
     xp = namespace(x)
-    square = _square(x)[..., None]
+    square = cast(A, _square(x)[..., None])
     tiny = square < TINY
     scale = rsqrt(xp.where(tiny, 1, square))
     first = np.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
