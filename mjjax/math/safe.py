@@ -7,6 +7,7 @@ derivative is zero. All functions accept numpy and JAX arrays and return the sam
 
 from typing import cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -33,7 +34,19 @@ def sqrt(x: A) -> A:
 
 def rsqrt(x: Array) -> Array:
     """1 / sqrt(x) for `x > 0`: one operation, where XLA keeps a root and its quotient apart."""
-    return 1 / np.sqrt(x) if namespace(x) is np else lax.rsqrt(jnp.asarray(x))
+    return 1 / np.sqrt(x) if namespace(x) is np else _rsqrt(jnp.asarray(x))
+
+
+@jax.custom_jvp
+def _rsqrt(x: Array) -> Array:
+    return lax.rsqrt(x)
+
+
+@_rsqrt.defjvp
+def _rsqrt_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    # factor by factor: the third power would overflow in float32 long before the derivative
+    root = _rsqrt(*primals)
+    return root, -0.5 * root * (root * (root * tangents[0]))
 
 
 TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
