@@ -30,7 +30,7 @@ from mjjax.math.components import (
     to_mat,
 )
 from mjjax.math.indexing import gather, gather_columns, gather_tables, gather_traced
-from mjjax.math.linalg import matmul, stack, unstack
+from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -201,8 +201,7 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     ori = tuple(base[3:])
     aside = cross(axis, split(gather(model.jnt_pos, plan.scalar)))
     turned = mul(ori, (xp.zeros_like(axis[0]), *axis))
-    arms = quat.join((quat.join(aside), quat.join(cross(axis, aside))))
-    near, far = unstack(matmul(quat.to_mat(base[3:].T), arms).T)
+    near, far = (stack(rotate(ori, x)) for x in (aside, cross(axis, aside)))
     pos = base[:3] - near * (2 * cosine * sine)[None] - far * (2 * sine * sine)[None]
     if not hinge.all():
         pos = pos + stack(rotate(ori, axis)) * xp.where(hinge, 0, offset)[None]
