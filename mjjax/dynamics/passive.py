@@ -7,7 +7,6 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
-from mjjax.math.components import normalize
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace
@@ -64,10 +63,10 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
     turning = np.flatnonzero((kind == JointType.FREE) | (kind == JointType.BALL))
     if len(turning):
         shift = np.where(kind[turning] == JointType.FREE, 3, 0)
-        adr = s.jnt_qposadr[turning] + shift
-        turn = normalize(tuple(gather(qpos, adr + k) for k in range(4)))
-        rest = gather(model.qpos_spring, adr[:, None] + np.arange(4))
-        parts.append(quat.sub(quat.join(turn), rest).ravel())
+        adr = (s.jnt_qposadr[turning] + shift)[:, None] + np.arange(4)
+        parts.append(
+            quat.sub(quat.normalize(gather(qpos, adr)), gather(model.qpos_spring, adr)).ravel()
+        )
         where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]

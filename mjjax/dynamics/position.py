@@ -28,7 +28,7 @@ def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> 
         shift = np.where(free[turning], 3, 0)
         adr = (q[turning] + shift)[:, None] + np.arange(4)
         spin = gather(qvel, (v[turning] + shift)[:, None] + np.arange(3))
-        parts.append(quat.integrate(gather(qpos, adr), dt * spin).ravel())
+        parts.append(quat.integrate(quat.normalize(gather(qpos, adr)), dt * spin).ravel())
         where.append(adr.ravel())
     return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
 

@@ -60,19 +60,14 @@ def from_axis_angle(axis: A, angle: A) -> A:
 
 def exp(v: A) -> A:
     """Rotation by the vector `v` (..., 3) [rad]; smooth through zero."""
-    cosine, ratio = _half_turn(v)
-    return namespace(v).concatenate([cosine, 0.5 * v * ratio], axis=-1)
-
-
-def _half_turn(v: Array) -> tuple[Array, Array]:
-    """Cosine of half the angle of a rotation vector and, over it, its sine: (..., 1)."""
     xp = namespace(v)
-    square = 0.25 * dot(v, v)[..., None]
+    half = 0.5 * v
+    square = dot(half, half)[..., None]
     small = square < 1e-8
     inverse = safe.rsqrt(xp.where(small, 1, square))
     angle = square * inverse
-    cosine = xp.where(small, 1 - square / 2, xp.cos(angle))
-    return cosine, xp.where(small, 1 - square / 6, xp.sin(angle) * inverse)
+    ratio = xp.where(small, 1 - square / 6, xp.sin(angle) * inverse)
+    return xp.concatenate([xp.where(small, 1 - square / 2, xp.cos(angle)), half * ratio], axis=-1)
 
 
 def log(q: A) -> A:
@@ -94,14 +89,11 @@ def sub(a: A, b: A) -> A:
 
 
 def integrate(q: A, v: A) -> A:
-    """`q`, of any length, after the rotation vector `v` [rad] in its own frame: of length one.
+    """`q` after the rotation vector `v` [rad] in its own frame, of length one.
 
     `mju_quatIntegrate`, where `v` is a velocity times a time.
     """
-    cosine, ratio = _half_turn(v)
-    zero = namespace(v).zeros_like(v[..., 0])
-    aside = join(components.mul(split(q), (zero, *split(0.5 * v))))
-    return normalize(cosine * q + ratio * aside)
+    return normalize(mul(q, exp(v)))
 
 
 # Matrices of the cross products with the axes.
