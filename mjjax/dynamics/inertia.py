@@ -14,7 +14,7 @@ from mjjax.dynamics.by_tree import (
     mul_by_tree,
     plus_diagonal,
 )
-from mjjax.dynamics.tree import dof_sum, reference_roots, subtree_sum, tree_plan
+from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
 from mjjax.math.components import components_first, components_last, matrix_last, split, to_mat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
@@ -98,7 +98,7 @@ def com_pos(model: Model, data: Data) -> Data:
     s, plan = model.structure, dof_plan(model.structure)
     xp = namespace(data.xipos)
     com = subtree_com(model, data.xipos)
-    root = gather(com, reference_roots(s))
+    root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
     turned = to_mat(split(gather(data.xquat, plan.turning)))
     columns = matrix_last(tuple(turned[k] for k in (0, 3, 6, 1, 4, 7, 2, 5, 8))).reshape(-1, 3)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
-from mjjax.dynamics.tree import ancestors, dof_sum, reference_roots, tree_plan
+from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts, split
 from mjjax.math.indexing import gather
@@ -189,8 +189,7 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
         point: (nbody, 3) points of application, world [m].
     """
     s = model.structure
-    root = gather(data.subtree_com, reference_roots(s))
-    lever, push = split(point - root), split(force)
+    lever, push = split(point - gather(data.subtree_com, s.body_rootid)), split(force)
     wrench = (*components.add(split(torque), components.cross(lever, push)), *push)
     return components.dot(split(data.cdof), unstack(dof_sum(s, stack(wrench))))
 

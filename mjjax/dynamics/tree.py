@@ -101,18 +101,6 @@ def tree_plan(s: Structure) -> TreePlan:
     return TreePlan(tuple(blocks), static, static_subtree, moves, before, above_body.T)
 
 
-@functools.lru_cache(maxsize=64)
-def reference_roots(s: Structure) -> np.ndarray:
-    """Bodies (nbody,) whose subtree's centre of mass a body's spatial vectors are about.
-
-    The kinematic roots. Of the world, which has neither mass nor motion, that of the first body:
-    where there is one tree, it is then one body for all.
-    """
-    roots = s.body_rootid.copy()
-    roots[:1] = roots[1:2] if s.nbody > 1 else 0
-    return roots
-
-
 def body_sum(s: Structure, x: Array) -> Array:
     """Sums over the dofs that move each body: (k, nv) -> (k, nbody), zero for static bodies."""
     xp, plan = namespace(x), tree_plan(s)
