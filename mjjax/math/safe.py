@@ -16,6 +16,8 @@ from mjjax.core.constants import MAXVAL
 from mjjax.math.linalg import dot
 from mjjax.math.namespace import A, Array, namespace
 
+TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
+
 
 def is_bad(x: Array) -> Array:
     """Whether an entry is not a number or beyond 1e10."""
@@ -49,7 +51,6 @@ def _rsqrt_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Ar
     return root, -0.5 * root * (root * (root * tangents[0]))
 
 
-TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
 _SHORT = 6  # entries up to which a sum of squares is written out, see `linalg.dot`
 
 

@@ -169,7 +169,7 @@ def _running_first(running: Any, state: Tree) -> Array:
 
 
 def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:
-    """Iterates the worlds of some indices; there is none behind the last one."""
+    """Iterates the worlds of some indices; an index behind the last world stands for none."""
     some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
     done = iterate(*some)
     return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)

@@ -40,6 +40,7 @@ def test_singular_points(name: str, dtype: type) -> None:
     "ours, theirs, points",
     [
         (safe.sqrt, jnp.sqrt, (1e-12, 0.3, 1e8)),
+        (safe.rsqrt, lambda x: x**-0.5, (1e-12, 0.3, 1e8)),
         (lambda x: safe.norm(jnp.stack([x, 2 * x])), lambda x: jnp.sqrt(5.0) * x, (0.01, 0.3)),
         (lambda x: safe.divide(jnp.ones_like(x), x), lambda x: 1 / x, (-2.0, 1e-9)),
         (lambda x: safe.arctan2(x, 1 - x), lambda x: jnp.arctan2(x, 1 - x), (-1.0, 0.0, 1.0, 3.0)),
@@ -64,6 +65,17 @@ def test_tiny_vectors_are_not_directions() -> None:
     unit, length = safe.normalize(np.array([[0, 1e-16, 0], [0, 1e-14, 0.0]]))
     np.testing.assert_allclose(unit, [[1, 0, 0], [0, 1, 0]])
     np.testing.assert_allclose(length[:, 0], [1e-16, 1e-14])
+
+
+@REAL
+@pytest.mark.parametrize("length", [2e-15, 1e-13, 1e-9, 1.0])
+def test_short_vectors_turn(length: float, dtype: type) -> None:
+    """The derivative of a direction, 1 / length across it, in both modes, in float32 too."""
+    x = jnp.asarray([0, length, 0], dtype)
+    turn = np.diag([1, 0, 1]) / length
+    for mode in (jax.jacfwd, jax.jacrev):
+        found = jax.jit(mode(lambda x: safe.normalize(x)[0]))(x)
+        np.testing.assert_allclose(found * length, turn * length, atol=1e-5)
 
 
 @REAL

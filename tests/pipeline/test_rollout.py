@@ -207,3 +207,17 @@ def test_moves_of_positions_are_mujocos() -> None:
     back = mjjax.integrate_pos(ours, jnp.asarray(first.qpos), way, 0.7)
     mujoco.mj_differentiatePos(reference, v, 1.0, np.asarray(back), second.qpos)
     np.testing.assert_allclose(v, 0, atol=1e-9)
+
+
+@pytest.mark.feature("A166")
+@pytest.mark.parametrize("length", [0, 1e-16, 1e-10, 3])
+def test_quaternions_of_any_length_move_as_mujocos(length: float) -> None:
+    """One that is no rotation is the identity before it turns, not after; others are scaled."""
+    xml = (
+        "<mujoco><worldbody><body><joint type='ball'/><geom size='1'/></body></worldbody></mujoco>"
+    )
+    both = load(xml)
+    start, spin = length * np.array([0.8, 0, -0.6, 0]), np.array([0.3, -2, 1])
+    mujoco.mj_integratePos(both.reference, expected := start.copy(), spin, 0.7)
+    moved = mjjax.integrate_pos(both.ours, jnp.asarray(start), jnp.asarray(spin), 0.7)
+    np.testing.assert_allclose(moved, expected, atol=1e-12)
