@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.dynamics.jacobian import contact_wrenches
+from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
@@ -100,8 +100,8 @@ def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> 
 
 
 def _padded(x: Array) -> Array:
-    """Zeros behind the last entry of the first axis up to a multiple of eight."""
-    return namespace(x).pad(x, [(0, -x.shape[0] % LANES)] + [(0, 0)] * (x.ndim - 1))
+    """A matrix with columns of zeros up to a multiple of eight."""
+    return namespace(x).pad(x, [(0, 0), (0, -x.shape[1] % LANES)])
 
 
 class BodyRows(NamedTuple):
@@ -203,10 +203,10 @@ def dof_rows(
 
 def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     """Rows from their factors, see `contact_wrenches`."""
-    (_, width), nv = wrench[0].shape, axis.shape[1]
-    motion = matmul(_padded(axis.T), stack(x.reshape(-1) for x in wrench))
-    columns = motion * _padded(namespace(side).repeat(side, width, axis=0).T)
-    return DofRows(columns.T, columns[:nv], wrench, axis, side)
+    rows = wrench_rows(wrench, _padded(axis), _padded(side))
+    columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
+    sides = namespace(side).repeat(side, wrench[0].shape[1], axis=0)
+    return DofRows(rows.reshape(-1, rows.shape[2]), columns * sides.T, wrench, axis, side)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:
