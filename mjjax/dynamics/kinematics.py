@@ -19,6 +19,7 @@ from mjjax.math.components import (
     add,
     components_last,
     compose,
+    constant_to_mat,
     cross,
     dot,
     matrix_first,
@@ -137,7 +138,7 @@ def attached_frames(model: Model, bodies: Array) -> Parts:
     owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
     above = unstack(gather_columns(bodies, owner))
     offset = split(xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos]))
-    turn = to_mat(split(xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])))
+    turn = constant_to_mat(xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat]))
     rows, columns = (above[3:6], above[6:9], above[9:]), (turn[::3], turn[1::3], turn[2::3])
     pos = (x + dot(row, offset) for x, row in zip(above[:3], rows, strict=True))
     return (*pos, *(dot(row, column) for row in rows for column in columns))

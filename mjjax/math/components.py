@@ -5,8 +5,12 @@ elementwise along contiguous arrays, which compilers turn into vector instructio
 arrays with three or four components on the last axis is several times slower (measured on CPU).
 """
 
+import functools
+
+import numpy as np
+
 from mjjax.math import safe
-from mjjax.math.linalg import slabs, total, unstack
+from mjjax.math.linalg import matmul, slabs, total, unstack
 from mjjax.math.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
@@ -77,6 +81,29 @@ def to_mat(q: Parts) -> Parts:
         *(xy + wz, ww - xx + yy - zz, yz - wx),
         *(xz - wy, yz + wx, ww - xx - yy + zz),
     )
+
+
+@functools.cache
+def _quadratic_form() -> np.ndarray:
+    """Coefficients (9, 16) of the products of two components in the entries of `to_mat`."""
+
+    def entries(q: np.ndarray) -> np.ndarray:
+        return np.stack(to_mat(split(q)))
+
+    unit = np.eye(4)
+    single = entries(unit)
+    both = entries(unit[:, None] + unit)
+    return ((both - single[:, :, None] - single[:, None]) / 2).reshape(9, 16)
+
+
+def constant_to_mat(q: Array) -> Parts:
+    """`to_mat` of quaternions (n, 4) that depend on the model alone, as one product.
+
+    XLA takes what does not depend on the state out of the loop over steps, each of nine sums as a
+    program of its own.
+    """
+    pairs = (q[:, :, None] * q[:, None]).reshape(-1, 16)
+    return unstack(matmul(_quadratic_form().astype(q.dtype), pairs.T))
 
 
 def matrix_first(m: Parts) -> Array:

@@ -73,7 +73,7 @@ NEWTON, BRACKET, DONE = 0, 1, 2
 
 
 class State(NamedTuple):
-    """Search state: the two ends (the last and the previous point of a Newton walk).
+    """Search state: the two ends (the last and the previous point of a Newton walk), the result.
 
     With islands each has a search of its own, the last axis (k,) of everything.
     """
@@ -82,8 +82,7 @@ class State(NamedTuple):
     count: Array
     end: Points
     other: Points
-    alpha: Array
-    cost: Array
+    chosen: Points
 
 
 class Found(NamedTuple):
@@ -119,7 +118,7 @@ def search(
     start = Points.of((alpha, cost, slope, curvature))
     settled = idle | ~(jnp.abs(slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.full_like(phase, 2), start, start, alpha, cost)
+    state = State(phase, jnp.full_like(phase, 2), start, start, start)
     direction = jnp.where(slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
@@ -132,7 +131,7 @@ def search(
         return _choose(state.phase == DONE, state, new) if state.phase.ndim else new
 
     state = lax.while_loop(lambda s: jnp.any(s.phase != DONE), body, state)
-    return Found(state.alpha, -state.cost, state.count)
+    return Found(state.chosen.alpha, -state.chosen.cost, state.count)
 
 
 def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations: int) -> State:
@@ -144,7 +143,7 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
     phase = jnp.where(stop, DONE, jnp.where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + jnp.where(phase == BRACKET, 1, 0).astype(jnp.int32)
-    return State(phase, count, point, state.end, point.alpha, point.cost)
+    return State(phase, count, point, state.end, point)
 
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
@@ -154,24 +153,22 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     end, moved_end = _closer(state.end, points)
     other, moved_other = _closer(state.other, points)
     found, stuck = jnp.any(good, axis=0), ~jnp.logical_or(moved_end, moved_other)
-    middle = points.at(2)
-    chosen = _pick(found, best, middle)
+    chosen = _pick(found, best, points.at(2))
     phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
     # a search that has found the minimum does not look at the next points
     more = moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
     count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
-    return State(phase, count, end, other, chosen.alpha, chosen.cost)
+    return State(phase, count, end, other, chosen)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:
     """The better end of a bracket that may not shrink further, if it improves on the start."""
     spent = (state.phase == BRACKET) & (state.count >= iterations)
     best = _pick(state.end.cost <= state.other.cost, state.end, state.other)
-    better = best.cost < 0
+    best = _pick(best.cost < 0, best, Points(jnp.zeros_like(best.packed)))
     return state._replace(
         phase=jnp.where(spent, DONE, state.phase).astype(jnp.int32),
-        alpha=jnp.where(spent, jnp.where(better, best.alpha, 0), state.alpha),
-        cost=jnp.where(spent, jnp.where(better, best.cost, 0), state.cost),
+        chosen=_pick(spent, best, state.chosen),
     )
 
 

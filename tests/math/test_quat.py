@@ -1,5 +1,7 @@
 """Quaternions: axioms, MuJoCo's values, derivatives through zero rotation."""
 
+from typing import Any
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -130,3 +132,16 @@ def test_poses_compose() -> None:
     mujoco.mju_mulPose(pos := np.zeros(3), q := np.zeros(4), p[0], a[0], r[0], b[0])
     close(place[0], pos)
     close(turn[0], q)
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_matrices_of_constant_quaternions(xp: Any) -> None:
+    """One product gives the same matrices as sums do, and the same derivatives."""
+    q = np.random.default_rng(3).normal(size=(5, 4))  # of any length: the form is quadratic
+    product = np.stack(components.constant_to_mat(xp.asarray(q)))
+    np.testing.assert_allclose(product, components.to_mat(components.split(q)), atol=1e-14)
+    slopes = [
+        jax.jacfwd(lambda x, f=f: jnp.stack(f(x)))(jnp.asarray(q))
+        for f in (components.constant_to_mat, lambda x: components.to_mat(components.split(x)))
+    ]
+    np.testing.assert_allclose(*slopes, atol=1e-14)
