@@ -207,8 +207,9 @@ def _symmetric(a: Array, b: Array) -> Array:
 @custom_vmap
 def _systems(a: Array, b: Array) -> Array:
     """Solutions (m, n, k) of m systems with k right-hand sides each."""
-    x = jax.vmap(lambda a, b: cho_solve(cholesky(a), b))(a, b)
-    good = jnp.isfinite(x).all(axis=(1, 2), keepdims=True)
+    factor = jax.vmap(cholesky)(a)
+    good = jnp.isfinite(factor[:, -1:, -1:])  # the last pivot is no number if any is not
+    x = jax.vmap(cho_solve)(factor, b)
     return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(_eliminate)(a, b)))
 
 
