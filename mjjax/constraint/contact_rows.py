@@ -205,8 +205,9 @@ def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     """Rows from their factors, see `contact_wrenches`."""
     rows = wrench_rows(wrench, _padded(axis), _padded(side))
     columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
-    sides = namespace(side).repeat(side, wrench[0].shape[1], axis=0)
-    return DofRows(rows.reshape(-1, rows.shape[2]), columns * sides.T, wrench, axis, side)
+    slots, width, nv = rows.shape
+    sides = namespace(side).repeat(side, width, axis=0)
+    return DofRows(rows.reshape(slots * width, nv), columns * sides.T, wrench, axis, side)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

@@ -208,7 +208,8 @@ def _symmetric(a: Array, b: Array) -> Array:
 def _systems(a: Array, b: Array) -> Array:
     """Solutions (m, n, k) of m systems with k right-hand sides each."""
     factor = jax.vmap(cholesky)(a)
-    good = jnp.isfinite(factor[:, -1:, -1:])  # the last pivot is no number if any is not
+    # the last pivot is no number if any is not
+    good = jnp.isfinite(factor[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
     x = jax.vmap(cho_solve)(factor, b)
     return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(_eliminate)(a, b)))
 
@@ -222,8 +223,8 @@ def _systems_rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tupl
         return jnp.moveaxis(x.reshape(m, n, size, k), 2, 0), True
     if not in_batched[1]:
         b = jnp.broadcast_to(b, (size, *b.shape))
-    x = _systems(a.reshape(-1, *a.shape[2:]), b.reshape(-1, *b.shape[2:]))
-    return x.reshape(b.shape), True
+    joined = (x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]) for x in (a, b))
+    return _systems(*joined).reshape(b.shape), True
 
 
 def triangular_solve(upper: Array, b: Array) -> Array:

@@ -60,6 +60,15 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
     assert not derivative_errors(slope, x, directions(x, 1), 1e-7)
 
 
+def test_rows_without_dofs() -> None:
+    """A model that cannot move has contact slots of no columns."""
+    wrench = tuple(jnp.ones((COUNT, 3)) for _ in range(6))
+    rows = rows_of(wrench, jnp.zeros((6, 0)), jnp.zeros((COUNT, 0)))
+    assert rows.dense(S).shape == (COUNT, 3, 0)
+    np.testing.assert_array_equal(rows.velocity(S, jnp.zeros(0)), np.zeros((COUNT, 3)))
+    assert rows.force(S, jnp.ones((COUNT, 3))).shape == (0,)
+
+
 @pytest.mark.parametrize("width", [1, 3, 6])
 def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
     """Padding is not seen: the rows, and F' W F with blocks W, are those of the plain matrix."""

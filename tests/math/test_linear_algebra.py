@@ -85,6 +85,14 @@ def test_symmetric_systems() -> None:
     np.testing.assert_allclose(columns(x[0][1], some[1]), expected[1], **CLOSE)
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_symmetric_systems_without_unknowns(columns: int) -> None:
+    """A model without dofs has such a system."""
+    a, b = jnp.zeros((2, 0, 0)), jnp.zeros((2, columns, 0))
+    some = jax.vmap(jax.vmap(linalg.solve_symmetric, in_axes=(None, 0)))
+    assert some(a, b).shape == b.shape
+
+
 @pytest.mark.feature("A187")
 @pytest.mark.parametrize("plus", [True, False])
 def test_cholesky_update(plus: bool) -> None:
