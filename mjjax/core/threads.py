@@ -11,8 +11,10 @@ from jax._src import xla_bridge
 # the thread pool that it runs on and waits for them: where as many of them meet as the pool has
 # threads, they wait for ever.
 LAST_BLOCKING = (0, 11)
-FEWEST = 16
-PER_DEVICE = 8
+# Of a step on one device as many meet as a scene has kinds of trees, and two of one kind. Idle
+# threads look for work in the queues of all: twice as many cost an ant a tenth of its speed.
+PER_DEVICE = 4
+FEWEST = 8
 
 
 def ensure_threads(devices: int = 1) -> None:
@@ -41,7 +43,7 @@ def ensure_threads(devices: int = 1) -> None:
         warnings.warn(
             f"JAX {jax.__version__} was in use before mjjax was imported, with {given or cores} "
             "threads: a batched simulation may wait for ever. Import mjjax before the first "
-            "jax.numpy call or jax.devices(), or set NPROC=16 in the environment.",
+            f"jax.numpy call or jax.devices(), or set NPROC={FEWEST} in the environment.",
             RuntimeWarning,
             stacklevel=3,
         )

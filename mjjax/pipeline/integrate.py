@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
@@ -20,6 +21,7 @@ from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.trees import tree_groups
 from mjjax.pipeline.forward import forward_skip
 from mjjax.pipeline.rest import fall_asleep, keep_asleep
 from mjjax.sensor.stages import remember_sensors
@@ -117,7 +119,11 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     """
     force = data.qfrc_smooth + data.qfrc_constraint
     method = solve if model.opt.integrator == IntegratorType.IMPLICIT else solve_symmetric
-    return implicit_inertia(model, data).solve(model.structure, method, force)
+    inertia, s = implicit_inertia(model, data), model.structure
+    if len(tree_groups(s)) > 1:
+        # After the solver, not beside it: each kind of tree has a factor, see `core.threads`.
+        inertia = inertia.plus_diagonal(s, 0 * lax.stop_gradient(data.qacc))
+    return inertia.solve(s, method, force)
 
 
 class Tableau(NamedTuple):
