@@ -11,8 +11,8 @@ from jax._src import xla_bridge
 # the thread pool that it runs on and waits for them: where as many of them meet as the pool has
 # threads, they wait for ever.
 LAST_BLOCKING = (0, 11)
-# Of a step on one device as many meet as a scene has kinds of trees, and two of one kind. Idle
-# threads look for work in the queues of all: twice as many cost an ant a tenth of its speed.
+# More than meet in a step on one device, see `mjjax.dynamics.by_tree`. Idle threads look for work
+# in the queues of all: twice as many cost an ant a tenth of its speed.
 PER_DEVICE = 4
 FEWEST = 8
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
@@ -12,6 +13,15 @@ from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
+
+# Kinds of trees that are factored, or solved for, side by side. Each takes a thread that waits for
+# others, see `mjjax.core.threads`.
+AT_ONCE = 3
+
+
+def after(x: Array, done: Array) -> Array:
+    """`x` (...,), but not before `done` (...,) is there: plus zeros that XLA takes for unknown."""
+    return x + (done > jnp.inf).astype(x.dtype)
 
 
 def apply_by_tree(
@@ -25,10 +35,9 @@ def apply_to_blocks(
     s: Structure, function: Callable[[Any, Array], Array], blocks: list[Array], x: Array
 ) -> Array:
     """`apply_by_tree` for blocks (T, d, d) of each group."""
-    parts = [
-        over_trees(function, block, gather(x, dofs))
-        for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
-    ]
+    parts: list[Array] = []
+    for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True):
+        parts.append(over_trees(function, _in_turn(block, parts), gather(x, dofs)))
     return in_dof_order(s, parts, 0) if parts else x
 
 
@@ -55,7 +64,17 @@ def mul_by_tree(s: Structure, matrix: Array, v: Array) -> Array:
 
 def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
     """Lower Cholesky factors (T, d, d) of the blocks of each group."""
-    return [over_trees(cholesky, block) for block in split_blocks(s, matrix)]
+    factors: list[Array] = []
+    for block in split_blocks(s, matrix):
+        factors.append(over_trees(cholesky, _in_turn(block, factors)))
+    return factors
+
+
+def _in_turn(block: Array, before: list[Array]) -> Array:
+    """The next block, once only a few of the results before it are missing."""
+    if len(before) < AT_ONCE or namespace(block) is np:
+        return block
+    return after(block, before[-AT_ONCE].reshape(-1)[0])
 
 
 def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:

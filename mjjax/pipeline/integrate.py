@@ -6,11 +6,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.by_tree import of_dense
+from mjjax.dynamics.by_tree import after, of_dense
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
@@ -121,8 +120,8 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     method = solve if model.opt.integrator == IntegratorType.IMPLICIT else solve_symmetric
     inertia, s = implicit_inertia(model, data), model.structure
     if len(tree_groups(s)) > 1:
-        # After the solver, not beside it: each kind of tree has a factor, see `core.threads`.
-        inertia = inertia.plus_diagonal(s, 0 * lax.stop_gradient(data.qacc))
+        # all kinds of trees have factors already, beside which these would be too many at once
+        inertia = inertia.plus_diagonal(s, after(jnp.zeros_like(data.qacc), data.qacc))
     return inertia.solve(s, method, force)
 
 

@@ -92,8 +92,8 @@ for _ in range(5):
 """
 
 
-# Four kinds of trees, factors of which are large enough to be shared among threads, and fewer
-# threads than mjjax gives: enough for the factors of one matrix, not for two at once.
+# Eight kinds of trees, factors of which are large enough to be shared among threads, and fewer
+# threads than mjjax gives.
 KINDS = """
 import os
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -106,7 +106,7 @@ def chain(n):
     link = '<body pos="0 0 -0.1"><joint axis="1 0 0" damping="0.1"/><geom size="0.04"/>'
     return link * n + "</body>" * n
 
-trees = "".join(map(chain, range(14, 18)))
+trees = "".join(map(chain, range(12, 20)))
 flag = '<option><flag contact="disable"/></option>'
 model = mjjax.Model.from_xml_string(f"<mujoco>{flag}<worldbody>{trees}</worldbody></mujoco>")
 data = mjjax.make_data(model)
