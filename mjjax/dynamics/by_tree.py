@@ -14,8 +14,8 @@ from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
 
-# Kinds of trees that are factored, or solved for, side by side. Each takes a thread that waits for
-# others, see `mjjax.core.threads`.
+# Kinds of trees that are factored side by side. Each takes a thread that waits for others, see
+# `mjjax.core.threads`.
 AT_ONCE = 3
 
 
@@ -25,19 +25,36 @@ def after(x: Array, done: Array) -> Array:
 
 
 def apply_by_tree(
-    s: Structure, function: Callable[[Any, Array], Array], matrix: Array, x: Array
+    s: Structure,
+    function: Callable[[Any, Array], Array],
+    matrix: Array,
+    x: Array,
+    in_turn: bool = False,
 ) -> Array:
-    """`function(block, part)` of each tree's block (d, d) and part (d, ...) of `x` (nv, ...)."""
-    return apply_to_blocks(s, function, split_blocks(s, matrix), x)
+    """`function(block, part)` of each tree's block (d, d) and part (d, ...) of `x` (nv, ...).
+
+    Args:
+        s: structure of the model.
+        function: what is done.
+        matrix: matrix by trees.
+        x: (nv, ...) array.
+        in_turn: whether only a few kinds of trees are at it side by side; not linear in `x` then.
+    """
+    return apply_to_blocks(s, function, split_blocks(s, matrix), x, in_turn)
 
 
 def apply_to_blocks(
-    s: Structure, function: Callable[[Any, Array], Array], blocks: list[Array], x: Array
+    s: Structure,
+    function: Callable[[Any, Array], Array],
+    blocks: list[Array],
+    x: Array,
+    in_turn: bool = False,
 ) -> Array:
     """`apply_by_tree` for blocks (T, d, d) of each group."""
     parts: list[Array] = []
     for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True):
-        parts.append(over_trees(function, _in_turn(block, parts), gather(x, dofs)))
+        block = _in_turn(block, parts) if in_turn else block
+        parts.append(over_trees(function, block, gather(x, dofs)))
     return in_dof_order(s, parts, 0) if parts else x
 
 

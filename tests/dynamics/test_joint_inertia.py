@@ -17,6 +17,8 @@ from tests.dynamics.scenes import driven
 from tests.oracle_tools import quick
 
 ARMATURE = driven().replace('<fixed name="fixed"', '<fixed name="fixed" armature=".3"')
+LINK = '<body pos="0 0 -0.1"><joint axis="1 1 0"/><geom size="0.04" pos="0.1 0 0"/>'
+KINDS = "".join(LINK * n + "</body>" * n for n in range(1, 6))
 STEP = 1e-5
 
 
@@ -40,7 +42,11 @@ def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, Arra
 
 
 @pytest.mark.feature("D02")
-@pytest.mark.parametrize("scene", [driven(), ARMATURE], ids=["scene", "tendon armature"])
+@pytest.mark.parametrize(
+    "scene",
+    [driven(), ARMATURE, f"<mujoco><worldbody>{KINDS}</worldbody></mujoco>"],
+    ids=["scene", "tendon armature", "five kinds of trees"],
+)
 def test_operator_and_its_derivatives(scene: str) -> None:
     """Products by bodies are those of the matrix; both modes and the second order are exact."""
     model = mjjax.Model.from_xml_string(scene)
