@@ -77,7 +77,7 @@ def make_frame(normal: Array, tangent: Array) -> Array:
     for a fixed choice of hint.
     """
     xp = namespace(normal)
-    world = xp.eye(3, dtype=normal.dtype)
+    world = np.eye(3, dtype=normal.dtype)
     near_y = xp.abs(normal[..., 1:2]) >= 0.5
     default = xp.where(near_y, _row(world, 2, normal), _row(world, 1, normal))
     hinted = row_sum(tangent * tangent) >= 0.25
@@ -86,5 +86,5 @@ def make_frame(normal: Array, tangent: Array) -> Array:
     return xp.stack([normal, y, cross(normal, y)], axis=-2)
 
 
-def _row(world: Array, k: int, like: Array) -> Array:
+def _row(world: np.ndarray, k: int, like: Array) -> Array:
     return namespace(like).broadcast_to(world[k], like.shape)

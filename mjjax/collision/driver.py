@@ -27,6 +27,7 @@ from mjjax.collision.search import (
 from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
+from mjjax.math.indexing import gather_rows
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Contact, Data
@@ -88,7 +89,7 @@ def _every(
     if plan.ncandidate > slots:
         lost = jnp.sum(found.touch.dist < NO_CONTACT, dtype=jnp.int32) > slots
         found = deepest(found, slots)
-    params = PairParams(*(x[found.pair] for x in params))
+    params = PairParams(*gather_rows(params, found.pair))
     geom, dim = lookup(plan.geom, found.pair), lookup(plan.dim, found.pair)
     return _contact(params, found.touch, geom, dim), lost
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mjjax.core.constants import MINMU, MINVAL
 from mjjax.core.enums import EnableBit
+from mjjax.math.indexing import gather_rows
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 
@@ -82,21 +83,13 @@ class _GeomParams(NamedTuple):
 
 
 def _of_geoms(model: Model, geom: Array) -> _GeomParams:
-    """Parameters of geoms (n,): where these are traced, rows of one table, which is fastest."""
+    """Parameters of geoms (n,)."""
     leaves = (
         model.geom_margin, model.geom_gap, model.geom_solmix,
         model.geom_solref, model.geom_solimp, model.geom_friction,
     )  # fmt: skip
     priority = lookup(model.structure.geom_priority, geom)
-    if isinstance(geom, np.ndarray):
-        return _GeomParams(priority, *(x[geom] for x in leaves))
-    columns = [x[:, None] if x.ndim == 1 else x for x in leaves]
-    table = jnp.concatenate(columns, axis=1)[geom]
-    end = np.cumsum([x.shape[1] for x in columns])
-    parts = jnp.split(table, end[:-1], axis=1)
-    return _GeomParams(
-        priority, *(p[:, 0] if x.ndim == 1 else p for p, x in zip(parts, leaves, strict=True))
-    )
+    return _GeomParams(priority, *gather_rows(leaves, geom))
 
 
 def _mix(s1: Array, s2: Array) -> Array:

@@ -1,6 +1,8 @@
 """Impedance and reference acceleration of constraint rows."""
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
@@ -15,6 +17,8 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
+    if xp is jnp:
+        solimp, distance = lax.optimization_barrier((solimp, distance))
     d0, dmax, width, mid, power = split(_within(solimp))
     flat = (d0 == dmax) | (width <= MINVAL)
     x = xp.abs(distance) / xp.where(flat, 1, width)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cho_solve, cholesky, einsum, matmul
+from mjjax.math.linalg import cho_factor, cho_solve, einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
@@ -83,7 +83,7 @@ def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
     """Lower Cholesky factors (T, d, d) of the blocks of each group."""
     factors: list[Array] = []
     for block in split_blocks(s, matrix):
-        factors.append(over_trees(cholesky, _in_turn(block, factors)))
+        factors.append(over_trees(cho_factor, _in_turn(block, factors)))
     return factors
 
 

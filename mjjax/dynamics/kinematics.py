@@ -19,6 +19,7 @@ from mjjax.math.components import (
     add,
     components_last,
     compose,
+    constant_mul,
     constant_to_mat,
     cross,
     dot,
@@ -138,7 +139,8 @@ def attached_frames(model: Model, bodies: Array) -> Parts:
     owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
     above = unstack(gather_columns(bodies, owner))
     offset = split(xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos]))
-    turn = constant_to_mat(xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat]))
+    local = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
+    turn = unstack(constant_to_mat(local))
     rows, columns = (above[3:6], above[6:9], above[9:]), (turn[::3], turn[1::3], turn[2::3])
     pos = (x + dot(row, offset) for x, row in zip(above[:3], rows, strict=True))
     return (*pos, *(dot(row, column) for row in rows for column in columns))
@@ -172,11 +174,10 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     links = [gather_columns(body, plan.fixed)]
     if len(plan.free):
         adr = s.jnt_qposadr[plan.free]
-        floating = tuple(gather(qpos, adr + k) for k in range(7))
-        links.append(stack((*floating[:3], *normalize(floating[3:]))))
+        pos = (gather(qpos, adr + k) for k in range(3))
+        links.append(stack((*pos, *split(_turn(qpos, adr + 3)))))
     if nball := len(plan.ball):
-        adr = s.jnt_qposadr[plan.ball]
-        turn = normalize(tuple(gather(qpos, adr + k) for k in range(4)))
+        turn = split(_turn(qpos, s.jnt_qposadr[plan.ball]))
         anchor = split(gather(model.jnt_pos, plan.ball))
         # a rotation about an anchor c moves the frame by c - R c
         shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
@@ -184,6 +185,11 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     if len(plan.scalar):
         links.append(_scalar_links(model, qpos, base[:, nball:]))
     return xp.concatenate(links, axis=1)
+
+
+def _turn(qpos: Array, adr: np.ndarray) -> Array:
+    """Unit quaternions (n, 4); springs and integrators read the same, which is computed once."""
+    return quat.normalize(gather(qpos, adr[:, None] + np.arange(4)))
 
 
 def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
@@ -196,17 +202,23 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     s, plan = model.structure, link_plan(model.structure)
     xp, offset = namespace(qpos), displacement(model, qpos)
     hinge = s.jnt_type[plan.scalar] == JointType.HINGE
-    axis = split(gather(model.jnt_axis, plan.scalar))
+    axis = gather(model.jnt_axis, plan.scalar)
     half = 0.5 * (offset if hinge.all() else xp.where(hinge, offset, 0))
     cosine, sine = xp.cos(half), xp.sin(half)
-    ori = tuple(base[3:])
-    aside = cross(axis, split(gather(model.jnt_pos, plan.scalar)))
-    turned = mul(ori, (xp.zeros_like(axis[0]), *axis))
-    near, far = (stack(rotate(ori, x)) for x in (aside, cross(axis, aside)))
+    ori = base[3:].T
+    rows = constant_to_mat(ori).reshape(3, 3, -1)
+    turned = constant_mul(ori, axis)
+
+    def rotated(x: Array) -> Array:
+        return xp.sum(rows * x[None], axis=1)
+
+    u = split(axis)
+    aside = stack(cross(u, split(gather(model.jnt_pos, plan.scalar))))
+    near, far = rotated(aside), rotated(stack(cross(u, tuple(aside))))
     pos = base[:3] - near * (2 * cosine * sine)[None] - far * (2 * sine * sine)[None]
     if not hinge.all():
-        pos = pos + stack(rotate(ori, axis)) * xp.where(hinge, 0, offset)[None]
-    return xp.concatenate([pos, base[3:] * cosine[None] + stack(turned) * sine[None]])
+        pos = pos + rotated(axis.T) * xp.where(hinge, 0, offset)[None]
+    return xp.concatenate([pos, base[3:] * cosine[None] + turned * sine[None]])
 
 
 def world_links(s: Structure, frames: Array) -> Array:

@@ -11,7 +11,7 @@ from mjjax.dynamics.jacobian import contact_wrenches, point_rows, wrench_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul
+from mjjax.math.linalg import matmul, total
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -69,7 +69,7 @@ def _joint_length(model: Model, data: Data, ids: np.ndarray) -> Array:
     joint = s.actuator_trnid[ids, 0]
     kind = s.jnt_type[joint]
     scalar = kind >= JointType.SLIDE
-    length = model.actuator_gear[ids, 0] * gather(data.qpos, s.jnt_qposadr[joint])
+    length = gather(model.actuator_gear, ids)[:, 0] * gather(data.qpos, s.jnt_qposadr[joint])
     if not scalar.all():
         length = xp.where(scalar, length, 0)
     ball = np.flatnonzero(kind == JointType.BALL)
@@ -85,22 +85,20 @@ def _joint_length(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 def _joint_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     s = model.structure
-    xp = namespace(data.qpos, model.actuator_gear)
     joint = s.actuator_trnid[ids, 0]
     kind = s.jnt_type[joint]
     width = np.where(kind == JointType.FREE, 6, np.where(kind == JointType.BALL, 3, 1))
-    # entry (u, v) of the moment is entry (v - first dof) of the gear of u, or the zero behind it
+    # entry (u, v) of the moment is entry (v - first dof) of the gear of u
     offset = np.arange(s.nv)[None] - s.jnt_dofadr[joint][:, None]
-    column = np.where((offset >= 0) & (offset < width[:, None]), offset, 6)
+    offset = np.where(offset < width[:, None], offset, -1)
     gear = _rotated_gear(model, data.qpos, ids)
-    padded = xp.concatenate([gear, xp.zeros((len(ids), 1), gear.dtype)], axis=1)
-    return padded[np.arange(len(ids))[:, None], column]
+    return total(gear[:, k : k + 1] * (offset == k).astype(gear.dtype) for k in range(width.max()))
 
 
 def _rotated_gear(model: Model, qpos: Array, ids: np.ndarray) -> Array:
     """Gears (n, 6) in the joint frame; those in the parent frame are turned into it."""
     s = model.structure
-    every = model.actuator_gear[ids]
+    every = gather(model.actuator_gear, ids)
     joint = s.actuator_trnid[ids, 0]
     inparent = s.actuator_trntype[ids] == TrnType.JOINTINPARENT
     turning = np.flatnonzero(inparent & (s.jnt_type[joint] <= JointType.BALL))

@@ -63,6 +63,16 @@ def mul(a: Parts, b: Parts) -> Parts:
     )
 
 
+def difference(a: Parts, b: Parts) -> Parts:
+    """The rotation that leads from `a` to `b`, in the frame of `a`: a* b."""
+    return (
+        a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
+        a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2],
+        a[0] * b[2] + a[1] * b[3] - a[2] * b[0] - a[3] * b[1],
+        a[0] * b[3] - a[1] * b[2] + a[2] * b[1] - a[3] * b[0],
+    )
+
+
 def rotate(q: Parts, v: Parts) -> Parts:
     """Vector rotated by a unit quaternion: v + 2 w (u x v) + 2 u x (u x v)."""
     w, u = q[0], q[1:]
@@ -83,6 +93,10 @@ def to_mat(q: Parts) -> Parts:
     )
 
 
+# What depends on the model alone XLA takes out of the loop over steps, and each component that is
+# read there becomes a program of its own. So these are products with the coefficients of formulas.
+
+
 @functools.cache
 def _quadratic_form() -> np.ndarray:
     """Coefficients (9, 16) of the products of two components in the entries of `to_mat`."""
@@ -96,14 +110,24 @@ def _quadratic_form() -> np.ndarray:
     return ((both - single[:, :, None] - single[:, None]) / 2).reshape(9, 16)
 
 
-def constant_to_mat(q: Array) -> Parts:
-    """`to_mat` of quaternions (n, 4) that depend on the model alone, as one product.
+@functools.cache
+def _bilinear_form() -> np.ndarray:
+    """Coefficients (4, 12) of the products of two components in a quaternion times a vector."""
+    q, v = split(np.eye(4)[:, None]), split(np.eye(3)[None])
+    entries = mul(q, (np.zeros((1, 3)), *v))
+    return np.stack(np.broadcast_arrays(*entries)).reshape(4, 12)
 
-    XLA takes what does not depend on the state out of the loop over steps, each of nine sums as a
-    program of its own.
-    """
+
+def constant_to_mat(q: Array) -> Array:
+    """`to_mat` (9, n) of quaternions (n, 4) that depend on the model alone."""
     pairs = (q[:, :, None] * q[:, None]).reshape(-1, 16)
-    return unstack(matmul(_quadratic_form().astype(q.dtype), pairs.T))
+    return matmul(_quadratic_form().astype(q.dtype), pairs.T)
+
+
+def constant_mul(q: Array, v: Array) -> Array:
+    """Products (4, n) of quaternions (n, 4) and (0, v (n, 3)), which depend on the model alone."""
+    pairs = (q[:, :, None] * v[:, None]).reshape(-1, 12)
+    return matmul(_bilinear_form().astype(q.dtype), pairs.T)
 
 
 def matrix_first(m: Parts) -> Array:

@@ -45,6 +45,19 @@ def gather(x: Array, index: np.ndarray) -> Array:
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
 
+def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
+    """`x[index]` of arrays (n,) or (n, k) of reals, as rows of one table.
+
+    One operation, not one for each; `index` may be traced.
+    """
+    xp = namespace(*arrays)
+    columns = [x[:, None] if x.ndim == 1 else x for x in arrays]
+    table = xp.concatenate(columns, axis=1)
+    rows = gather(table, index) if isinstance(index, np.ndarray) else table[index]
+    parts = xp.split(rows, np.cumsum([x.shape[1] for x in columns])[:-1], axis=1)
+    return [p[:, 0] if x.ndim == 1 else p for p, x in zip(parts, arrays, strict=True)]
+
+
 def _in_blocks(index: np.ndarray, entries: int) -> bool:
     """Whether indices of rows of so many entries are few segments, each a small product."""
     segments = segments_of(index)

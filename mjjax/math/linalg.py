@@ -142,8 +142,15 @@ def cholesky(a: Array) -> Array:
     """Lower factor L of a symmetric positive definite matrix, a = L L'; NaN if it is not."""
     if namespace(a) is np:
         return np.linalg.cholesky(a)
+    return jnp.tril(cho_factor(a))
+
+
+def cho_factor(a: Array) -> Array:
+    """`cholesky` for `cho_solve`: what stands above the diagonal has no meaning."""
+    if namespace(a) is np:
+        return np.linalg.cholesky(a)
     # LAPACK's order of entries is the transpose's: it needs no copy
-    return lax.linalg.cholesky(jnp.asarray(a).T, symmetrize_input=False)
+    return lax.linalg.cholesky_p.bind(jnp.asarray(a).T)
 
 
 def cho_solve(factor: Array, b: Array) -> Array:
@@ -159,8 +166,8 @@ def solve_definite(a: Array, b: Array) -> Array:
     The derivative is another solution with the same factor, not that of the factorization.
     """
     if namespace(a, b) is np:
-        return cho_solve(cholesky(a), b)
-    factor = cholesky(lax.stop_gradient(a))
+        return cho_solve(cho_factor(a), b)
+    factor = cho_factor(lax.stop_gradient(a))
     return lax.custom_linear_solve(
         lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
     )
@@ -207,7 +214,7 @@ def _symmetric(a: Array, b: Array) -> Array:
 @custom_vmap
 def _systems(a: Array, b: Array) -> Array:
     """Solutions (m, n, k) of m systems with k right-hand sides each."""
-    factor = jax.vmap(cholesky)(a)
+    factor = jax.vmap(cho_factor)(a)
     # the last pivot is no number if any is not
     good = jnp.isfinite(factor[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
     x = jax.vmap(cho_solve)(factor, b)

@@ -80,12 +80,12 @@ def log(q: A) -> A:
     angle = 2 * xp.arctan2(sine, w)
     angle = xp.where(angle > xp.pi, angle - 2 * xp.pi, angle)
     # near the identity 2 atan2(s, w) / s -> 2 / w, where w is 1 or -1
-    return u * xp.where(small, 2 / xp.where(small, w, 1), angle / sine)
+    return u * (xp.where(small, 2, angle) / xp.where(small, w, sine))
 
 
 def sub(a: A, b: A) -> A:
     """Rotation vector that leads from `b` to `a`, in the frame of `b` (`mju_subQuat`)."""
-    return log(mul(conj(b), a))
+    return log(join(components.difference(split(b), split(a))))
 
 
 def integrate(q: A, v: A) -> A:

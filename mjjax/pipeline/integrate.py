@@ -89,8 +89,8 @@ def implicit_inertia(model: Model, data: Data) -> Inertia:
         return inertia.plus(-h * of_dense(s, velocity_derivative(model, data)))
     damping = model.dof_damping
     # damping that only pushes is integrated explicitly
-    pushes = jnp.any(damping < 0) & ~jnp.any(damping > 0)
-    return inertia.plus_diagonal(s, h * jnp.where(pushes, 0, damping))
+    pulls, pushes = jnp.any(jnp.stack([damping > 0, damping < 0]), axis=1)
+    return inertia.plus_diagonal(s, h * jnp.where(pushes & ~pulls, 0, damping))
 
 
 def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

@@ -29,7 +29,7 @@ def _iterate(
     state: primal.State,
 ) -> tuple[primal.State, Progress]:
     """One Newton step with exact line search."""
-    step = -solve_hessian(problem, layout, state.r, state.grad)
+    step = solve_hessian(problem, layout, state.r, -state.grad)
     return primal.iterate(problem, layout, limits, tolerances, state, step, (), unit=True)
 
 

@@ -40,7 +40,7 @@ def scalar_force(problem: Problem, layout: RowLayout, r: Array) -> tuple[Array, 
     """Force, constraint mass and where the scalar rows are strictly between their bounds."""
     n = r.shape[0]
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
-    free = -d * r
+    free = -(d * r)
     above, below = free >= high, free <= low
     # where the bounds meet, at no friction, each side has the derivative of its own bound
     force = jnp.where(above, high, jnp.where(below, low, free))
@@ -78,7 +78,7 @@ def same_piece(problem: Problem, layout: RowLayout, r: Array, other: Array) -> A
     """Whether the cost of every row (n,) is one quadratic function at both residuals."""
 
     def side(r: Array) -> Array:
-        free = -problem.D[: len(r)] * r
+        free = -(problem.D[: len(r)] * r)
         above, below = free >= problem.high[: len(r)], free <= problem.low[: len(r)]
         return above.astype(r.dtype) - below.astype(r.dtype)
 

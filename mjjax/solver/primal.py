@@ -126,7 +126,7 @@ def iterate(
         layout, step * step, step * state.grad, jnp.abs(step * state.gauss_grad)
     )
     length = jnp.sqrt(size)
-    gtol = tolerances.main * tolerances.line_search * length / tolerances.scale
+    gtol = tolerances.main * (tolerances.line_search * length) / tolerances.scale
     evaluate = ray(problem, layout, state, step, gauss_step, row_step)
     force = row_force(problem, layout, state.r)
     terms = terms + parts.sum_rows(layout, jnp.abs(row_step * force))
@@ -205,7 +205,7 @@ def ray(
 
     def evaluate(alpha: Array) -> Values:
         a = parts.to_rows(layout, alpha)[:, : d.shape[0]]
-        free = -d[None] * (base.scalar[None] + a * direction.scalar[None])
+        free = -(d[None] * (base.scalar[None] + a * direction.scalar[None]))
         force = jnp.clip(free, low, high)
         inside = (free > low) & (free < high)
         # cost relative to the start, without subtracting large numbers

@@ -138,10 +138,30 @@ def test_poses_compose() -> None:
 def test_matrices_of_constant_quaternions(xp: Any) -> None:
     """One product gives the same matrices as sums do, and the same derivatives."""
     q = np.random.default_rng(3).normal(size=(5, 4))  # of any length: the form is quadratic
-    product = np.stack(components.constant_to_mat(xp.asarray(q)))
+    product = components.constant_to_mat(xp.asarray(q))
     np.testing.assert_allclose(product, components.to_mat(components.split(q)), atol=1e-14)
     slopes = [
-        jax.jacfwd(lambda x, f=f: jnp.stack(f(x)))(jnp.asarray(q))
+        jax.jacfwd(lambda x, f=f: jnp.stack(tuple(f(x))))(jnp.asarray(q))
         for f in (components.constant_to_mat, lambda x: components.to_mat(components.split(x)))
     ]
     np.testing.assert_allclose(*slopes, atol=1e-14)
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_products_of_constant_quaternions(xp: Any) -> None:
+    """One product gives the same quaternions as sums do, and the same derivatives."""
+    random = np.random.default_rng(4)
+    q, v = random.normal(size=(5, 4)), random.normal(size=(5, 3))
+
+    def sums(q: Any, v: Any) -> Any:
+        return components.mul(components.split(q), (0 * v[:, 0], *components.split(v)))
+
+    product = components.constant_mul(xp.asarray(q), xp.asarray(v))
+    np.testing.assert_allclose(product, sums(q, v), atol=1e-14)
+    slopes = [
+        jax.jacfwd(lambda q, v, f=f: jnp.stack(tuple(f(q, v))), (0, 1))(
+            jnp.asarray(q), jnp.asarray(v)
+        )
+        for f in (components.constant_mul, sums)
+    ]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), *slopes)
