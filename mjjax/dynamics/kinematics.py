@@ -26,7 +26,6 @@ from mjjax.math.components import (
     matrix_first,
     matrix_last,
     mul,
-    normalize,
     rotate,
     split,
     to_mat,
