@@ -7,10 +7,10 @@ import numpy as np
 
 from mjjax.collision.search import slot_geoms
 from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
-from mjjax.constraint.layout import FRICTION, RowLayout
+from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import DisableBit
+from mjjax.core.enums import ConstraintType, DisableBit
 from mjjax.math.indexing import gather
 from mjjax.math.namespace import Array
 from mjjax.model.data import Contact, Data
@@ -36,51 +36,35 @@ class Rows(NamedTuple):
 
 
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> Rows:
-    """Rows of every kind, in slot order."""
-    if not layout.ncontact:
-        shared = _shared(model, scalar.solref, scalar.solimp, scalar.distance)
-        return _of_scalars(scalar, layout, shared)
-    # one evaluation for all: the powers in the impedance are costly to compile and to compute
-    contact, n = data.contact, layout.nscalar
-    rest = contact.solref, contact.solimp, contact_distance(contact, layout)
-    both = zip((scalar.solref, scalar.solimp, scalar.distance), rest, strict=True)
-    shared = _shared(model, *(jnp.concatenate([x, y[: layout.ncontact]]) for x, y in both))
-    found = (
-        _of_scalars(scalar, layout, _Shared(*(x[:n] for x in shared))),
-        _of_contacts(model, data, layout, _Shared(*(x[n:] for x in shared))),
-    )
-    return Rows(*(jnp.concatenate(column) for column in zip(*found, strict=True)))
+    """Rows of every kind, in slot order.
 
-
-class _Shared(NamedTuple):
-    """What follows from `solref`, `solimp` and distance of an item (n,): (1 - I) / I, K, B."""
-
-    soft: Array
-    stiffness: Array
-    damping: Array
-
-
-def _shared(model: Model, solref: Array, solimp: Array, distance: Array) -> _Shared:
+    One evaluation of what they share: powers are costly to compile and to compute.
+    """
+    contact, n, of_scalars = data.contact, layout.ncontact, layout.nscalar
+    shared = (scalar.solref, scalar.solimp, scalar.distance)
+    if n:
+        rest = (contact.solref[:n], contact.solimp[:n], contact_distance(contact, layout))
+        shared = (jnp.concatenate(both) for both in zip(shared, rest, strict=True))
+    solref, solimp, distance = shared
     # as a quotient, which XLA does not compute anew in all that it is read by
     soft = softness(impedance(solimp, distance))
-    return _Shared(soft, *_reference(model, solref, solimp))
+    stiffness, damping = _reference(model, solref, solimp)
+    offset, equality = distance, layout.kind == ConstraintType.EQUALITY
+    if equality.any():  # their impedance depends on the norm of their residuals
+        offset = jnp.where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
+    active, mass = scalar.active, 1 / regularization(soft[:of_scalars], scalar.weight)
+    friction_damping = jnp.zeros(0, soft.dtype)
+    if n:
+        active = jnp.concatenate([active, _included(contact, n)])
+        mass = jnp.concatenate([mass, _contact_masses(model, data, layout, soft[of_scalars:])])
+        if not layout.pyramidal:
+            friction_damping = _friction_damping(model, contact, n)
+    return Rows(active, mass, stiffness * offset / (1 + soft), damping, friction_damping)
 
 
 def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array]:
     refsafe = not model.opt.disabled(DisableBit.REFSAFE)
     return stiffness_damping(solref, solimp, model.opt.timestep, refsafe)
-
-
-def _of_scalars(rows: ScalarRows, layout: RowLayout, shared: _Shared) -> Rows:
-    """Scalar rows; friction has no stiffness."""
-    stiffness = jnp.where(np.isin(layout.kind, FRICTION), 0, shared.stiffness)
-    return Rows(
-        active=rows.active,
-        mass=1 / regularization(shared.soft, rows.weight),
-        spring=stiffness * (rows.pos - rows.margin) / (1 + shared.soft),
-        damping=shared.damping,
-        friction_damping=jnp.zeros(0, shared.damping.dtype),
-    )
 
 
 def contact_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
@@ -106,35 +90,26 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
-def _of_contacts(model: Model, data: Data, layout: RowLayout, shared: _Shared) -> Rows:
-    """Contacts: all pyramid edges alike, or normal and friction rows of the elliptic cone."""
-    contact, soft = data.contact, shared.soft
+def _contact_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Array:
+    """One mass for all edges of the pyramid, or those of the rows of the elliptic cone."""
     n = layout.ncontact
-    dim = contact.dim[:n]
+    dim, friction = data.contact.dim[:n], data.contact.friction[:n]
     trans, _ = contact_weights(model, data, layout)
-    friction = contact.friction[:n]
     normal_r = regularization(soft, trans)
     if layout.pyramidal:
         first = friction[:, 0] ** 2
         edge_r = regularization(soft, trans + first * trans)
         both = jnp.maximum(MINVAL, 2 * first / model.opt.impratio * edge_r)
-        mass, b_friction = 1 / jnp.where(dim == 1, normal_r, both), jnp.zeros(0, soft.dtype)
-    else:
-        r = elliptic_regularization(normal_r, friction[:, : layout.width - 1], model.opt.impratio)
-        mass = jnp.where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
-        own = jnp.any(contact.solreffriction[:n] != 0, axis=-1)
-        _, b_friction = _reference(
-            model,
-            jnp.where(own[:, None], contact.solreffriction[:n], contact.solref[:n]),
-            contact.solimp[:n],
-        )
-    return Rows(
-        active=_included(contact, n),
-        mass=mass,
-        spring=shared.stiffness * contact_distance(contact, layout) / (1 + soft),
-        damping=shared.damping,
-        friction_damping=b_friction,
-    )
+        return 1 / jnp.where(dim == 1, normal_r, both)
+    r = elliptic_regularization(normal_r, friction[:, : layout.width - 1], model.opt.impratio)
+    return jnp.where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
+
+
+def _friction_damping(model: Model, contact: Contact, n: int) -> Array:
+    """B (n,) of the friction rows of elliptic contacts, whose `solreffriction` may be their own."""
+    own = jnp.any(contact.solreffriction[:n] != 0, axis=-1)[:, None]
+    solref = jnp.where(own, contact.solreffriction[:n], contact.solref[:n])
+    return _reference(model, solref, contact.solimp[:n])[1]
 
 
 def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -> Array:

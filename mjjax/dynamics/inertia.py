@@ -22,7 +22,6 @@ from mjjax.math.linalg import (
     matmul,
     slabs,
     solve_definite,
-    stack,
     total,
     triangular_solve,
     unstack,
@@ -148,7 +147,7 @@ def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) ->
 def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
     """The inertia of the bodies, without armature."""
     moved = unstack(dof_sum(s, components_first(cinert)))
-    return coupled_by_tree(s, stack(inertia_mul(moved, split(cdof))).T, cdof)
+    return coupled_by_tree(s, join(inertia_mul(moved, split(cdof))), cdof)
 
 
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:

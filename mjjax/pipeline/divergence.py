@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from mjjax.core.enums import DisableBit, WarningType
 from mjjax.math.namespace import Array
@@ -33,7 +34,7 @@ def check_state(model: Model, data: Data) -> Data:
         return data
     lost, fresh = functools.reduce(jnp.logical_or, bad.values()), reset_state(model, data)
     now = {name: getattr(data, name) for name in fresh}
-    return data.replace(**jax.tree.map(lambda x, y: jnp.where(lost, x, y), fresh, now))
+    return data.replace(**_chosen(lost, fresh, now))
 
 
 def reset_diverged(model: Model, data: Data) -> Data:
@@ -48,7 +49,12 @@ def reset_diverged(model: Model, data: Data) -> Data:
     bad |= {k: x & ~bad[WarningType.BADQACC] for k, x in _bad_state(data).items()}
     data, lost = data.with_warnings(bad), functools.reduce(jnp.logical_or, bad.values())
     fresh = blank_data(model, data).replace(warning=data.warning)
-    return jax.tree.map(lambda new, old: jnp.where(lost, new, old), fresh, data)
+    return _chosen(lost, fresh, data)
+
+
+def _chosen(lost: Array, fresh: Any, now: Any) -> Any:
+    """`fresh` where the world is lost; of what has no entries there is nothing to choose."""
+    return jax.tree.map(lambda x, y: lax.select(lost, x, y) if y.size else y, fresh, now)
 
 
 def _bad_state(data: Data) -> dict[WarningType, Array]:

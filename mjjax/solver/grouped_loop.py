@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
+from jax.extend.core import jaxpr_as_fun
 
 from mjjax.math.namespace import Array
 
@@ -40,6 +41,24 @@ def grouped_loop(
     Returns:
         Function of (problem, state) to the final state.
     """
+
+    def traced(problem: Tree, state: Tree) -> Tree:
+        return _grouped(_program(body, problem, state), running)(problem, state)
+
+    return traced
+
+
+def _program(function: Callable[..., Tree], *arguments: Tree) -> Callable[..., Tree]:
+    """A function as what it computes of such arguments: traced once, as often as it is batched."""
+    closed, out = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    tree, run = jax.tree.structure(out), jaxpr_as_fun(closed)
+    return lambda *values: tree.unflatten(run(*jax.tree.leaves(values)))
+
+
+def _grouped(
+    body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array]
+) -> Callable[[Tree, Tree], Tree]:
+    """`grouped_loop` of what is traced."""
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
@@ -170,9 +189,15 @@ def _running_first(running: Any, state: Tree) -> Array:
 
 def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:
     """Iterates the worlds of some indices; an index behind the last world stands for none."""
-    some = jax.tree.map(lambda x: x.at[index].get(mode="clip"), (problem, state))
-    done = iterate(*some)
-    return jax.tree.map(lambda x, y: x.at[index].set(y, mode="drop"), state, done)
+
+    def get(x: Array) -> Array:
+        return x.at[index].get(mode="clip", wrap_negative_indices=False)
+
+    def put(x: Array, y: Array) -> Array:
+        return x.at[index].set(y, mode="drop", wrap_negative_indices=False)
+
+    done = iterate(*jax.tree.map(get, (problem, state)))
+    return jax.tree.map(put, state, done)
 
 
 def _like(mask: Array, x: Array) -> Array:

@@ -77,13 +77,13 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
 def same_piece(problem: Problem, layout: RowLayout, r: Array, other: Array) -> Array:
     """Whether the cost of every row (n,) is one quadratic function at both residuals."""
 
-    def side(r: Array) -> Array:
+    def sides(r: Array) -> tuple[Array, Array]:
         free = -(problem.D[: len(r)] * r)
-        above, below = free >= problem.high[: len(r)], free <= problem.low[: len(r)]
-        return above.astype(r.dtype) - below.astype(r.dtype)
+        return free >= problem.high[: len(r)], free <= problem.low[: len(r)]
 
     one, two = split(layout, r), split(layout, other)
-    scalar = side(one.scalar) == side(two.scalar)
+    before, after = sides(one.scalar), sides(two.scalar)
+    scalar = (before[0] == after[0]) & (before[1] == after[1])
     if layout.pyramidal:
         return scalar
     states = cone.state(problem, one.cone), cone.state(problem, two.cone)
