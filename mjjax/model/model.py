@@ -315,9 +315,10 @@ class Model(PyTree, Named, StaticFields):
     def terms(self) -> Mapping[str, np.ndarray]:
         """Which entries of the terms that cost rows or passes are in the program, by name.
 
-        `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`, `body_gravcomp`, `fluid`,
-        `geom_fluid`, `sensor_delay`. Where one is off, its coefficients must be zero and have no
-        derivative (`AbsentTerm`); in a traced model they are not looked at.
+        `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`, `negative_damping`,
+        `body_gravcomp`, `fluid`, `geom_fluid`, `sensor_delay`. Where one is off, its coefficients
+        must be zero and have no derivative (`AbsentTerm`), or for `negative_damping` not be
+        negative; in a traced model they are not looked at.
         """
         return self.structure.terms
 

@@ -30,12 +30,14 @@ class Term(NamedTuple):
         size: how many switches: one per entry, as a size of the model, or 1 for all entries.
         present: which entries of a field take part, from its values.
         doc: what it costs.
+        derived: whether what is off has its derivative all the same.
     """
 
     fields: tuple[str, ...]
     size: str | int
     present: Callable[[Any], Any]
     doc: str
+    derived: bool = False
 
     def mask(self, values: Mapping[str, Any], size: int) -> np.ndarray:
         """Which switches (size,) are on, over all batch dimensions; a tracer may hold anything.
@@ -65,6 +67,9 @@ TERMS: dict[str, Term] = {
     ),
     "tendon_armature": Term(
         ("tendon_armature",), 1, lambda x: x != 0, "a product of moment arms, a bias force"
+    ),
+    "negative_damping": Term(
+        ("dof_damping",), 1, lambda x: x < 0, "LU factors where Euler's matrix is indefinite", True
     ),
     "body_gravcomp": Term(("body_gravcomp",), 1, _positive, "a pass over the bodies"),
     "fluid": Term(("opt.density", "opt.viscosity"), 1, _positive, "a pass over the bodies"),

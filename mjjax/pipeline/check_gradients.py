@@ -123,15 +123,15 @@ def _bad_inputs(model: Model, data: Data) -> Iterator[Finding]:
 
 def _absent_fields(model: Model) -> set[str]:
     """Fields by which no derivative can be taken, because their term is off for some entry."""
-    off = [name for name, mask in model.terms.items() if not mask.all()]
-    return {field for name in off for field in TERMS[name].fields}
+    off = [TERMS[name] for name, mask in model.terms.items() if not mask.all()]
+    return {field for term in off for field in term.fields if not term.derived}
 
 
 def _absent_terms(model: Model) -> Iterator[Finding]:
     leaves = reals(model)
     for name, mask in model.terms.items():
         for field in TERMS[name].fields:
-            if mask.all() or not leaves[field].size:
+            if mask.all() or TERMS[name].derived or not leaves[field].size:
                 continue
             some = "in part" if mask.any() else "not"
             text = f"{field}: its term is {some} in the program; model.with_terms('{name}')"

@@ -15,7 +15,7 @@ from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
-from mjjax.math.linalg import solve, solve_symmetric
+from mjjax.math.linalg import solve, solve_definite, solve_symmetric
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -117,12 +117,21 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     Where forces grow with velocity the matrix need not be positive definite.
     """
     force = data.qfrc_smooth + data.qfrc_constraint
-    method = solve if model.opt.integrator == IntegratorType.IMPLICIT else solve_symmetric
     inertia, s = implicit_inertia(model, data), model.structure
+    method = _implicit_method(model)
     if len(tree_groups(s)) > 1:
         # all kinds of trees have factors already, beside which these would be too many at once
         inertia = inertia.plus_diagonal(s, after(jnp.zeros_like(data.qacc), data.qacc))
     return inertia.solve(s, method, force)
+
+
+def _implicit_method(model: Model) -> Callable[[Array, Array], Array]:
+    """The solution of the implicit system; without negative damping Euler's is definite."""
+    if model.opt.integrator == IntegratorType.IMPLICIT:
+        return solve
+    euler = model.opt.integrator == IntegratorType.EULER
+    definite = euler and not model.terms["negative_damping"].any()
+    return solve_definite if definite else solve_symmetric
 
 
 class Tableau(NamedTuple):

@@ -45,11 +45,12 @@ def step(
             fields that stay are not copied.
 
     Raises:
+        AbsentTerm: a field of the model has values where its term is off (`Model.terms`).
         ValueError: `derived` names a field that there is not.
     """
+    require_terms(model)
     if derived is None:
         return whole_step(model, data, callbacks)
-    require_terms(model)
     # callbacks may use traced values of their surroundings: not for a program that is remembered
     run = _remembered if callbacks is None else _wanted
     return run(model, data, callbacks, tuple(derived))

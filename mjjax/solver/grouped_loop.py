@@ -190,10 +190,10 @@ def _running_first(running: Any, state: Tree) -> Array:
 def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:
     """Iterates the worlds of some indices; an index behind the last world stands for none."""
 
-    def get(x: Array) -> Array:
+    def get(x: jax.Array) -> Array:
         return x.at[index].get(mode="clip", wrap_negative_indices=False)
 
-    def put(x: Array, y: Array) -> Array:
+    def put(x: jax.Array, y: Array) -> Array:
         return x.at[index].set(y, mode="drop", wrap_negative_indices=False)
 
     done = iterate(*jax.tree.map(get, (problem, state)))

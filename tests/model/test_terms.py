@@ -194,19 +194,25 @@ def bare() -> tuple[mjjax.Model, mjjax.Data]:
     return both.ours, to_ours(both.ours, random_state(both.reference, 0))
 
 
+DERIVED = {field for term in TERMS.values() if term.derived for field in term.fields}
+
+
 @pytest.mark.parametrize("field", [f for name, t in TERMS.items() for f in t.fields])
 def test_values_without_their_term_are_refused(field: str) -> None:
     """Protects users who make a zero nonzero behind `replace`: make_data and a step say so."""
     model, data = bare()
-    changed = updated(model, field, leaf(model, field) + 0.1)
+    behind, call = (-0.1, mjjax.step) if field in DERIVED else (0.1, mjjax.forward)
+    changed = updated(model, field, leaf(model, field) + behind)
     with pytest.raises(mjjax.AbsentTerm, match=f"{field} has values.*with_terms"):
         mjjax.make_data(changed)
     if field not in SWITCHES:
         with pytest.raises(mjjax.AbsentTerm, match=field):
-            jax.eval_shape(lambda d: mjjax.forward(changed, d), data)
+            jax.eval_shape(lambda d: call(changed, d), data)
 
 
-DIFFERENTIABLE = [f for n in TERMS if n not in SWITCHES for f in TERMS[n].fields]
+DIFFERENTIABLE = [
+    f for n in TERMS if n not in SWITCHES for f in TERMS[n].fields if f not in DERIVED
+]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +261,8 @@ def test_terms_are_seen_and_set() -> None:
     assert model.with_terms("fluid").structure == windy.structure
     assert all(on.all() for on in model.with_terms("all").terms.values())
     full = load(everything("Euler")).ours
-    assert all(on.any() for name, on in full.terms.items() if name != "sensor_delay")
+    rest = {"sensor_delay", "negative_damping"}
+    assert all(on.any() for name, on in full.terms.items() if name not in rest)
     with pytest.raises(ValueError, match=r"no term.*dof_frictionloss"):
         model.with_terms("friction")
     # what is not changed decides nothing, even if it is traced

@@ -1,5 +1,7 @@
 """Implicit integration where forces grow with velocity: M - h D is not positive definite."""
 
+import dataclasses
+
 import jax
 import mujoco
 import numpy as np
@@ -70,3 +72,25 @@ def test_traced_actuators_may_push() -> None:
     after = quick(run)(both.reference.actuator_biasprm)
     mujoco.mj_step(both.reference, d)
     assert error(after.qvel, d.qvel) < 1e-10
+
+
+def test_damping_that_is_traced_may_push() -> None:
+    """`replace` with traced damping brings LU factors into Euler's program; without, none."""
+    both = load(arm("Euler"))
+    d = random_state(both.reference, 0)
+    data = to_ours(both.ours, d)
+
+    def run(damping: jax.Array) -> mjjax.Data:
+        return mjjax.step(both.ours.replace(dof_damping=damping), data)
+
+    both.reference.dof_damping[1] = -900
+    after = quick(run)(both.reference.dof_damping)
+    mujoco.mj_step(both.reference, d)
+    assert error(after.qvel, d.qvel) < 1e-10
+    traced = jax.jit(mjjax.step).lower(both.ours, data).as_text()
+    assert "getrf" not in traced
+    assert "getrf" in jax.jit(run).lower(both.reference.dof_damping).as_text()
+    with pytest.raises(mjjax.AbsentTerm, match="dof_damping has values"):
+        mjjax.step(
+            dataclasses.replace(both.ours, dof_damping=both.reference.dof_damping), data, derived=()
+        )
