@@ -6,6 +6,7 @@ arrays with three or four components on the last axis is several times slower (m
 """
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -111,11 +112,10 @@ def _quadratic_form() -> np.ndarray:
 
 
 @functools.cache
-def _bilinear_form() -> np.ndarray:
-    """Coefficients (4, 12) of the products of two components in a quaternion times a vector."""
-    q, v = split(np.eye(4)[:, None]), split(np.eye(3)[None])
-    entries = mul(q, (np.zeros((1, 3)), *v))
-    return np.stack(np.broadcast_arrays(*entries)).reshape(4, 12)
+def bilinear_form(product: Callable[[Parts, Parts], Parts]) -> np.ndarray:
+    """Coefficients (4, 16) of the products of two components in a product of quaternions."""
+    entries = product(split(np.eye(4)[:, None]), split(np.eye(4)[None]))
+    return np.stack(np.broadcast_arrays(*entries)).reshape(4, 16)
 
 
 def constant_to_mat(q: Array) -> Array:
@@ -127,7 +127,8 @@ def constant_to_mat(q: Array) -> Array:
 def constant_mul(q: Array, v: Array) -> Array:
     """Products (4, n) of quaternions (n, 4) and (0, v (n, 3)), which depend on the model alone."""
     pairs = (q[:, :, None] * v[:, None]).reshape(-1, 12)
-    return matmul(_bilinear_form().astype(q.dtype), pairs.T)
+    form = bilinear_form(mul).reshape(4, 4, 4)[:, :, 1:].reshape(4, 12)
+    return matmul(form.astype(q.dtype), pairs.T)
 
 
 def matrix_first(m: Parts) -> Array:

@@ -6,6 +6,7 @@ themselves, in `components`, work on separate component arrays: whole kinematic 
 in that form, where every operation runs along contiguous memory.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.linalg import dot, slabs
+from mjjax.math.linalg import dot, matmul, slabs
 from mjjax.math.namespace import A, Array, namespace
 
 
@@ -31,7 +32,14 @@ def cross(a: A, b: A) -> A:
 
 def mul(a: A, b: A) -> A:
     """Hamilton product: the rotation `b`, then `a` (`mju_mulQuat`)."""
-    return join(components.mul(split(a), split(b)))
+    return _product(components.mul, a, b)
+
+
+def _product(product: Callable[[components.Parts, components.Parts], Any], a: A, b: A) -> A:
+    # one product with coefficients: four sums of components are a tenth as much again to compile
+    pairs = a[..., :, None] * b[..., None, :]
+    form = components.bilinear_form(product).T.astype(pairs.dtype)
+    return matmul(pairs.reshape(*pairs.shape[:-2], 16), form)
 
 
 def conj(q: A) -> A:
@@ -85,7 +93,7 @@ def log(q: A) -> A:
 
 def sub(a: A, b: A) -> A:
     """Rotation vector that leads from `b` to `a`, in the frame of `b` (`mju_subQuat`)."""
-    return log(join(components.difference(split(b), split(a))))
+    return log(_product(components.difference, b, a))
 
 
 def integrate(q: A, v: A) -> A:
