@@ -11,7 +11,7 @@ import numpy as np
 
 from mjjax.collision.contact_set import ContactSet, filled, first
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t, stack
+from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t
 from mjjax.math.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
@@ -23,7 +23,9 @@ def plane_sphere(
 ) -> ContactSet:
     """Plane and sphere: one contact, at the sphere's lowest point."""
     del size1, mat2
-    return _plane_balls(pos1, mat1, pos2[None], size2[0], margin)
+    normal = mat1[:, 2]
+    dist = dot(pos2 - pos1, normal)[None] - size2[0]
+    return _plane_balls(normal, dist, pos2[None], size2[0], margin)
 
 
 def plane_capsule(
@@ -31,10 +33,12 @@ def plane_capsule(
 ) -> ContactSet:
     """Plane and capsule: one contact per end, the upper end first; tangents along the capsule."""
     del size1
-    axis = mat2[:, 2]
-    half = size2[1] * axis
-    ends = stack([pos2 + half, pos2 - half])
-    touch = _plane_balls(pos1, mat1, ends, size2[0], margin)
+    axis, normal = mat2[:, 2], mat1[:, 2]
+    sides = np.array([1, -1], axis.dtype)
+    along = sides * (size2[1] * dot(axis, normal))
+    dist = dot(pos2 - pos1, normal) - size2[0] + along
+    ends = pos2[None] + sides[:, None] * (size2[1] * axis)[None]
+    touch = _plane_balls(normal, dist, ends, size2[0], margin)
     return touch._replace(tangent=jnp.broadcast_to(axis, ends.shape))
 
 
@@ -75,10 +79,9 @@ def plane_box(
 
 
 def _plane_balls(
-    pos1: Array, mat1: Array, centre: Array, radius: Array, margin: Array
+    normal: Array, dist: Array, centre: Array, radius: Array, margin: Array
 ) -> ContactSet:
-    """Contacts of a plane with balls of one radius, with centres (m, 3)."""
-    normal = jnp.broadcast_to(mat1[:, 2], centre.shape)
-    dist = dot(centre - pos1[None], normal) - radius
+    """Contacts of a plane with balls of one radius, with centres (m, 3) and distances (m,)."""
+    normal = jnp.broadcast_to(normal, centre.shape)
     pos = centre - (radius + 0.5 * dist)[:, None] * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))

@@ -242,10 +242,16 @@ def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
 
 def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
     """Geoms (nconmax, 2) of every slot where each candidate has its own, otherwise None."""
+    pairs = slot_pairs(model, data)
+    return None if pairs is None else plan_of(model, data.rules).geom[pairs]
+
+
+def slot_pairs(model: Model, data: Data) -> np.ndarray | None:
+    """Candidate pairs (nconmax,) of every slot where each has its own slots, otherwise None."""
     plan, slots = plan_of(model, data.rules), data.contact.dist.shape[0]
     if contact_disabled(model) or plan.ncandidate != slots:
         return None
     if not every_candidate(model, data.rules, slots):
         return None
     count = np.diff(np.append(plan.start, plan.ncandidate))
-    return np.repeat(plan.geom, count, axis=0)
+    return np.repeat(np.arange(len(count)), count)

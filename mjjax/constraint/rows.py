@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.search import slot_geoms
+from mjjax.collision.search import plan_of, slot_geoms, slot_pairs
 from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
 from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows
@@ -40,7 +40,7 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
 
     One evaluation of what they share: powers are costly to compile and to compute.
     """
-    contact, n, of_scalars = data.contact, layout.ncontact, layout.nscalar
+    contact, n = data.contact, layout.ncontact
     shared = (scalar.solref, scalar.solimp, scalar.distance)
     if n:
         rest = (contact.solref[:n], contact.solimp[:n], contact_distance(contact, layout))
@@ -52,13 +52,12 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
     offset, equality = distance, layout.kind == ConstraintType.EQUALITY
     if equality.any():  # their impedance depends on the norm of their residuals
         offset = jnp.where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
-    active, mass = scalar.active, 1 / regularization(soft[:of_scalars], scalar.weight)
-    friction_damping = jnp.zeros(0, soft.dtype)
+    active, friction_damping = scalar.active, jnp.zeros(0, soft.dtype)
     if n:
         active = jnp.concatenate([active, _included(contact, n)])
-        mass = jnp.concatenate([mass, _contact_masses(model, data, layout, soft[of_scalars:])])
-        if not layout.pyramidal:
-            friction_damping = _friction_damping(model, contact, n)
+    if n and not layout.pyramidal:
+        friction_damping = _friction_damping(model, contact, n)
+    mass = _masses(model, data, layout, scalar.weight, soft)
     return Rows(active, mass, stiffness * offset / (1 + soft), damping, friction_damping)
 
 
@@ -90,18 +89,42 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
-def _contact_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Array:
-    """One mass for all edges of the pyramid, or those of the rows of the elliptic cone."""
+def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Array) -> Array:
+    """Masses of all rows: of scalar rows with a `weight`, of contacts, from their softness."""
+    if not layout.ncontact:
+        return 1 / regularization(soft, weight)
+    if not layout.pyramidal:
+        n = layout.nscalar
+        cones = _cone_masses(model, data, layout, soft[n:])
+        return jnp.concatenate([1 / regularization(soft[:n], weight), cones])
+    of_edges, factor = _edge_weights(model, data, layout)
+    factor = jnp.concatenate([jnp.ones_like(weight), factor])
+    r = regularization(soft, jnp.concatenate([weight, of_edges]))
+    return 1 / jnp.maximum(MINVAL, factor * r)
+
+
+def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
+    """Weights (ncontact,) of the edges of pyramids, and what multiplies their regularization."""
+    n, pairs = layout.ncontact, slot_pairs(model, data)
+    dim = data.contact.dim[:n]
+    if (
+        pairs is not None
+    ):  # the dimension of a slot while it is in use: what is static costs nothing
+        dim = plan_of(model, data.rules).dim[pairs][:n]
+    smooth, first = dim == 1, data.contact.friction[:n, 0] ** 2
+    trans, _ = contact_weights(model, data, layout)
+    weight = jnp.where(smooth, trans, trans + first * trans)
+    return weight, jnp.where(smooth, 1, 2 * first / model.opt.impratio)
+
+
+def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Array:
+    """Masses of the rows of elliptic cones."""
     n = layout.ncontact
     dim, friction = data.contact.dim[:n], data.contact.friction[:n]
     trans, _ = contact_weights(model, data, layout)
-    normal_r = regularization(soft, trans)
-    if layout.pyramidal:
-        first = friction[:, 0] ** 2
-        edge_r = regularization(soft, trans + first * trans)
-        both = jnp.maximum(MINVAL, 2 * first / model.opt.impratio * edge_r)
-        return 1 / jnp.where(dim == 1, normal_r, both)
-    r = elliptic_regularization(normal_r, friction[:, : layout.width - 1], model.opt.impratio)
+    r = elliptic_regularization(
+        regularization(soft, trans), friction[:, : layout.width - 1], model.opt.impratio
+    )
     return jnp.where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
 
 

@@ -35,7 +35,7 @@ def mul(a: A, b: A) -> A:
     return _product(components.mul, a, b)
 
 
-def _product(product: Callable[[components.Parts, components.Parts], Any], a: A, b: A) -> A:
+def _product(product: Callable[[components.Parts, components.Parts], Any], a: A, b: A) -> Any:
     # one product with coefficients: four sums of components are a tenth as much again to compile
     pairs = a[..., :, None] * b[..., None, :]
     form = components.bilinear_form(product).T.astype(pairs.dtype)
