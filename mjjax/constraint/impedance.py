@@ -17,7 +17,7 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
-    if xp is jnp:
+    if xp is jnp:  # or XLA takes what depends on solimp out of loops, each piece as a kernel
         solimp, distance = lax.optimization_barrier((solimp, distance))
     d0, dmax, width, mid, power = split(_within(solimp))
     flat = (d0 == dmax) | (width <= MINVAL)

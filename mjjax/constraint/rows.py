@@ -106,12 +106,9 @@ def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Ar
 def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
     """Weights (ncontact,) of the edges of pyramids, and what multiplies their regularization."""
     n, pairs = layout.ncontact, slot_pairs(model, data)
-    dim = data.contact.dim[:n]
-    if (
-        pairs is not None
-    ):  # the dimension of a slot while it is in use: what is static costs nothing
-        dim = plan_of(model, data.rules).dim[pairs][:n]
-    smooth, first = dim == 1, data.contact.friction[:n, 0] ** 2
+    # of a slot of one pair that while it is in use: what is static costs nothing
+    dim = data.contact.dim if pairs is None else plan_of(model, data.rules).dim[pairs]
+    smooth, first = dim[:n] == 1, data.contact.friction[:n, 0] ** 2
     trans, _ = contact_weights(model, data, layout)
     weight = jnp.where(smooth, trans, trans + first * trans)
     return weight, jnp.where(smooth, 1, 2 * first / model.opt.impratio)
