@@ -57,7 +57,8 @@ def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
     standard = (ref1[:, :1] > 0) & (ref2[:, :1] > 0)
     solref = rank(ref1, ref2, xp.where(standard, mean(ref1, ref2), xp.minimum(ref1, ref2)))
     friction = rank(one.friction, two.friction, xp.maximum(one.friction, two.friction))
-    friction = friction[:, np.array([0, 0, 1, 2, 2])]
+    slide, spin, roll = friction[:, :1], friction[:, 1:2], friction[:, 2:]
+    friction = xp.concatenate([slide, slide, spin, roll, roll], axis=1)
     mixed = PairParams(
         margin=one.margin + two.margin,
         gap=one.gap + two.gap,
