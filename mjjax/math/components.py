@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.math import safe
 from mjjax.math.linalg import matmul, slabs, total, unstack
 from mjjax.math.namespace import Array, namespace
 
@@ -159,12 +158,3 @@ def from_axis_angle(axis: Parts, angle: Array) -> Parts:
     xp = namespace(angle, *axis)
     sine = xp.sin(0.5 * angle)
     return (xp.cos(0.5 * angle), *(x * sine for x in axis))
-
-
-def normalize(q: Parts) -> Parts:
-    """Unit quaternion; the zero quaternion gives the identity. The derivative is exact."""
-    xp = namespace(*q)
-    square = dot(q, q)
-    tiny = square < safe.TINY
-    scale = safe.rsqrt(xp.where(tiny, 1, square))
-    return (xp.where(tiny, 1, q[0] * scale), *(xp.where(tiny, 0, x * scale) for x in q[1:]))
