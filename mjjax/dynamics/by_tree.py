@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
+from mjjax.math import definite
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import cho_factor, cho_solve, einsum, matmul
+from mjjax.math.linalg import einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
@@ -83,7 +84,7 @@ def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
     """Lower Cholesky factors (T, d, d) of the blocks of each group."""
     factors: list[Array] = []
     for block in split_blocks(s, matrix):
-        factors.append(over_trees(cho_factor, _in_turn(block, factors)))
+        factors.append(over_trees(definite.factor, _in_turn(block, factors)))
     return factors
 
 
@@ -96,7 +97,7 @@ def _in_turn(block: Array, before: list[Array]) -> Array:
 
 def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:
     """Solution (nv, ...) with the matrix that `factor_by_tree` has factored."""
-    return apply_to_blocks(s, cho_solve, factors, b)
+    return apply_to_blocks(s, definite.solve, factors, b)
 
 
 def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:

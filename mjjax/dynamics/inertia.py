@@ -16,12 +16,12 @@ from mjjax.dynamics.by_tree import (
 )
 from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
 from mjjax.math.components import components_first, components_last, matrix_last, split, to_mat
+from mjjax.math.definite import solve_definite
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
     cholesky,
     matmul,
     slabs,
-    solve_definite,
     total,
     triangular_solve,
     unstack,

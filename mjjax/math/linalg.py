@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_batching import custom_vmap
 
 from mjjax.math.namespace import A, Array, namespace
 
@@ -160,19 +159,6 @@ def cho_solve(factor: Array, b: Array) -> Array:
     return jax.scipy.linalg.cho_solve((factor, True), b)
 
 
-def solve_definite(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a symmetric positive definite matrix, by Cholesky's factor.
-
-    The derivative is another solution with the same factor, not that of the factorization.
-    """
-    if namespace(a, b) is np:
-        return cho_solve(cho_factor(a), b)
-    factor = cho_factor(lax.stop_gradient(a))
-    return lax.custom_linear_solve(
-        lambda x: matmul(a, x), b, lambda _, b: cho_solve(factor, b), symmetric=True
-    )
-
-
 def solve(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for any regular matrix, by LU factors.
 
@@ -182,56 +168,17 @@ def solve(a: Array, b: Array) -> Array:
     return lax.custom_linear_solve(
         lambda x: matmul(a, x),
         b,
-        lambda _, b: _eliminate(fixed, b[:, None])[:, 0],
-        lambda _, b: _eliminate(fixed.T, b[:, None])[:, 0],
+        lambda _, b: eliminate(fixed, b[:, None])[:, 0],
+        lambda _, b: eliminate(fixed.T, b[:, None])[:, 0],
     )
 
 
-def _eliminate(a: Array, b: Array) -> Array:
-    """Solutions (n, k) of a x = b for the columns of `b` (n, k)."""
+def eliminate(a: Array, b: Array) -> Array:
+    """Solutions (n, k) of a x = b for the columns of `b` (n, k), without derivatives."""
     # with b as further columns, elimination leaves U and L^-1 P b: no loop over the row exchanges
     n = a.shape[0]
     eliminated, *_ = lax.linalg.lu(jnp.concatenate([a, b], axis=1))
     return triangular_solve(eliminated[:, :n], eliminated[:, n:])
-
-
-def solve_symmetric(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a symmetric regular matrix, which hardly ever is indefinite.
-
-    By Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU); if that
-    fails, for one of a batch, by LU. The derivative is another solution.
-    """
-    fixed = lax.stop_gradient(a)
-    return lax.custom_linear_solve(
-        lambda x: matmul(a, x), b, lambda _, b: _symmetric(fixed, b), symmetric=True
-    )
-
-
-def _symmetric(a: Array, b: Array) -> Array:
-    return _systems(a[None], b[None, :, None])[0, :, 0]
-
-
-@custom_vmap
-def _systems(a: Array, b: Array) -> Array:
-    """Solutions (m, n, k) of m systems with k right-hand sides each."""
-    factor = jax.vmap(cho_factor)(a)
-    # the last pivot is no number if any is not
-    good = jnp.isfinite(factor[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
-    x = jax.vmap(cho_solve)(factor, b)
-    return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(_eliminate)(a, b)))
-
-
-@_systems.def_vmap
-def _systems_rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tuple[Array, bool]:
-    # in one branch for all worlds, which a vmap of `cond` would not be
-    if not in_batched[0]:
-        m, n, k = b.shape[1:]
-        x = _systems(a, jnp.moveaxis(b, 0, 2).reshape(m, n, size * k))
-        return jnp.moveaxis(x.reshape(m, n, size, k), 2, 0), True
-    if not in_batched[1]:
-        b = jnp.broadcast_to(b, (size, *b.shape))
-    joined = (x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]) for x in (a, b))
-    return _systems(*joined).reshape(b.shape), True
 
 
 def triangular_solve(upper: Array, b: Array) -> Array:

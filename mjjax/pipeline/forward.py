@@ -18,7 +18,7 @@ from mjjax.dynamics.passive import passive
 from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
-from mjjax.math.linalg import solve_definite
+from mjjax.math.definite import solve_definite
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model

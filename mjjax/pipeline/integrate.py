@@ -15,7 +15,8 @@ from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
-from mjjax.math.linalg import solve, solve_definite, solve_symmetric
+from mjjax.math.definite import solve_definite, solve_symmetric
+from mjjax.math.linalg import solve
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data

@@ -6,7 +6,7 @@ from mjjax.core.enums import DisableBit, EnableBit, IntegratorType, Stage
 from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.math import safe
-from mjjax.math.linalg import solve_definite
+from mjjax.math.definite import solve_definite
 from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data

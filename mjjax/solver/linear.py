@@ -17,9 +17,9 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, solve_factored
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
-from mjjax.math import safe
+from mjjax.math import definite, safe
 from mjjax.math.components import components_last, split
-from mjjax.math.linalg import cho_factor, cho_solve, einsum, matmul, mul_blocks, total, unstack
+from mjjax.math.linalg import einsum, matmul, mul_blocks, total, unstack
 from mjjax.math.namespace import Array
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
@@ -49,7 +49,7 @@ def solve_hessian(
     """
     contact = problem.jac.contact
     if not isinstance(contact, BodyRows):
-        return cho_solve(cho_factor(hessian(problem, layout, r)), b)
+        return definite.solve(definite.factor(hessian(problem, layout, r)), b)
     s, jac, bent = layout.structure, problem.jac, curvature(problem, layout, r)
     matrix = plus_diagonal(s, problem.inertia.M, single_curvature(layout, bent))
     general, bends = bent.scalar[layout.general], contact_blocks(layout, bent)

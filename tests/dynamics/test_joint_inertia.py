@@ -10,7 +10,8 @@ from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.tendon import tendon
-from mjjax.math.linalg import solve, solve_definite, solve_symmetric
+from mjjax.math.definite import solve_definite, solve_symmetric
+from mjjax.math.linalg import solve
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from tests.dynamics.scenes import driven

@@ -17,6 +17,7 @@ from mjjax.math import (
     chol_factor_band,
     chol_solve_band,
     chol_update,
+    definite,
     dense_to_band,
     eig3,
     linalg,
@@ -69,7 +70,7 @@ def test_symmetric_systems() -> None:
 
     def solve(x: Any) -> Any:
         a, b = x
-        return linalg.solve_symmetric(0.5 * (a + a.T), b)
+        return definite.solve_symmetric(0.5 * (a + a.T), b)
 
     expected = np.linalg.solve(a, b[..., None])[..., 0]
     found = quick(jax.vmap(solve))(x)
@@ -79,7 +80,7 @@ def test_symmetric_systems() -> None:
     assert not derivative_errors(solve, x, directions(x, 0))
     # several right-hand sides share a factor, in a batch and by themselves
     some = jnp.asarray(RNG.normal(size=(3, 5, 4)))
-    columns = jax.vmap(linalg.solve_symmetric, in_axes=(None, 0))
+    columns = jax.vmap(definite.solve_symmetric, in_axes=(None, 0))
     expected = np.linalg.solve(a[:, None], some[..., None])[..., 0]
     np.testing.assert_allclose(jax.vmap(columns)(x[0], some), expected, **CLOSE)
     np.testing.assert_allclose(columns(x[0][1], some[1]), expected[1], **CLOSE)
@@ -89,7 +90,7 @@ def test_symmetric_systems() -> None:
 def test_symmetric_systems_without_unknowns(columns: int) -> None:
     """A model without dofs has such a system."""
     a, b = jnp.zeros((2, 0, 0)), jnp.zeros((2, columns, 0))
-    some = jax.vmap(jax.vmap(linalg.solve_symmetric, in_axes=(None, 0)))
+    some = jax.vmap(jax.vmap(definite.solve_symmetric, in_axes=(None, 0)))
     assert some(a, b).shape == b.shape
 
 
