@@ -58,7 +58,10 @@ class Points(NamedTuple):
         return Points(self.packed[:, k])
 
     def lowest(self, key: Array) -> tuple["Points", Array]:
-        """The point with the lowest key (m, ...), the first of several, and that key."""
+        """The point with the lowest of keys (m, ...), the first of several, and its key.
+
+        With one axis more in the points and the keys, for each of its places.
+        """
         point, low = self.at(0), key[0]
         for k in range(1, len(key)):
             closer = key[k] < low
@@ -73,16 +76,19 @@ NEWTON, BRACKET, DONE = 0, 1, 2
 
 
 class State(NamedTuple):
-    """Search state: the two ends (the last and the previous point of a Newton walk), the result.
+    """Search state: the last and the previous point of a Newton walk, or the ends of a bracket.
 
     With islands each has a search of its own, the last axis (k,) of everything.
+
+    Attributes:
+        phase: one of the three above.
+        count: evaluations so far.
+        ends: (2, ...) points, the first of which is the result when it is done.
     """
 
     phase: Array
     count: Array
-    end: Points
-    other: Points
-    chosen: Points
+    ends: Points
 
 
 class Found(NamedTuple):
@@ -118,12 +124,12 @@ def search(
     start = Points.of((alpha, cost, slope, curvature))
     settled = idle | ~(jnp.abs(slope) >= gtol)
     phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.full_like(phase, 2), start, start, start)
+    state = State(phase, jnp.full_like(phase, 2), _pair(start, start))
     direction = jnp.where(slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
-        middle = 0.5 * (state.end.alpha + state.other.alpha)
-        tried = stack([newton_point(state.end), newton_point(state.other), middle])
+        alpha = state.ends.alpha
+        tried = jnp.concatenate([newton_point(state.ends), 0.5 * (alpha[:1] + alpha[1:])])
         points = Points.of(evaluate(tried))
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
@@ -131,54 +137,62 @@ def search(
         return _choose(state.phase == DONE, state, new) if state.phase.ndim else new
 
     state = lax.while_loop(lambda s: jnp.any(s.phase != DONE), body, state)
-    return Found(state.chosen.alpha, -state.chosen.cost, state.count)
+    found = state.ends.at(0)
+    return Found(found.alpha, -found.cost, state.count)
 
 
 def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations: int) -> State:
     """One Newton step further; a bracket once the slope has changed sign."""
     count = state.count + 1
     found = jnp.abs(point.slope) < gtol
-    behind = point.slope * direction <= -gtol
+    behind = -point.slope * direction >= gtol
     stop = found | (count >= iterations)
     phase = jnp.where(stop, DONE, jnp.where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + jnp.where(phase == BRACKET, 1, 0).astype(jnp.int32)
-    return State(phase, count, point, state.end, point)
+    return State(phase, count, _pair(point, state.ends.at(0)))
 
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
     good = jnp.abs(points.slope) < gtol[None]
     best, _ = points.lowest(jnp.where(good, points.cost, jnp.inf))
-    end, moved_end = _closer(state.end, points)
-    other, moved_other = _closer(state.other, points)
-    found, stuck = jnp.any(good, axis=0), ~jnp.logical_or(moved_end, moved_other)
-    chosen = _pick(found, best, points.at(2))
-    phase = jnp.where(jnp.logical_or(found, stuck), DONE, BRACKET).astype(jnp.int32)
+    ends, moved = _closer(state.ends, points)
+    found, stuck = jnp.any(good, axis=0), ~jnp.any(moved, axis=0)
+    done = jnp.logical_or(found, stuck)
+    ends = _with_result(done, _pick(found, best, points.at(2)), ends)
     # a search that has found the minimum does not look at the next points
-    more = moved_end.astype(jnp.int32) + moved_other.astype(jnp.int32)
-    count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
-    return State(phase, count, end, other, chosen)
+    more = jnp.where(found, 0, jnp.sum(moved, axis=0, dtype=jnp.int32))
+    phase = jnp.where(done, DONE, BRACKET).astype(jnp.int32)
+    return State(phase, state.count + 1 + more.astype(jnp.int32), ends)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:
     """The better end of a bracket that may not shrink further, if it improves on the start."""
     spent = (state.phase == BRACKET) & (state.count >= iterations)
-    best = _pick(state.end.cost <= state.other.cost, state.end, state.other)
+    end, other = state.ends.at(0), state.ends.at(1)
+    best = _pick(end.cost <= other.cost, end, other)
     best = _pick(best.cost < 0, best, Points(jnp.zeros_like(best.packed)))
-    return state._replace(
-        phase=jnp.where(spent, DONE, state.phase).astype(jnp.int32),
-        chosen=_pick(spent, best, state.chosen),
-    )
+    phase = jnp.where(spent, DONE, state.phase).astype(jnp.int32)
+    return State(phase, state.count, _with_result(spent, best, state.ends))
 
 
-def _closer(end: Points, points: Points) -> tuple[Points, Array]:
-    """The candidate with a slope of the sign of `end` and nearest to zero, if nearer than it."""
-    sign = jnp.sign(end.slope)
-    size = jnp.where(points.slope * sign[None] > 0, jnp.abs(points.slope), jnp.inf)
-    nearest, least = points.lowest(size)
-    moved = (least < jnp.abs(end.slope)) & (sign != 0)
-    return _pick(moved, nearest, end), moved
+def _closer(ends: Points, points: Points) -> tuple[Points, Array]:
+    """The candidates with slopes of the ends' signs and nearest to zero, if nearer than these."""
+    sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
+    size = jnp.where(slope * sign > 0, jnp.abs(slope), jnp.inf)
+    nearest, least = Points(points.packed[:, :, None]).lowest(size)
+    moved = (least < jnp.abs(ends.slope)) & (sign[0] != 0)
+    return _pick(moved, nearest, ends), moved
+
+
+def _pair(end: Points, other: Points) -> Points:
+    return Points(jnp.concatenate([end.packed[:, None], other.packed[:, None]], axis=1))
+
+
+def _with_result(condition: Array, result: Points, ends: Points) -> Points:
+    """Ends of which the first is the result where the condition holds."""
+    return _pair(_pick(condition, result, ends.at(0)), ends.at(1))
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:
@@ -187,7 +201,7 @@ def _pick(condition: Array, a: Points, b: Points) -> Points:
 
 def _choose(condition: Array, a: State, b: State) -> State:
     def pick(x: Array, y: Array) -> Array:
-        return jnp.where(condition if x.ndim == condition.ndim else condition[None], x, y)
+        return jnp.where(jnp.broadcast_to(condition, y.shape), x, y)
 
     return jax.tree.map(pick, a, b)
 
