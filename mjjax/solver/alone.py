@@ -247,7 +247,6 @@ def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: Stat
         r=_rows(layout, kind, own, state.r),
         grad=gather(state.grad, kind.dof),
         niter=_at(state.niter, place),
-        grad_norm=_at(state.grad_norm, place),
         done=_at(state.done, place, empty=True),
         memory=state.memory,
     )
@@ -284,7 +283,7 @@ def _with(
     by_field = {
         **dict.fromkeys(("a", "gauss_grad", "grad"), dofs),
         "r": rows,
-        **dict.fromkeys(("niter", "grad_norm", "done"), islands),
+        **dict.fromkeys(("niter", "done"), islands),
     }
     return state._replace(
         **{name: put(getattr(done, name), getattr(state, name)) for name, put in by_field.items()}

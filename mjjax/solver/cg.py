@@ -57,4 +57,4 @@ def _iterate(
     return primal.iterate(problem, layout, limits, tolerances, state, step, memory, unit=False)
 
 
-CG = Method(_prepare, _initial, _iterate, primal.result, primal.state_of)
+CG = Method(_prepare, _initial, _iterate, primal.result, primal.state_of, primal.left)

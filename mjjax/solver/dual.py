@@ -80,14 +80,14 @@ class State(NamedTuple):
         a: (nv,) acceleration.
         force: (n,) row forces.
         niter: iterations so far.
-        grad_norm: scaled norm of the last change of the generalized constraint force.
+        change: scaled norm of the last change of the generalized constraint force.
         done: whether the solver has stopped.
     """
 
     a: Array
     force: Array
     niter: Array
-    grad_norm: Array
+    change: Array
     done: Array
 
 
@@ -292,3 +292,8 @@ def _friction_part(problem: Problem, force: Array) -> Array:
 def contact_span(layout: RowLayout, skip: int = 0) -> Span:
     """The contacts as blocks."""
     return Span(layout.nscalar, layout.ncontact, layout.per_contact, skip)
+
+
+def left(problem: Problem, layout: RowLayout, tolerances: Tolerances, state: State) -> Array:
+    """Scaled norm of the last change of the generalized constraint force."""
+    return state.change

@@ -158,13 +158,13 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     good = jnp.abs(points.slope) < gtol[None]
     best, _ = points.lowest(jnp.where(good, points.cost, jnp.inf))
     ends, moved = _closer(state.ends, points)
-    found, stuck = jnp.any(good, axis=0), ~jnp.any(moved, axis=0)
-    done = jnp.logical_or(found, stuck)
+    found, stuck = good[0] | good[1] | good[2], ~(moved[0] | moved[1])
+    done = found | stuck
     ends = _with_result(done, _pick(found, best, points.at(2)), ends)
     # a search that has found the minimum does not look at the next points
-    more = jnp.where(found, 0, jnp.sum(moved, axis=0, dtype=jnp.int32))
-    phase = jnp.where(done, DONE, BRACKET).astype(jnp.int32)
-    return State(phase, state.count + 1 + more.astype(jnp.int32), ends)
+    more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
+    count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
+    return State(jnp.where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:

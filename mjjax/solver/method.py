@@ -48,7 +48,7 @@ class Start(NamedTuple):
 
 
 class Iterate(Protocol):
-    """What every solver's iterate has; the last three (k,) with islands."""
+    """What every solver's iterate has; the last two (k,) with islands."""
 
     @property
     def a(self) -> Array:
@@ -61,22 +61,18 @@ class Iterate(Protocol):
         ...
 
     @property
-    def grad_norm(self) -> Array:
-        """Scaled norm of what is left to improve, a generalized force."""
-        ...
-
-    @property
     def done(self) -> Array:
         """Whether the solver has stopped."""
         ...
 
 
 class Progress(NamedTuple):
-    """One iteration: decrease of the objective, slope where the search ended, both scaled, and
-    evaluations of the search; (k,) with islands.
+    """One iteration: decrease of the objective, what is left to improve, slope where the search
+    ended, all scaled, and evaluations of the search; (k,) with islands.
     """
 
     improvement: Array
+    left: Array
     lineslope: Array
     neval: Array
 
@@ -94,6 +90,7 @@ class Method(NamedTuple):
         result: acceleration (nv,) and row forces (n,) of an iterate, and the row residuals (n,) of
             which the forces are functions: they decide which rows the derivative takes as active.
         state: (n,) zone of every row, as `ConstraintState`.
+        left: scaled norm of what is left to improve, a generalized force; (k,) with islands.
         ahead: the iterate before the islands of a world iterate side by side, from the first one;
             None for the first one itself.
     """
@@ -103,6 +100,7 @@ class Method(NamedTuple):
     iterate: Iteration
     result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array, Array]]
     state: Callable[[Problem, RowLayout, Any], Array]
+    left: Callable[[Problem, RowLayout, Tolerances, Any], Array]
     ahead: Callable[[Problem, RowLayout, Limits, Tolerances, Any], Any] | None = None
 
 

@@ -39,5 +39,6 @@ NEWTON = Method(
     _iterate,
     primal.result,
     primal.state_of,
+    primal.left,
     functools.partial(finish_alone, _iterate),
 )

@@ -90,7 +90,7 @@ def iterate(
     state = dual.finished(
         problem, layout, tolerances, state, a, force, improvement, tolerances.noslip
     )
-    return state, Progress(improvement, jnp.zeros_like(improvement), jnp.int32(0))
+    return state, Progress(improvement, state.change, jnp.zeros_like(improvement), jnp.int32(0))
 
 
 def _edges(A: Array, force: Array, res: Array, both: Array) -> Array:
@@ -135,7 +135,7 @@ def remove_slip(
     state = run(
         iterate, problem, layout, prepared, state, limits, tolerances, limits.noslip_iterations
     )
-    return *dual.result(prepared.rows, state), state.niter.astype(force.dtype), state.grad_norm
+    return *dual.result(prepared.rows, state), state.niter.astype(force.dtype), state.change
 
 
 @remove_slip.defjvp

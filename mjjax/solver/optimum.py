@@ -31,14 +31,14 @@ class Optimum(NamedTuple):
         force: (n,) row forces.
         r: (n,) row residuals, consistent with the forces.
         niter: iterations, as a real; the most of any island.
-        grad_norm: scaled norm of what is left to improve; the largest of any island.
+        left: scaled norm of what is left to improve; the largest of any island.
     """
 
     a: Array
     force: Array
     r: Array
     niter: Array
-    grad_norm: Array
+    left: Array
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
@@ -60,9 +60,10 @@ def minimize(
         start: initial acceleration, without influence on the optimum.
         tolerances: when to stop.
     """
-    state, a, force, r = solve(METHODS[solver], problem, layout, start, limits, tolerances)
-    niter, grad_norm = jnp.max(state.niter).astype(a.dtype), jnp.max(state.grad_norm)
-    return Optimum(a, force, r, niter, grad_norm)
+    method = METHODS[solver]
+    state, a, force, r = solve(method, problem, layout, start, limits, tolerances)
+    left = jnp.max(method.left(problem, layout, tolerances, state))
+    return Optimum(a, force, r, jnp.max(state.niter).astype(a.dtype), left)
 
 
 @functools.partial(minimize.defjvp, symbolic_zeros=True)
@@ -75,5 +76,5 @@ def _minimize_jvp(solver, layout, limits, primals, tangents):
     da = -solve_hessian(problem, layout, r, dg, exact=True)
     _, dr = jvp(lambda p, a: residual(p, layout, a), (problem, a), (dp, da))
     _, dforce = jvp(lambda p, r: row_force(p, layout, r), (problem, r), (dp, dr))
-    none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.grad_norm))
+    none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.left))
     return found, Optimum(da, dforce, dr, *none)

@@ -80,7 +80,7 @@ def _iterate(
         force, decrease = jnp.concatenate([force, cones.reshape(-1)]), decrease + more
     improvement = tolerances.scale * decrease
     new = dual.finished(problem, layout, tolerances, state, a, force, improvement, tolerances.main)
-    return new, Progress(improvement, jnp.zeros_like(improvement), jnp.int32(0))
+    return new, Progress(improvement, new.change, jnp.zeros_like(improvement), jnp.int32(0))
 
 
 def _normal(A: Array, force: Array, res: Array, extra: None) -> Array:
@@ -109,4 +109,4 @@ def _result(
     return a, force, dual.residual_of(problem, layout, a, force)
 
 
-PGS = Method(_prepare, _initial, _iterate, _result, dual.state_of)
+PGS = Method(_prepare, _initial, _iterate, _result, dual.state_of, dual.left)

@@ -46,8 +46,7 @@ class State(NamedTuple):
         gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
         r: (n,) row residuals, of which the row forces are functions.
         grad: (nv,) gradient of the objective.
-        niter: iterations so far; this and what follows (k,) with islands.
-        grad_norm: scaled norm of the gradient.
+        niter: iterations so far; this and the next (k,) with islands.
         done: whether the solver has stopped.
         memory: what the next direction depends on besides.
     """
@@ -57,7 +56,6 @@ class State(NamedTuple):
     r: Array
     grad: Array
     niter: Array
-    grad_norm: Array
     done: Array
     memory: Any
 
@@ -99,13 +97,12 @@ def initial(
     """Iterate at the better start."""
     a, gauss_grad, r = better_start(problem, layout, start)
     grad = gauss_grad - mul_t(layout, problem.jac, row_force(problem, layout, r))
-    grad_norm = scaled_norm(problem, layout, tolerances, grad)
+    small = scaled_norm(problem, layout, tolerances, grad) < tolerances.main
     # C makes at least one iteration
-    done = grad_norm < tolerances.main if in_single(grad) else jnp.zeros(grad_norm.shape, bool)
+    done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
-    niter = jnp.zeros(grad_norm.shape, jnp.int32)
-    return State(a, gauss_grad, r, grad, niter, grad_norm, done, memory)
+    return State(a, gauss_grad, r, grad, jnp.zeros(done.shape, jnp.int32), done, memory)
 
 
 def iterate(
@@ -150,11 +147,11 @@ def iterate(
         done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
-    new = State(a, gauss_grad, r, grad, niter, grad_norm, done, memory)
+    new = State(a, gauss_grad, r, grad, niter, done, memory)
     (slope,) = parts.sum_dofs(layout, grad * step)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
-    progress = Progress(tolerances.scale * found.decrease, tolerances.scale * slope, found.count)
-    return new, progress
+    decrease, slope = tolerances.scale * found.decrease, tolerances.scale * slope
+    return new, Progress(decrease, grad_norm, slope, found.count)
 
 
 def _is_minimum(
@@ -179,6 +176,11 @@ def result(
 def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
     """Zone (n,) of every row."""
     return row_state(problem, layout, state.r)
+
+
+def left(problem: Problem, layout: RowLayout, tolerances: Tolerances, state: State) -> Array:
+    """Scaled norm of the gradient."""
+    return scaled_norm(problem, layout, tolerances, state.grad)
 
 
 def ray(

@@ -76,7 +76,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     limits, tolerances = settings_of(model, problem, layout)
     solver = SolverType(model.opt.solver)
     found = minimize(solver, layout, limits, problem, start_of(model, data), tolerances)
-    qacc, force, niter, left = found.a, found.force, found.niter, found.grad_norm
+    qacc, force, niter, left = found.a, found.force, found.niter, found.left
     if limits.noslip_iterations:
         qacc, force, more, change = remove_slip(layout, limits, problem, force, tolerances)
         niter, left = niter + more, jnp.maximum(left, change)

@@ -105,7 +105,7 @@ def _history(
 
         stat = SolverStat(
             improvement=of_running(jnp.sum, progress.improvement),
-            gradient=of_running(jnp.max, new.grad_norm),
+            gradient=of_running(jnp.max, progress.left),
             lineslope=of_running(jnp.max, progress.lineslope),
             nactive=jnp.where(going, jnp.sum(exists & (after != 0), dtype=jnp.int32), 0),
             nchange=jnp.where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
