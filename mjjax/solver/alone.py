@@ -246,8 +246,7 @@ def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: Stat
         gauss_grad=gather(state.gauss_grad, kind.dof),
         r=_rows(layout, kind, own, state.r),
         grad=gather(state.grad, kind.dof),
-        niter=_at(state.niter, place),
-        done=_at(state.done, place, empty=True),
+        tally=_at(state.tally, place, empty=1),
         memory=state.memory,
     )
 
@@ -283,7 +282,7 @@ def _with(
     by_field = {
         **dict.fromkeys(("a", "gauss_grad", "grad"), dofs),
         "r": rows,
-        **dict.fromkeys(("niter", "done"), islands),
+        "tally": islands,
     }
     return state._replace(
         **{name: put(getattr(done, name), getattr(state, name)) for name, put in by_field.items()}

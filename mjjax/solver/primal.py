@@ -46,8 +46,8 @@ class State(NamedTuple):
         gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
         r: (n,) row residuals, of which the row forces are functions.
         grad: (nv,) gradient of the objective.
-        niter: iterations so far; this and the next (k,) with islands.
-        done: whether the solver has stopped.
+        tally: twice the iterations so far, and one if the solver has stopped: one array, which
+            loops carry; (k,) with islands.
         memory: what the next direction depends on besides.
     """
 
@@ -55,9 +55,18 @@ class State(NamedTuple):
     gauss_grad: Array
     r: Array
     grad: Array
-    niter: Array
-    done: Array
+    tally: Array
     memory: Any
+
+    @property
+    def niter(self) -> Array:
+        """Iterations so far."""
+        return self.tally >> 1
+
+    @property
+    def done(self) -> Array:
+        """Whether the solver has stopped."""
+        return (self.tally & 1) != 0
 
 
 class Beginning(NamedTuple):
@@ -102,7 +111,7 @@ def initial(
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
-    return State(a, gauss_grad, r, grad, jnp.zeros(done.shape, jnp.int32), done, memory)
+    return State(a, gauss_grad, r, grad, done.astype(jnp.int32), memory)
 
 
 def iterate(
@@ -146,8 +155,8 @@ def iterate(
     if unit and in_single(grad):
         done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
-    niter = state.niter + (alpha != 0).astype(jnp.int32)
-    new = State(a, gauss_grad, r, grad, niter, done, memory)
+    tally = 2 * (state.niter + (alpha != 0).astype(jnp.int32)) + done.astype(jnp.int32)
+    new = State(a, gauss_grad, r, grad, tally, memory)
     (slope,) = parts.sum_dofs(layout, grad * step)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     decrease, slope = tolerances.scale * found.decrease, tolerances.scale * slope
