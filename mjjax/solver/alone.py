@@ -21,7 +21,7 @@ from mjjax.dynamics.jacobian import row_wrenches
 from mjjax.dynamics.joint_inertia import Inertia
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math.components import split
-from mjjax.math.indexing import gather
+from mjjax.math.indexing import gather, gather_columns
 from mjjax.math.namespace import Array
 from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
@@ -239,13 +239,16 @@ def _rows(layout: RowLayout, kind: Kind, own: Array, x: Array) -> Array:
     return jnp.concatenate([scalar, contact.reshape(len(scalar), count)], axis=1)
 
 
+def _own_dofs(kind: Kind, x: Array) -> Array:
+    """Numbers (T, k, d) of the dofs of each tree, of k kinds (k, nv)."""
+    return gather_columns(x, kind.dof.ravel()).reshape(-1, *kind.dof.shape).swapaxes(0, 1)
+
+
 def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: State) -> State:
     """Iterates (T, ...) of the trees; those that are not taken are done."""
     return State(
-        a=gather(state.a, kind.dof),
-        gauss_grad=gather(state.gauss_grad, kind.dof),
+        dofs=_own_dofs(kind, state.dofs),
         r=_rows(layout, kind, own, state.r),
-        grad=gather(state.grad, kind.dof),
         tally=_at(state.tally, place, empty=1),
         memory=state.memory,
     )
@@ -264,8 +267,8 @@ def _with(
     n = layout.nscalar
 
     def dofs(new: Array, old: Array) -> Array:
-        kept = jnp.where(taken[:, None], new, gather(old, kind.dof))
-        return jnp.asarray(old).at[kind.dof].set(kept)
+        kept = jnp.where(taken[:, None, None], new, _own_dofs(kind, old)).swapaxes(0, 1)
+        return jnp.asarray(old).at[:, kind.dof].set(kept)
 
     def rows(new: Array, old: Array) -> Array:
         count = kind.row.shape[1]
@@ -279,11 +282,8 @@ def _with(
     def islands(new: Array, old: Array) -> Array:
         return jnp.asarray(old).at[place].set(new, mode="drop")
 
-    by_field = {
-        **dict.fromkeys(("a", "gauss_grad", "grad"), dofs),
-        "r": rows,
-        "tally": islands,
-    }
     return state._replace(
-        **{name: put(getattr(done, name), getattr(state, name)) for name, put in by_field.items()}
+        dofs=dofs(done.dofs, state.dofs),
+        r=rows(done.r, state.r),
+        tally=islands(done.tally, state.tally),
     )

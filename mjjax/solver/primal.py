@@ -42,21 +42,32 @@ class State(NamedTuple):
     """Iterate.
 
     Attributes:
-        a: (nv,) acceleration.
-        gauss_grad: (nv,) M a - smooth, the gradient of the objective without the rows.
+        dofs: (3, nv) acceleration and two gradients, as below: one array, which loops carry.
         r: (n,) row residuals, of which the row forces are functions.
-        grad: (nv,) gradient of the objective.
         tally: twice the iterations so far, and one if the solver has stopped: one array, which
             loops carry; (k,) with islands.
         memory: what the next direction depends on besides.
     """
 
-    a: Array
-    gauss_grad: Array
+    dofs: Array
     r: Array
-    grad: Array
     tally: Array
     memory: Any
+
+    @property
+    def a(self) -> Array:
+        """(nv,) acceleration."""
+        return self.dofs[0]
+
+    @property
+    def gauss_grad(self) -> Array:
+        """(nv,) M a - smooth, the gradient of the objective without the rows."""
+        return self.dofs[1]
+
+    @property
+    def grad(self) -> Array:
+        """(nv,) gradient of the objective."""
+        return self.dofs[2]
 
     @property
     def niter(self) -> Array:
@@ -111,7 +122,7 @@ def initial(
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
-    return State(a, gauss_grad, r, grad, done.astype(jnp.int32), memory)
+    return State(stack([a, gauss_grad, grad]), r, done.astype(jnp.int32), memory)
 
 
 def iterate(
@@ -156,7 +167,7 @@ def iterate(
         done |= _is_minimum(problem, layout, alpha, state.r, r)
     # as in C, an iteration without a step does not count
     tally = 2 * (state.niter + (alpha != 0).astype(jnp.int32)) + done.astype(jnp.int32)
-    new = State(a, gauss_grad, r, grad, tally, memory)
+    new = State(stack([a, gauss_grad, grad]), r, tally, memory)
     (slope,) = parts.sum_dofs(layout, grad * step)
     slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     decrease, slope = tolerances.scale * found.decrease, tolerances.scale * slope
