@@ -38,6 +38,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lax, "platform_dependent", on_gpu)
 
 
+@pytest.mark.newest
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize("n", [1, 2, 6, 27, 33])
 @pytest.mark.parametrize("m", [1, 40])
@@ -96,6 +97,7 @@ def test_one_indefinite_system_of_a_gpu() -> None:
     np.testing.assert_allclose(found, np.linalg.solve(a, b[..., None])[..., 0], **CLOSE)
 
 
+@pytest.mark.newest
 @pytest.mark.filterwarnings("ignore:The Pallas Triton backend")
 @pytest.mark.parametrize("n", [2, 27, 64])
 def test_kernels_are_compiled_for_a_gpu(n: int) -> None:
