@@ -1,4 +1,4 @@
-"""Models whose programs have limits: two that come with mjjax, three made here."""
+"""Models whose programs have limits: two that come with mjjax, three made here; and chains."""
 
 from mjjax.cli.models import embedded
 
@@ -70,6 +70,18 @@ def hand() -> str:
 <tendon>{tendons}</tendon><actuator>{motors}</actuator></mujoco>"""
 
 
+def chain(links: int) -> str:
+    """Links that hang from hinges over a floor, which they may touch."""
+    inner = ""
+    for k in reversed(range(links)):
+        inner = f"""<body pos="0 0 {-0.1 if k else 2}">
+      <joint axis="{k % 2} {1 - k % 2} 0"/><geom fromto="0 0 0 0 0 -.1"/>{inner}</body>"""
+    return f"""
+<mujoco><default><joint damping=".01"/>
+  <geom type="capsule" size=".02" contype="0"/></default>
+<worldbody><geom type="plane" size="0 0 1" contype="1"/>{inner}</worldbody></mujoco>"""
+
+
 SCENES = {
     "ant": embedded()["ant"],
     "arm": arm(),
@@ -77,3 +89,5 @@ SCENES = {
     "humanoid": embedded()["humanoid"],
     "quadruped": quadruped(),
 }
+
+CHAINS = {f"chain_{links}": chain(links) for links in (10, 30, 100)}
