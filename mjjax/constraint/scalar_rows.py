@@ -10,7 +10,7 @@ from mjjax.constraint.equality import equalities
 from mjjax.constraint.layout import FLAGS, RowLayout, slots_of
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
-from mjjax.math.indexing import gather
+from mjjax.math.indexing import gather, gather_parameters
 from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -85,15 +85,15 @@ def _dof_friction(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     A row without friction, which C does not have, exerts no force but has its derivative.
     """
     dof, _ = layout.of(ConstraintType.FRICTION_DOF)
-    loss = gather(model.dof_frictionloss, dof)
+    loss = gather_parameters(model.dof_frictionloss, dof)
     zero = jnp.zeros_like(loss)
     return ScalarRows(
         active=loss >= 0,
         pos=zero,
         distance=zero,
         margin=zero,
-        solref=gather(model.dof_solref, dof),
-        solimp=gather(model.dof_solimp, dof),
+        solref=gather_parameters(model.dof_solref, dof),
+        solimp=gather_parameters(model.dof_solimp, dof),
         weight=gather(model.dof_invweight0, dof),
         frictionloss=loss,
         jacobian=_no_matrix(data),
@@ -123,7 +123,7 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     s = model.structure
     joint, side = layout.of(ConstraintType.LIMIT_JOINT)
     value = gather(data.qpos, s.jnt_qposadr[joint])
-    bounds = gather(model.jnt_range, joint)
+    bounds = gather_parameters(model.jnt_range, joint)
     low, high = bounds[:, 0], bounds[:, 1]
     dist = jnp.where(side > 0, value - low, high - value)
     ball = side == 0
@@ -133,14 +133,14 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
         index = np.maximum(np.cumsum(ball) - 1, 0)
         dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
         jacobian = _against(s.jnt_dofadr[joint[ball]], axis, s.nv)
-    margin = gather(model.jnt_margin, joint)
+    margin = gather_parameters(model.jnt_margin, joint)
     return ScalarRows(
         active=dist < margin,
         pos=dist,
         distance=dist - margin,
         margin=margin,
-        solref=gather(model.jnt_solref, joint),
-        solimp=gather(model.jnt_solimp, joint),
+        solref=gather_parameters(model.jnt_solref, joint),
+        solimp=gather_parameters(model.jnt_solimp, joint),
         weight=gather(model.dof_invweight0, s.jnt_dofadr[joint]),
         frictionloss=jnp.zeros_like(dist),
         jacobian=jacobian,

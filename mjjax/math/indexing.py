@@ -45,14 +45,28 @@ def gather(x: Array, index: np.ndarray) -> Array:
     return matmul(jnp.asarray(table, x.dtype), x.reshape(n, -1)).reshape(shape)
 
 
-def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
-    """`x[index]` of arrays (n,) or (n, k) of reals, as rows of one table.
+def gather_parameters(x: Array, index: np.ndarray) -> Array:
+    """`gather` of what may be infinite, such as the range of a joint without bounds.
 
-    One operation, not one for each; `index` may be traced.
+    The largest number stands for infinity: zero times that is zero, and other rows stay as they
+    are where a product picks them.
+    """
+    return gather(_finite(x), index)
+
+
+def _finite(x: Array) -> Array:
+    most = float(np.finfo(x.dtype).max)
+    return namespace(x).clip(x, -most, most)
+
+
+def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
+    """`x[index]` of arrays (n,) or (n, k) of parameters, as rows of one table.
+
+    One operation, not one for each; `index` may be traced. For infinity see `gather_parameters`.
     """
     xp = namespace(*arrays)
     columns = [x[:, None] if x.ndim == 1 else x for x in arrays]
-    table = xp.concatenate(columns, axis=1)
+    table = _finite(xp.concatenate(columns, axis=1))
     rows = gather(table, index) if isinstance(index, np.ndarray) else table[index]
     parts = xp.split(rows, np.cumsum([x.shape[1] for x in columns])[:-1], axis=1)
     return [p[:, 0] if x.ndim == 1 else p for p, x in zip(parts, arrays, strict=True)]
