@@ -100,10 +100,10 @@ def _for_all_worlds(function: Callable[[Array, Array], Array]) -> Callable[[Arra
 @_for_all_worlds
 def _systems(a: Array, b: Array) -> Array:
     """Solutions (m, n, k) of symmetric systems."""
-    factors = _factors(a) if _in_lanes(a) else jax.vmap(cho_factor)(a)
+    factors = jax.vmap(factor)(a)
     # the last pivot is no number if any is not
     good = jnp.isfinite(factors[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
-    x = _solutions(factors, b) if _in_lanes(a) else jax.vmap(cho_solve)(factors, b)
+    x = jax.vmap(solve)(factors, b)
     # in one branch for all worlds, which a vmap of `cond` would not be
     return lax.cond(good.all(), lambda: x, lambda: jnp.where(good, x, jax.vmap(eliminate)(a, b)))
 
