@@ -103,7 +103,7 @@ def test_transitions_are_measured_beside_mujoco() -> None:
 
 @pytest.mark.slow
 def test_chains_are_known_by_name() -> None:
-    """Protects the command behind the claim that compilation does not grow with their links."""
+    """Protects the command that compares compilation by number of links."""
     printed = run("-m benchmarks chain_10 --batch 2 --steps 2 --warmup 0 --repeats 1 --peers c")
     assert [line.split()[:3:2] for line in printed.splitlines()[1:]] == [
         ["chain_10", "ours"],
