@@ -68,5 +68,6 @@ def deepest(found: Candidates, slots: int) -> Candidates:
     last = jnp.int32(jnp.iinfo(jnp.int32).max)
     _, rank = lax.top_k(-jnp.where(dist[chosen] < NO_CONTACT, chosen, last), slots)
     index = chosen[rank]
-    touch = ContactSet(*(x[index] for x in found.touch))
+    each = jnp.concatenate([found.touch.dist[:, None], *found.touch[1:]], axis=1)[index]
+    touch = ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:])
     return Candidates(touch, jnp.asarray(found.pair, jnp.int32)[index])

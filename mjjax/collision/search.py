@@ -27,6 +27,7 @@ SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measure
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
 _SEVERAL = 3  # contacts of a cheap kernel from which more make no difference
 FEW = 64  # candidate contacts up to which all are computed, and have slots by default
+FEW_CHEAP = 320  # up to which all are computed by kernels that are not long (measured)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -235,9 +236,11 @@ def _swept(s: Structure, geom: np.ndarray) -> Swept:
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
     """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
     plan, table = plan_of(model, rules), colliders(rules)
-    if any(table[kind.types].batched for kind in plan.kinds):
+    kinds = [table[kind.types] for kind in plan.kinds]
+    if any(kind.batched for kind in kinds):
         return False
-    return plan.ncandidate <= max(FEW, nconmax)
+    few = FEW if any(kind.long for kind in kinds) else FEW_CHEAP
+    return plan.ncandidate <= max(few, nconmax)
 
 
 def slot_geoms(model: Model, data: Data) -> np.ndarray | None:

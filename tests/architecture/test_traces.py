@@ -51,11 +51,10 @@ def test_results_fit_back_in() -> None:
 
 
 def test_program_does_not_grow_with_the_model() -> None:
-    """Protects compile time: no Python loop over bodies, joints, geoms or contacts."""
+    """Protects compile time: no Python loop over bodies, and contacts sought the same way."""
     counts = []
     for links in (10, 100):
         model = chain(links)
-        # The same capacity, so that only the number of links differs.
-        data = mjjax.make_data(model, nconmax=8, njmax=32)
-        counts.append(equations(jax.make_jaxpr(mjjax.step)(model, data).jaxpr))
-    assert counts[1] < 1.3 * counts[0], counts
+        step = jax.make_jaxpr(mjjax.step)(model, mjjax.make_data(model))
+        counts.append(equations(step.jaxpr))
+    assert counts[1] < 1.05 * counts[0], counts

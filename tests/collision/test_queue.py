@@ -12,11 +12,18 @@ import pytest
 
 import mjjax
 from mjjax import WarningType
+from mjjax.collision import search
 from mjjax.collision.search import every_candidate, plan_of
 from tests.oracle_tools import Both, load, quick
 
 BALLS = 20
 WORLDS = 6
+
+
+@pytest.fixture(autouse=True)
+def queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scenes here are small: cheap kernels get a queue from as few candidates as long ones."""
+    monkeypatch.setattr(search, "FEW_CHEAP", search.FEW)
 
 
 HEAP = """
@@ -190,10 +197,16 @@ def balls() -> mjjax.Model:
 
 @pytest.mark.feature("A017", "C86")
 @pytest.mark.parametrize("slots", [0, 1, 5, 150])
-def test_deepest_contacts_stay_whatever_their_number(slots: int) -> None:
+@pytest.mark.parametrize("dense", [False, True])
+def test_deepest_contacts_stay_whatever_their_number(
+    dense: bool, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Far more contacts than slots, in several worlds, in many chunks: the deepest, in order."""
     model = balls()
     every, _ = both_ways(model)
+    if dense:
+        monkeypatch.undo()
+        assert every_candidate(model, every.rules, slots)
     program = quick(jax.vmap(functools.partial(detected, model), in_axes=(None, 0)))
     full = program(every, states(model, 4))
     few = program(mjjax.make_data(model, nconmax=slots), states(model, 4))

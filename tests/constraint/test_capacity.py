@@ -100,7 +100,7 @@ def test_capacity_chosen_for_the_user() -> None:
 
 @pytest.mark.feature("C86")
 def test_capacity_follows_what_moves() -> None:
-    """An arm of many meshes gets few slots, objects more than one for each geom, walls none."""
+    """An arm of meshes gets few slots, links all, objects one for each geom and more, walls none."""
     mesh = '<geom type="mesh" mesh="m"/>'
     link = f'<body pos=".1 0 0"><joint axis="0 1 0"/>{mesh}'
     wall = '<geom type="box" size="1 1 1" pos="9 9 9"/>'
@@ -117,6 +117,10 @@ def test_capacity_follows_what_moves() -> None:
     assert 45 <= slots(arm) == slots(arm + 40 * wall) <= 64
     boxes = "".join(box.format(k) for k in range(20))
     assert 60 < slots(boxes) <= 160
+    capsule = '<geom type="capsule" size=".02" fromto="0 0 0 .1 0 0" contype="1" conaffinity="0"/>'
+    floor = '<geom type="plane" size="1 1 1" contype="0"/>'
+    links = 100 * f'<body pos=".1 0 0"><joint axis="0 1 0"/>{capsule}' + 100 * "</body>"
+    assert slots(floor + links) == 200  # more than half of them are expected
     assert slots(boxes + arm) == slots(boxes) + 45
 
 
