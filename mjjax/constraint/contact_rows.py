@@ -4,6 +4,7 @@ Of one or few trees a matrix with a column per dof is best. In a scene of many t
 mostly zeros: there a row is a wrench on either body, and products go through the motion of bodies.
 """
 
+import operator
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
-from mjjax.math.linalg import dot, matmul, mul_blocks, slabs, stack, total, unstack
+from mjjax.math.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
@@ -207,7 +208,8 @@ def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
     slots, width, nv = rows.shape
     sides = namespace(side).repeat(side, width, axis=0)
-    return DofRows(rows.reshape(slots * width, nv), columns * sides.T, wrench, axis, side)
+    columns = by_entry(operator.mul, columns, sides.T)
+    return DofRows(rows.reshape(slots * width, nv), columns, wrench, axis, side)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

@@ -1,5 +1,6 @@
 """Algebra of matrices that couple only the dofs of one tree, see `mjjax.model.trees`."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from mjjax.dynamics.tree import in_dof_order
 from mjjax.math import definite
 from mjjax.math.indexing import gather
-from mjjax.math.linalg import einsum, matmul
+from mjjax.math.linalg import by_entry, einsum, matmul
 from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
@@ -108,7 +109,11 @@ def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
 def blocks_plus_diagonal(s: Structure, blocks: list[Array], diagonal: Array) -> list[Array]:
     """`plus_diagonal` for blocks (T, d, d) of each group."""
     return [
-        block + np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(diagonal, dofs)[:, None]
+        by_entry(
+            operator.add,
+            block,
+            np.eye(dofs.shape[1], dtype=block.dtype)[None] * gather(diagonal, dofs)[:, None],
+        )
         for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True)
     ]
 

@@ -19,6 +19,7 @@ from mjjax.math.components import components_first, components_last, matrix_last
 from mjjax.math.definite import solve_definite
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import (
+    by_entry,
     cholesky,
     matmul,
     slabs,
@@ -204,8 +205,12 @@ def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
 
 def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
     """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
-    xp = namespace(below, above)
-    return xp.where(lower, below, xp.where(np.swapaxes(lower, -1, -2), above, 0))
+    where = namespace(below, above).where
+
+    def joined(below: Array, lower: Array, above: Array, upper: Array) -> Array:
+        return where(lower, below, where(upper, above, 0))
+
+    return by_entry(joined, below, lower, above, np.swapaxes(lower, -1, -2))
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -6,7 +6,7 @@ format (TF32, bfloat16): the precision is part of the physics, not a global sett
 
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 import jax
@@ -114,6 +114,14 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
         for row in mask
     ]
     return jnp.concatenate(rows, axis=1)
+
+
+def by_entry(function: Callable[..., Array], *arrays: Array) -> Array:
+    """An elementwise function of arrays of one shape, of all entries one behind the other.
+
+    XLA without its fusion emitters has no vectors for rows of less than about thirty entries.
+    """
+    return function(*(x.reshape(-1) for x in arrays)).reshape(arrays[0].shape)
 
 
 def largest(x: A, axis: int = -1) -> A:

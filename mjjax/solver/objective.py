@@ -6,6 +6,7 @@ friction has plus and minus frictionloss. With f the force, the cost is -f r - f
 zone. An elliptic contact is one cone: `mjjax.solver.cone`.
 """
 
+import operator
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
 from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import matmul, row_sum
+from mjjax.math.linalg import by_entry, matmul, row_sum
 from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
@@ -134,7 +135,8 @@ def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
         g = jac.general
         total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
-        total = total + jac.contact.curved(layout.structure, contact_blocks(layout, bent))
+        curved = jac.contact.curved(layout.structure, contact_blocks(layout, bent))
+        total = by_entry(operator.add, total, curved)
     return total
 
 

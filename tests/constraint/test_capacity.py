@@ -100,7 +100,7 @@ def test_capacity_chosen_for_the_user() -> None:
 
 @pytest.mark.feature("C86")
 def test_capacity_follows_what_moves() -> None:
-    """An arm of meshes gets few slots, links all, objects one for each geom and more, walls none."""
+    """An arm of meshes gets few slots, links all, objects more than one a geom, walls none."""
     mesh = '<geom type="mesh" mesh="m"/>'
     link = f'<body pos=".1 0 0"><joint axis="0 1 0"/>{mesh}'
     wall = '<geom type="box" size="1 1 1" pos="9 9 9"/>'
