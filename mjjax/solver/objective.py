@@ -48,6 +48,11 @@ def scalar_force(problem: Problem, layout: RowLayout, r: Array) -> tuple[Array, 
     return force, d, ~above & ~below
 
 
+def half_inverse(d: Array) -> Array:
+    """1 / (2 D) of rows (n,), 0 for inactive ones."""
+    return 0.5 / jnp.where(d > 0, d, jnp.inf)
+
+
 def row_force(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Row forces (n,) minus the gradient of the cost at the residuals `r`."""
     parts = split(layout, r)
@@ -96,8 +101,7 @@ def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:
     """Sum of the row costs at the residuals `r`."""
     parts = split(layout, r)
     f, d, _ = scalar_force(problem, layout, parts.scalar)
-    weight = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
-    total = -matmul(f, parts.scalar + weight * f)
+    total = -matmul(f, parts.scalar + half_inverse(d) * f)
     if layout.pyramidal:
         return total
     d = split(layout, problem.D).cone

@@ -24,6 +24,7 @@ from mjjax.solver.method import (
     scaled_norm,
 )
 from mjjax.solver.objective import (
+    half_inverse,
     residual,
     row_cost,
     row_force,
@@ -218,7 +219,7 @@ def ray(
     )
     base, direction = split(layout, state.r), split(layout, row_step)
     force0, d, _ = scalar_force(problem, layout, base.scalar)
-    half = jnp.where(d > 0, 0.5 / jnp.where(d > 0, d, 1), 0)
+    half = half_inverse(d)
     bend = d * direction.scalar * direction.scalar
     cone_d = split(layout, problem.D).cone
     elliptic = layout.ncontact > 0 and not layout.pyramidal
