@@ -5,8 +5,6 @@ candidates than slots the deepest contacts are kept. Which has no derivative; th
 points and frames do.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,26 +20,19 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 
 
-class Candidates(NamedTuple):
-    """Contacts (n, ...) and their pairs (n,); the pairs are numpy where nothing was selected."""
-
-    touch: ContactSet
-    pair: Array
-
-
 def detect_all(
     model: Model, data: Data, plan: PairPlan, margin: Array, discard: Array | None
-) -> Candidates:
-    """All candidate contacts, in order.
+) -> ContactSet:
+    """All candidate contacts (n, ...), in order.
 
     Args:
         model: model.
         data: data with the poses of the geoms.
         plan: candidate pairs.
-        margin: (P,) margins of the pairs [m].
+        margin: (n,) margins of the candidates [m].
         discard: (P,) which pairs to leave out, or `None`.
     """
-    parts, pairs, orders = [], [], []
+    parts, orders = [], []
     table = colliders(data.rules)
     for kind in plan.kinds:
         collider, pair = table[kind.types], kind.pairs
@@ -49,25 +40,22 @@ def detect_all(
         arguments = [
             gather(x, g) for g in plan.geom[pair].T for x in (data.geom_xpos, mat, model.geom_size)
         ]
-        touch = jax.vmap(collider.function)(*arguments, gather(margin, pair))
+        touch = jax.vmap(collider.function)(*arguments, gather(margin, plan.start[pair]))
         if discard is not None:
             touch = touch._replace(dist=jnp.where(discard[pair][:, None], NO_CONTACT, touch.dist))
         parts.append([x.reshape(-1, *x.shape[2:]) for x in touch])
-        pairs.append(np.repeat(pair, collider.ncon))
         orders.append((plan.start[pair][:, None] + np.arange(collider.ncon)).ravel())
     sort = np.argsort(np.concatenate(orders))
     joined = [jnp.concatenate(column) for column in zip(*parts, strict=True)]
-    touch = ContactSet(*(gather(x, sort) for x in joined))
-    return Candidates(touch, np.concatenate(pairs)[sort])
+    return ContactSet(*(gather(x, sort) for x in joined))
 
 
-def deepest(found: Candidates, slots: int) -> Candidates:
-    """The deepest candidates, in MuJoCo's order, contacts before empty slots."""
-    dist = lax.stop_gradient(found.touch.dist)
+def deepest(touch: ContactSet, slots: int) -> tuple[ContactSet, Array]:
+    """The deepest candidates, in MuJoCo's order, contacts before empty slots; and their places."""
+    dist = lax.stop_gradient(touch.dist)
     _, chosen = lax.top_k(-dist, slots)
     last = jnp.int32(jnp.iinfo(jnp.int32).max)
     _, rank = lax.top_k(-jnp.where(dist[chosen] < NO_CONTACT, chosen, last), slots)
     index = chosen[rank]
-    each = jnp.concatenate([found.touch.dist[:, None], *found.touch[1:]], axis=1)[index]
-    touch = ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:])
-    return Candidates(touch, jnp.asarray(found.pair, jnp.int32)[index])
+    each = jnp.concatenate([touch.dist[:, None], *touch[1:]], axis=1)[index]
+    return ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:]), index

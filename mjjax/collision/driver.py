@@ -84,14 +84,16 @@ def _every(
     model: Model, data: Data, plan: PairPlan, slots: int, discard: Array | None
 ) -> tuple[Contact, Array]:
     """Contacts of all candidates, or the deepest of them, and whether some were lost."""
-    params = pair_params(model, plan.geom, plan.explicit)
-    found, lost = detect_all(model, data, plan, params.margin, discard), jnp.bool_(False)
-    if plan.ncandidate > slots:
-        lost = jnp.sum(found.touch.dist < NO_CONTACT, dtype=jnp.int32) > slots
-        found = deepest(found, slots)
-    params = PairParams(*gather_rows(params, found.pair))
-    geom, dim = lookup(plan.geom, found.pair), lookup(plan.dim, found.pair)
-    return _contact(params, found.touch, geom, dim), lost
+    pair = plan.pair_of_candidate
+    geom, dim = plan.geom[pair], plan.dim[pair]
+    params = pair_params(model, geom, plan.explicit[pair])
+    touch = detect_all(model, data, plan, params.margin, discard)
+    if plan.ncandidate <= slots:
+        return _contact(params, touch, geom, dim), jnp.bool_(False)
+    lost = jnp.sum(touch.dist < NO_CONTACT, dtype=jnp.int32) > slots
+    touch, place = deepest(touch, slots)
+    params = PairParams(*gather_rows(params, place))
+    return _contact(params, touch, lookup(geom, place), lookup(dim, place)), lost
 
 
 def _nearby(

@@ -56,6 +56,11 @@ class PairPlan:
         """Largest contact dimension."""
         return int(self.dim.max(initial=1))
 
+    @property
+    def pair_of_candidate(self) -> np.ndarray:
+        """(ncandidate,) pair of each candidate contact."""
+        return np.repeat(np.arange(len(self.start)), np.diff(self.start, append=self.ncandidate))
+
 
 @functools.lru_cache(maxsize=64)
 def pair_plan(

@@ -42,7 +42,7 @@ def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
         explicit: (n,) row of the explicit `pair_*` fields, or -1.
     """
     xp = namespace(model.geom_friction)
-    one, two = (_of_geoms(model, g) for g in geom.T)
+    one, two = _of_geoms(model, geom)
     p1, p2 = one.priority[:, None], two.priority[:, None]
     mix = _mix(one.solmix, two.solmix)[:, None]
     weight = xp.where(p1 == p2, mix, xp.where(p1 > p2, 1.0, 0.0))
@@ -83,14 +83,16 @@ class _GeomParams(NamedTuple):
     friction: Array
 
 
-def _of_geoms(model: Model, geom: Array) -> _GeomParams:
-    """Parameters of geoms (n,)."""
+def _of_geoms(model: Model, geom: Array) -> tuple[_GeomParams, _GeomParams]:
+    """Parameters of either geom of pairs (n, 2)."""
     leaves = (
         model.geom_margin, model.geom_gap, model.geom_solmix,
         model.geom_solref, model.geom_solimp, model.geom_friction,
     )  # fmt: skip
-    priority = lookup(model.structure.geom_priority, geom)
-    return _GeomParams(priority, *gather_rows(leaves, geom))
+    each = geom.T.reshape(-1)
+    both = _GeomParams(lookup(model.structure.geom_priority, each), *gather_rows(leaves, each))
+    n = len(geom)
+    return _GeomParams(*(x[:n] for x in both)), _GeomParams(*(x[n:] for x in both))
 
 
 def _mix(s1: Array, s2: Array) -> Array:

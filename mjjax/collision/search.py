@@ -256,5 +256,4 @@ def slot_pairs(model: Model, data: Data) -> np.ndarray | None:
         return None
     if not every_candidate(model, data.rules, slots):
         return None
-    count = np.diff(np.append(plan.start, plan.ncandidate))
-    return np.repeat(np.arange(len(count)), count)
+    return plan.pair_of_candidate
