@@ -43,11 +43,11 @@ def detect_all(
         touch = jax.vmap(collider.function)(*arguments, gather(margin, plan.start[pair]))
         if discard is not None:
             touch = touch._replace(dist=jnp.where(discard[pair][:, None], NO_CONTACT, touch.dist))
-        parts.append([x.reshape(-1, *x.shape[2:]) for x in touch])
+        parts.append(jnp.concatenate([touch.dist[..., None], *touch[1:]], axis=-1).reshape(-1, 10))
         orders.append((plan.start[pair][:, None] + np.arange(collider.ncon)).ravel())
     sort = np.argsort(np.concatenate(orders))
-    joined = [jnp.concatenate(column) for column in zip(*parts, strict=True)]
-    return ContactSet(*(gather(x, sort) for x in joined))
+    each = gather(jnp.concatenate(parts), sort)
+    return ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:])
 
 
 def deepest(touch: ContactSet, slots: int) -> tuple[ContactSet, Array]:
