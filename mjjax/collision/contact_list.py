@@ -88,11 +88,10 @@ def append(
     """
     n, m = exists.shape
     source, total = chosen(exists.ravel())
-    real = jnp.concatenate([touch.dist[..., None], touch.pos, touch.normal, touch.tangent], axis=-1)
     start = (found.fill, jnp.int32(0))
     world = whole[:, 0, 0]
     return found._replace(
-        real=lax.dynamic_update_slice(found.real, real.reshape(n * m, -1)[source], start),
+        real=lax.dynamic_update_slice(found.real, touch.packed().reshape(n * m, -1)[source], start),
         whole=lax.dynamic_update_slice(found.whole, whole.reshape(n * m, -1)[source], start),
         fill=found.fill + total,
         count=found.count.at[part, world].add(jnp.sum(exists, axis=1, dtype=jnp.int32)),
@@ -141,8 +140,8 @@ def in_slots(found: ContactList, slots: int, keys: tuple[int, ...]) -> Slots:
     on = exists[..., None]
     real = jnp.where(on, found.real[source], 0)
     whole = jnp.where(on, found.whole[source], 0)
-    dist = jnp.where(exists, real[..., 0], NO_CONTACT)
-    touch = ContactSet(dist, *(real[..., k : k + 3] for k in (1, 4, 7)))
+    touch = ContactSet.of(real)
+    touch = touch._replace(dist=jnp.where(exists, touch.dist, NO_CONTACT))
     return Slots(touch, whole[..., 2], whole[..., 3], whole[..., 4:], found.lost)
 
 

@@ -38,6 +38,15 @@ class ContactSet(NamedTuple):
     normal: Array
     tangent: Array
 
+    def packed(self) -> Array:
+        """The slots as rows (m, 10) of one array."""
+        return jnp.concatenate([self.dist[..., None], *self[1:]], axis=-1)
+
+    @classmethod
+    def of(cls, packed: Array) -> "ContactSet":
+        """The slots that are packed (m, 10)."""
+        return cls(packed[..., 0], *(packed[..., k : k + 3] for k in (1, 4, 7)))
+
 
 def filled(exists: Array, dist: Array) -> Array:
     """Distances (m,), `NO_CONTACT` in the slots that hold no contact."""

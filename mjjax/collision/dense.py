@@ -43,11 +43,10 @@ def detect_all(
         touch = jax.vmap(collider.function)(*arguments, gather(margin, plan.start[pair]))
         if discard is not None:
             touch = touch._replace(dist=jnp.where(discard[pair][:, None], NO_CONTACT, touch.dist))
-        parts.append(jnp.concatenate([touch.dist[..., None], *touch[1:]], axis=-1).reshape(-1, 10))
+        parts.append(touch.packed().reshape(-1, 10))
         orders.append((plan.start[pair][:, None] + np.arange(collider.ncon)).ravel())
     sort = np.argsort(np.concatenate(orders))
-    each = gather(jnp.concatenate(parts), sort)
-    return ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:])
+    return ContactSet.of(gather(jnp.concatenate(parts), sort))
 
 
 def deepest(touch: ContactSet, slots: int) -> tuple[ContactSet, Array]:
@@ -57,5 +56,4 @@ def deepest(touch: ContactSet, slots: int) -> tuple[ContactSet, Array]:
     last = jnp.int32(jnp.iinfo(jnp.int32).max)
     _, rank = lax.top_k(-jnp.where(dist[chosen] < NO_CONTACT, chosen, last), slots)
     index = chosen[rank]
-    each = jnp.concatenate([touch.dist[:, None], *touch[1:]], axis=1)[index]
-    return ContactSet(each[:, 0], each[:, 1:4], each[:, 4:7], each[:, 7:]), index
+    return ContactSet.of(touch.packed()[index]), index
