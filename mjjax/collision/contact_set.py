@@ -16,7 +16,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import matmul, row_sum
+from mjjax.math.linalg import row_sum
 from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
 
@@ -58,9 +58,8 @@ def first(valid: Array, slots: int) -> Array:
 
     The row of a slot that gets no candidate is false throughout.
     """
-    upto = np.triu(np.ones((len(valid), len(valid)), np.float32))  # a sum's loop is three kernels
-    rank = matmul(valid.astype(jnp.float32), upto)
-    slot = np.arange(1, slots + 1, dtype=np.float32)[:, None]
+    rank = jnp.cumsum(valid, dtype=jnp.int32)
+    slot = np.arange(1, slots + 1, dtype=np.int32)[:, None]
     return valid[None] & (rank[None] == slot)
 
 
