@@ -1,6 +1,6 @@
 """What is searched for contacts, and how: everything about it that is static.
 
-Few candidates of cheap kinds are all computed, in slots of their own (`collision/dense.py`).
+Few candidates of cheap kinds are all computed (`collision/dense.py`).
 Otherwise only pairs that are near are, by a queue over the pairs of all worlds
 (`collision/detect.py`): the bounding spheres of all pairs are compared, or, where pairs are very
 many, those that a sweep over the sorted geoms finds (`collision/sweep.py`).
