@@ -206,6 +206,7 @@ def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
 def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
     """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
     where = namespace(below, above).where
+    lower = np.broadcast_to(lower, below.shape)  # one mask may serve a batch
 
     def joined(below: Array, lower: Array, above: Array, upper: Array) -> Array:
         return where(lower, below, where(upper, above, 0))
