@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mjjax.collision.pairs import PairPlan
-from mjjax.collision.search import FEW, FEW_CHEAP, contact_disabled, plan_of
+from mjjax.collision.search import FEW, contact_disabled, few_of, plan_of
 from mjjax.core.enums import GeomType, JointType
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
@@ -33,8 +33,8 @@ class Capacity(NamedTuple):
 def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     """Contact slots chosen for the user.
 
-    All candidate contacts have one if they are few, or if at least half of some hundreds are
-    expected, for slots of their own are found faster. Otherwise the number is what is expected of
+    All candidate contacts have one if they are few, or if at least half of some hundreds of cheap
+    ones are expected, for slots of their own are found faster. Otherwise the number is what is expected of
     the bodies that move: three for two geoms of a mechanism (an arm, a legged robot), up to four
     for one where it may meet a height field; three to six for each geom of a body that moves on its
     own (an object), the more the more contacts its pairs can have; forty for each geom that may
@@ -44,7 +44,7 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
         return Capacity(0, "contacts are disabled")
     plan = plan_of(model, rules)
     alone, linked = _expected(model.structure, plan)
-    if plan.ncandidate <= max(FEW, min(FEW_CHEAP, 2 * (alone + linked))):
+    if plan.ncandidate <= max(FEW, min(few_of(plan, rules), 2 * (alone + linked))):
         return Capacity(plan.ncandidate, "one for each candidate contact")
     expected = max(LEAST, min(alone + linked, plan.ncandidate))
     return Capacity(

@@ -233,14 +233,20 @@ def _swept(s: Structure, geom: np.ndarray) -> Swept:
     return Swept(geoms, words.astype(np.uint32))
 
 
-def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
-    """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
-    plan, table = plan_of(model, rules), colliders(rules)
+def few_of(plan: PairPlan, rules: CollisionRules) -> int:
+    """Candidates up to which all are computed, whatever the slots: none by batched kernels."""
+    table = colliders(rules)
     kinds = [table[kind.types] for kind in plan.kinds]
     if any(kind.batched for kind in kinds):
-        return False
-    few = FEW if any(kind.long for kind in kinds) else FEW_CHEAP
-    return plan.ncandidate <= max(few, nconmax)
+        return 0
+    return FEW if any(kind.long for kind in kinds) else FEW_CHEAP
+
+
+def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
+    """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
+    plan = plan_of(model, rules)
+    few = few_of(plan, rules)
+    return 0 < few and plan.ncandidate <= max(few, nconmax)
 
 
 def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
