@@ -7,6 +7,7 @@ from jax import lax
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
 from mjjax.math.components import split
+from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array, namespace
 
 
@@ -17,18 +18,19 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
-    if xp is jnp:  # or XLA takes what depends on solimp out of loops, each piece as a kernel
-        solimp, distance = lax.optimization_barrier((solimp, distance))
     d0, dmax, width, mid, power = split(_within(solimp))
     flat = (d0 == dmax) | (width <= MINVAL)
-    x = xp.abs(distance) / xp.where(flat, 1, width)
-    x = xp.minimum(x, 1)
+    low, rise = xp.where(flat, 0.5 * (d0 + dmax), d0), xp.where(flat, 0, dmax - d0)
+    curve = stack([low, rise, 1 / xp.where(flat, 1, width), mid, power])
+    if xp is jnp:  # or XLA computes all of that anew for every world
+        curve, distance = lax.optimization_barrier((curve, distance))
+    low, rise, inverse, mid, power = unstack(curve)
+    x = xp.minimum(xp.abs(distance) * inverse, 1)
     # x^p / mid^(p-1) below the midpoint, its mirror image above it
     below = x <= mid
     part = xp.where(below, mid, 1 - mid)
     bent = safe.power(xp.where(below, x, 1 - x) / part, power) * part
-    y = xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
-    return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
+    return low + rise * xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
 
 
 def _within(solimp: Array) -> Array:
