@@ -69,15 +69,19 @@ def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
     return jax.vmap(function)(*arrays)
 
 
-def mul_by_tree(s: Structure, matrix: Array, v: Array) -> Array:
-    """Product (nv,) of a matrix by trees with a vector."""
+def mul_by_tree(s: Structure, matrix: Array, v: Array, symmetric: bool = True) -> Array:
+    """Product (nv,) of a matrix by trees with a vector.
+
+    If it is symmetric, of the vector with the matrix: a processor has vectors along its rows.
+    """
     parts = []
     for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True):
         x = gather(v, dofs)
         if len(dofs) > 1:
-            parts.append(einsum("tij,tj->ti", block, x))
+            parts.append(einsum("ti,tij->tj" if symmetric else "tj,tij->ti", x, block))
         else:
-            parts.append(matmul(block[0], x[0])[None])
+            product = matmul(x[0], block[0]) if symmetric else matmul(block[0], x[0])
+            parts.append(product[None])
     return in_dof_order(s, parts, 0) if parts else v
 
 

@@ -87,7 +87,7 @@ def inertia_of(model: Model, data: Data) -> Inertia:
 
 
 def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
-    return mul_by_tree(s, inertia.M, v)
+    return mul_by_tree(s, inertia.M, v, symmetric=inertia.rest is None)
 
 
 def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
@@ -95,7 +95,11 @@ def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
     moved = unstack(body_sum(s, components_first(inertia.cdof) * v[None]))
     force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
     effort = components.dot(axes, force) + inertia.diagonal * v
-    return effort if inertia.rest is None else effort + mul_by_tree(s, inertia.rest, v)
+    return (
+        effort
+        if inertia.rest is None
+        else effort + mul_by_tree(s, inertia.rest, v, symmetric=False)
+    )
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
