@@ -34,11 +34,11 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     """Contact slots chosen for the user.
 
     All candidate contacts have one if they are few, or if at least half of some hundreds of cheap
-    ones are expected, for slots of their own are found faster. Otherwise the number is what is expected of
-    the bodies that move: three for two geoms of a mechanism (an arm, a legged robot), up to four
-    for one where it may meet a height field; three to six for each geom of a body that moves on its
-    own (an object), the more the more contacts its pairs can have; forty for each geom that may
-    touch an SDF. No body counts for more than 320, and there are 64 slots at least.
+    ones are expected, for slots of their own are found faster. Otherwise the number is what is
+    expected of the bodies that move: three for two geoms of a mechanism (an arm, a legged robot),
+    up to four for one where it may meet a height field; three to six for each geom of a body that
+    moves on its own (an object), the more the more contacts its pairs can have; forty for each geom
+    that may touch an SDF. No body counts for more than 320, and there are 64 slots at least.
     """
     if contact_disabled(model):
         return Capacity(0, "contacts are disabled")

@@ -246,7 +246,7 @@ def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
     """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
     plan = plan_of(model, rules)
     few = few_of(plan, rules)
-    return 0 < few and plan.ncandidate <= max(few, nconmax)
+    return few > 0 and plan.ncandidate <= max(few, nconmax)
 
 
 def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
