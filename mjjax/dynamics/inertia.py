@@ -4,6 +4,7 @@ import dataclasses
 import functools
 
 import numpy as np
+from jax import lax
 
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
@@ -145,10 +146,27 @@ def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) ->
     return blocks_plus_diagonal(s, _moved(s, cinert, cdof), armature)
 
 
+def upper_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) -> list[Array]:
+    """Upper triangles of `inertia_blocks`, with zeros below the diagonal; without derivative."""
+    cinert, cdof, armature = lax.stop_gradient((cinert, cdof, armature))
+    momentum, moves = _momenta(s, cinert, cdof), dof_plan(s).lower.T
+    blocks = []
+    for b in tree_plan(s).blocks:
+        product = _products(gather(cdof, b.dofs), gather(momentum, b.dofs))
+        kept = np.broadcast_to(np.asarray(block_of(moves, b.dofs)), product.shape)
+        blocks.append(by_entry(lambda x, kept: namespace(x).where(kept, x, 0), product, kept))
+    return blocks_plus_diagonal(s, blocks, armature)
+
+
+def _momenta(s: Structure, cinert: Array, cdof: Array) -> Array:
+    """Momentum (nv, 6) of all that a dof moves, per unit of its velocity."""
+    moved = unstack(dof_sum(s, components_first(cinert)))
+    return join(inertia_mul(moved, split(cdof)))
+
+
 def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
     """The inertia of the bodies, without armature."""
-    moved = unstack(dof_sum(s, components_first(cinert)))
-    return coupled_by_tree(s, join(inertia_mul(moved, split(cdof))), cdof)
+    return coupled_by_tree(s, _momenta(s, cinert, cdof), cdof)
 
 
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
@@ -191,10 +209,7 @@ def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
 
 def _both_triangles(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
     """The second triangle is a product of its own: all that reads it would transpose the first."""
-    trees, n = momentum.shape[0], momentum.shape[-2]
-    many = momentum.ndim == 3 and trees > 1 and trees * n * n > MANY
-    products = _outer if many else _product
-    return _joined(lower, products(momentum, cdof), products(cdof, momentum))
+    return _joined(lower, _products(momentum, cdof), _products(cdof, momentum))
 
 
 def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
@@ -214,13 +229,20 @@ def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
     return by_entry(joined, below, lower, above, np.swapaxes(lower, -1, -2))
 
 
+def _products(a: Array, b: Array) -> Array:
+    """Inner products (..., n, n) of the rows of two (..., n, 6), in the faster way."""
+    trees, n = a.shape[0], a.shape[-2]
+    many = a.ndim == 3 and trees > 1 and trees * n * n > MANY
+    return _outer(a, b) if many else _product(a, b)
+
+
 def _product(a: Array, b: Array) -> Array:
-    """Inner products (..., n, n) of the rows of two (..., n, 6)."""
+    """`_products` as a product of matrices."""
     return matmul(a, namespace(b).swapaxes(b, -1, -2))
 
 
 def _outer(a: Array, b: Array) -> Array:
-    """`_product` for (T, n, 6), written out."""
+    """`_products` of (T, n, 6), written out."""
     columns = zip(slabs(a, -1), slabs(b, -1), strict=True)
     return total(x[:, :, None, 0] * y[:, None, :, 0] for x, y in columns)
 

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
-from mjjax.dynamics.inertia import inertia_blocks
+from mjjax.dynamics.inertia import inertia_blocks, upper_blocks
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
 from mjjax.math.components import components_first, split
+from mjjax.math.definite import solve_definite
 from mjjax.math.linalg import stack, unstack
 from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
@@ -39,6 +41,8 @@ class Inertia(NamedTuple):
         cinert: (nbody, 10) inertias of the bodies.
         cdof: (nv, 6) motion axes.
         diagonal: (nv,) what is added on the diagonal.
+        upper: the matrix by trees again, of which only what stands on and above the diagonal has a
+            meaning: all that factors need, at half of the cost. It has no derivative.
         rest: what else is added, by trees; None if nothing is.
     """
 
@@ -46,15 +50,24 @@ class Inertia(NamedTuple):
     cinert: Array
     cdof: Array
     diagonal: Array
+    upper: Array
     rest: Array | None = None
 
     def plus_diagonal(self, s: Structure, more: Array) -> "Inertia":
         """With more (nv,) on the diagonal."""
-        return self._replace(M=plus_diagonal(s, self.M, more), diagonal=self.diagonal + more)
+        return self._replace(
+            M=plus_diagonal(s, self.M, more),
+            diagonal=self.diagonal + more,
+            upper=plus_diagonal(s, self.upper, lax.stop_gradient(more)),
+        )
 
     def plus(self, more: Array) -> "Inertia":
         """With more entries, by trees; they need not be symmetric."""
-        return self._replace(M=self.M + more, rest=more if self.rest is None else self.rest + more)
+        return self._replace(
+            M=self.M + more,
+            upper=self.upper + lax.stop_gradient(more),
+            rest=more if self.rest is None else self.rest + more,
+        )
 
     def times(self, s: Structure, v: Array) -> Array:
         """Product M v (nv,) with a vector (nv,); exact derivatives of every order."""
@@ -66,7 +79,8 @@ class Inertia(NamedTuple):
 
         Args:
             s: structure of the model.
-            method: solution for a matrix and a right-hand side, in which it is linear.
+            method: solution for a matrix and a right-hand side, in which it is linear;
+                `solve_definite` gets the upper triangle.
             b: (nv,) right-hand side.
         """
         return _solve(s, method, self, b)
@@ -79,8 +93,11 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     """
     s = model.structure
     armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
-    blocks = inertia_blocks(s, data.cinert, data.cdof, armature)
-    found = Inertia(join_blocks(blocks, data.cdof), data.cinert, data.cdof, armature)
+    made_of = data.cinert, data.cdof, armature
+    matrix, upper = (
+        join_blocks(blocks(s, *made_of), data.cdof) for blocks in (inertia_blocks, upper_blocks)
+    )
+    found = Inertia(matrix, *made_of, upper)
     if not s.terms["tendon_armature"].any():
         return found
     return found.plus(join_blocks(tendon_blocks(model, data), data.cdof))
@@ -95,16 +112,18 @@ def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
     moved = unstack(body_sum(s, components_first(inertia.cdof) * v[None]))
     force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
     effort = components.dot(axes, force) + inertia.diagonal * v
-    return (
-        effort
-        if inertia.rest is None
-        else effort + mul_by_tree(s, inertia.rest, v, symmetric=False)
-    )
+    if inertia.rest is None:
+        return effort
+    return effort + mul_by_tree(s, inertia.rest, v, symmetric=False)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _solve(s: Structure, method: Method, inertia: Inertia, b: Array) -> Array:
-    return apply_by_tree(s, method, inertia.M, b, in_turn=True)
+    return apply_by_tree(s, method, _read_by(method, inertia), b, in_turn=True)
+
+
+def _read_by(method: Method, inertia: Inertia) -> Array:
+    return inertia.upper if method is solve_definite else inertia.M
 
 
 @functools.partial(_solve.defjvp, symbolic_zeros=True)
@@ -115,4 +134,4 @@ def _solve_jvp(s, method, primals, tangents):
     if any(not isinstance(t, SymbolicZero) for t in jax.tree.leaves(moves)):
         _, change = jvp(lambda inertia: inertia.times(s, x), (inertia,), (moves,))
         db = -change if isinstance(db, SymbolicZero) else db - change
-    return x, apply_by_tree(s, method, inertia.M, db)
+    return x, _solve(s, method, inertia, db)

@@ -26,7 +26,8 @@ LARGEST, MANY = 64, 4096
 def factor(a: Array) -> Array:
     """Lower factor L of a = L L', for `solve`; what stands above the diagonal has no meaning.
 
-    It is not a number where the matrix is not positive definite.
+    Only the upper triangle of the matrix is read. The factor is not a number where the matrix is
+    not positive definite.
     """
     return _factors(a[None])[0] if _in_lanes(a) else cho_factor(a)
 

@@ -25,10 +25,10 @@ Ref = Any  # Pallas has no public type for it
 def factors(a: Array, interpret: bool = False) -> Array:
     """Lower factors (m, n, n) of symmetric positive definite matrices (m, n, n).
 
-    What stands above the diagonal has no meaning. That of a matrix which is not positive definite
-    is not a number.
+    The upper triangles of the matrices are read; those of the factors have no meaning. The factor
+    of a matrix which is not positive definite is not a number.
     """
-    a = a.transpose(1, 2, 0)
+    a = a.transpose(2, 1, 0)
     return _call(_factor, interpret, a.shape, a).transpose(2, 0, 1)
 
 

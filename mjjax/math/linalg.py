@@ -153,9 +153,9 @@ def cholesky(a: Array) -> Array:
 
 
 def cho_factor(a: Array) -> Array:
-    """`cholesky` for `cho_solve`: what stands above the diagonal has no meaning."""
+    """`cholesky` for `cho_solve`: of `a` the upper triangle is read; L's has no meaning."""
     if namespace(a) is np:
-        return np.linalg.cholesky(a)
+        return np.linalg.cholesky(a.T)
     # LAPACK's order of entries is the transpose's: it needs no copy
     return lax.linalg.cholesky_p.bind(jnp.asarray(a).T)
 

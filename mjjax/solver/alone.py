@@ -198,7 +198,7 @@ def _problems(
     matrices = split_blocks(layout.structure, problem.inertia.M)[kind.group]
     matrix = gather(matrices, kind.member).reshape(len(kind.tree), -1)
     return Problem(
-        inertia=Inertia(matrix, none, none, none),
+        inertia=Inertia(matrix, none, none, none, upper=matrix),
         smooth=gather(problem.smooth, kind.dof),
         jac=RowJacobian(
             jnp.zeros((*kind.dof.shape[:1], 0, kind.dof.shape[1]), none.dtype),

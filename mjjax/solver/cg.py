@@ -26,7 +26,7 @@ class Memory(NamedTuple):
 
 
 def _prepare(problem: Problem, layout: RowLayout) -> list[Array]:
-    return factor_by_tree(layout.structure, problem.inertia.M)
+    return factor_by_tree(layout.structure, problem.inertia.upper)
 
 
 def _initial(

@@ -125,12 +125,13 @@ def gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
 
 
 def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
-    """Hessian of the objective (nv, nv): M + J' s''(r) J.
+    """Hessian of the objective (nv, nv), M + J' s''(r) J, for `definite.factor`.
 
-    Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each.
+    What stands below its diagonal has no meaning. Single rows add to the diagonal, contacts F' W F
+    with their frames F and W a block for each.
     """
     bent, jac = curvature(problem, layout, r), problem.jac
-    total = dense_blocks(layout.structure, problem.inertia.M)
+    total = dense_blocks(layout.structure, problem.inertia.upper)
     if len(layout.single):
         total = (
             total + np.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
