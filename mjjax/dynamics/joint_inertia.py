@@ -122,10 +122,6 @@ def _solve(s: Structure, method: Method, inertia: Inertia, b: Array) -> Array:
     return apply_by_tree(s, method, _read_by(method, inertia), b, in_turn=True)
 
 
-def _read_by(method: Method, inertia: Inertia) -> Array:
-    return inertia.upper if method is solve_definite else inertia.M
-
-
 @functools.partial(_solve.defjvp, symbolic_zeros=True)
 def _solve_jvp(s, method, primals, tangents):
     inertia, b = primals
@@ -134,4 +130,21 @@ def _solve_jvp(s, method, primals, tangents):
     if any(not isinstance(t, SymbolicZero) for t in jax.tree.leaves(moves)):
         _, change = jvp(lambda inertia: inertia.times(s, x), (inertia,), (moves,))
         db = -change if isinstance(db, SymbolicZero) else db - change
-    return x, _solve(s, method, inertia, db)
+    return x, _solved_tangent(s, method, inertia, db)
+
+
+def _solved_tangent(s: Structure, method: Method, inertia: Inertia, db: Array) -> Array:
+    """`_solve` as a linear function of `db`, whose derivatives are those of the whole matrix."""
+    matrix = _read_by(method, inertia)
+    if matrix is inertia.M:
+        return apply_by_tree(s, method, matrix, db)
+    return lax.custom_linear_solve(
+        lambda x: mul_by_tree(s, inertia.M, x),
+        db,
+        lambda _, b: apply_by_tree(s, method, matrix, b),
+        symmetric=True,
+    )
+
+
+def _read_by(method: Method, inertia: Inertia) -> Array:
+    return inertia.upper if method is solve_definite else inertia.M
