@@ -23,8 +23,12 @@ KINDS = "".join(LINK * n + "</body>" * n for n in range(1, 6))
 STEP = 1e-5
 
 
-def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, Array, Array]:
-    """Products and solutions (4, nv) at a displacement (nv,); M; the product with the matrix."""
+def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, ...]:
+    """Products and solutions (4, nv) at a displacement (nv,); M; products; triangles.
+
+    The products are two with the matrix, the triangles (2, 3, nv, nv) those of M and of two sums,
+    each in both of the forms that there are.
+    """
     s, n = model.structure, model.nv
     qpos = mjjax.integrate_pos(model, model.qpos0, 0.3 * jnp.cos(jnp.arange(n)) + q, 1)
     placed = tendon(model, com_pos(model, kinematics(model, data.replace(qpos=qpos))))
@@ -39,7 +43,14 @@ def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, Arra
     ]
     dense = dense_blocks(s, inertia.M)
     by_bodies = jax.jvp(lambda v: inertia.times(s, v), (jnp.zeros(n),), (v,))[1]
-    return jnp.stack(found), dense, jnp.stack([dense @ v, by_bodies])
+    three = [inertia, damped, skew]
+    triangles = [[jnp.triu(dense_blocks(s, x)) for x in (i.M, i.upper)] for i in three]
+    return (
+        jnp.stack(found),
+        dense,
+        jnp.stack([dense @ v, by_bodies]),
+        jnp.stack([jnp.stack(pair) for pair in triangles], axis=1),
+    )
 
 
 @pytest.mark.feature("D02")
@@ -66,11 +77,12 @@ def test_operator_and_its_derivatives(scene: str) -> None:
         return results(model, data, q), rate(q), slope @ along, bend
 
     run = quick(jax.vmap(everything))
-    (value, dense, both), first, slope, second = run(
+    (value, dense, both, triangles), first, slope, second = run(
         jnp.outer(jnp.asarray([0, -STEP, STEP]), along)
     )
     np.testing.assert_allclose(both[:, 1], both[:, 0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(dense, dense.swapaxes(1, 2), atol=1e-12)
+    np.testing.assert_allclose(triangles[:, 0], triangles[:, 1], atol=1e-12)
     tolerance = {"rtol": 1e-6, "atol": 1e-6 * np.abs(first).max()}
     np.testing.assert_allclose(first[0], (value[2] - value[1]) / (2 * STEP), **tolerance)
     np.testing.assert_allclose(slope[0], jnp.sum(weight * first[0]), rtol=1e-9)

@@ -43,13 +43,21 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n", [1, 2, 6, 27, 33])
 @pytest.mark.parametrize("m", [1, 40])
 def test_kernels_factor_and_solve(n: int, m: int) -> None:
-    """Against numpy, where rows and matrices fill no tile, and where they fill more than one."""
+    """Against numpy, of upper triangles; rows and matrices fill no tile, and more than one."""
     a, b = systems(m, n=n)
     exact = np.float64(a)
-    factors = lanes.factors(a, interpret=True)
+    factors = lanes.factors(jnp.triu(a), interpret=True)
     np.testing.assert_allclose(np.tril(factors), np.linalg.cholesky(exact), **CLOSE)
     found = lanes.solutions(factors, b[..., None], interpret=True)
     np.testing.assert_allclose(found, np.linalg.solve(exact, b[..., None]), **CLOSE)
+
+
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
+def test_factors_are_of_upper_triangles(array: Any) -> None:
+    """Whatever stands below the diagonal, which callers need not compute."""
+    (a,), _ = systems(1, n=7)
+    half = array(np.where(np.tri(7, k=-1), np.nan, a))
+    np.testing.assert_allclose(np.tril(definite.factor(half)), np.linalg.cholesky(a), **CLOSE)
 
 
 def test_kernels_show_what_is_not_definite() -> None:
