@@ -98,7 +98,7 @@ Update = Callable[[Array, Array, Array, Any], Array]
 def rows_of(problem: Problem, layout: RowLayout) -> Rows:
     """The problem's rows."""
     s = layout.structure
-    factors = factor_by_tree(s, problem.inertia.upper)
+    factors = factor_by_tree(s, problem.inertia.M)  # noslip differentiates them
     on = problem.D > 0
     jac = jnp.where(on[:, None], dense(layout, problem.jac), 0)
     return Rows(

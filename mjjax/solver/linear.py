@@ -44,12 +44,12 @@ def solve_hessian(
         layout: row layout.
         r: (n,) row residuals.
         b: (nv,) right-hand side.
-        exact: whether conjugate gradients go on to rounding, or to its root: enough for a
-            direction that Newton's method corrects.
+        exact: whether there are derivatives, and conjugate gradients go on to rounding; or to its
+            root: enough for a direction that Newton's method corrects.
     """
     contact = problem.jac.contact
     if not isinstance(contact, BodyRows):
-        return definite.solve(definite.factor(hessian(problem, layout, r)), b)
+        return definite.solve(definite.factor(hessian(problem, layout, r, whole=exact)), b)
     s, jac, bent = layout.structure, problem.jac, curvature(problem, layout, r)
     matrix = plus_diagonal(s, problem.inertia.M, single_curvature(layout, bent))
     general, bends = bent.scalar[layout.general], contact_blocks(layout, bent)

@@ -124,14 +124,15 @@ def gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
     return smooth_gradient(problem, layout, a) - mul_t(layout, problem.jac, force)
 
 
-def hessian(problem: Problem, layout: RowLayout, r: Array) -> Array:
-    """Hessian of the objective (nv, nv), M + J' s''(r) J, for `definite.factor`.
+def hessian(problem: Problem, layout: RowLayout, r: Array, whole: bool = True) -> Array:
+    """Hessian of the objective (nv, nv): M + J' s''(r) J.
 
-    What stands below its diagonal has no meaning. Single rows add to the diagonal, contacts F' W F
-    with their frames F and W a block for each.
+    Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each. If
+    it is not whole, what stands below the diagonal has no meaning, and there is no derivative.
     """
     bent, jac = curvature(problem, layout, r), problem.jac
-    total = dense_blocks(layout.structure, problem.inertia.upper)
+    inertia = problem.inertia.M if whole else problem.inertia.upper
+    total = dense_blocks(layout.structure, inertia)
     if len(layout.single):
         total = (
             total + np.eye(layout.nv, dtype=total.dtype) * single_curvature(layout, bent)[:, None]
