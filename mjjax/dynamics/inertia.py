@@ -146,16 +146,19 @@ def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) ->
     return blocks_plus_diagonal(s, _moved(s, cinert, cdof), armature)
 
 
-def upper_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) -> list[Array]:
-    """Upper triangles of `inertia_blocks`, with zeros below the diagonal; without derivative."""
-    cinert, cdof, armature = lax.stop_gradient((cinert, cdof, armature))
-    momentum, moves = _momenta(s, cinert, cdof), dof_plan(s).lower.T
-    blocks = []
+def blocks_and_upper(
+    s: Structure, cinert: Array, cdof: Array, armature: Array
+) -> tuple[list[Array], list[Array]]:
+    """`inertia_blocks`, and their upper triangles with zeros below, which have no derivative."""
+    momentum = _momenta(s, cinert, cdof)
+    whole = blocks_plus_diagonal(s, coupled_by_tree(s, momentum, cdof), armature)
+    momentum, cdof, armature = lax.stop_gradient((momentum, cdof, armature))
+    moves, upper = dof_plan(s).lower.T, []
     for b in tree_plan(s).blocks:
         product = _products(gather(cdof, b.dofs), gather(momentum, b.dofs))
         kept = np.broadcast_to(np.asarray(block_of(moves, b.dofs)), product.shape)
-        blocks.append(by_entry(lambda x, kept: namespace(x).where(kept, x, 0), product, kept))
-    return blocks_plus_diagonal(s, blocks, armature)
+        upper.append(by_entry(lambda x, kept: namespace(x).where(kept, x, 0), product, kept))
+    return whole, blocks_plus_diagonal(s, upper, armature)
 
 
 def _momenta(s: Structure, cinert: Array, cdof: Array) -> Array:

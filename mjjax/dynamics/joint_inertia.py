@@ -14,7 +14,7 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 from mjjax.dynamics.by_tree import apply_by_tree, mul_by_tree, plus_diagonal
-from mjjax.dynamics.inertia import inertia_blocks, upper_blocks
+from mjjax.dynamics.inertia import blocks_and_upper
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
@@ -94,9 +94,7 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     s = model.structure
     armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
     made_of = data.cinert, data.cdof, armature
-    matrix, upper = (
-        join_blocks(blocks(s, *made_of), data.cdof) for blocks in (inertia_blocks, upper_blocks)
-    )
+    matrix, upper = (join_blocks(x, data.cdof) for x in blocks_and_upper(s, *made_of))
     found = Inertia(matrix, *made_of, upper)
     if not s.terms["tendon_armature"].any():
         return found
