@@ -18,19 +18,18 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
-    d0, dmax, width, mid, power = split(_within(solimp))
-    flat = (d0 == dmax) | (width <= MINVAL)
-    low, rise = xp.where(flat, 0.5 * (d0 + dmax), d0), xp.where(flat, 0, dmax - d0)
-    curve = stack([low, rise, 1 / xp.where(flat, 1, width), mid, power])
+    curve = _within(solimp).T
     if xp is jnp:  # or XLA computes all of that anew for every world
         curve, distance = lax.optimization_barrier((curve, distance))
-    low, rise, inverse, mid, power = unstack(curve)
-    x = xp.minimum(xp.abs(distance) * inverse, 1)
+    d0, dmax, width, mid, power = unstack(curve)
+    flat = (d0 == dmax) | (width <= MINVAL)
+    x = xp.minimum(xp.abs(distance) / xp.where(flat, 1, width), 1)
     # x^p / mid^(p-1) below the midpoint, its mirror image above it
     below = x <= mid
     part = xp.where(below, mid, 1 - mid)
     bent = safe.power(xp.where(below, x, 1 - x) / part, power) * part
-    return low + rise * xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
+    y = xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
+    return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
 
 
 def _within(solimp: Array) -> Array:
