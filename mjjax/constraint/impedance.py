@@ -6,8 +6,7 @@ from jax import lax
 
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
-from mjjax.math.components import split
-from mjjax.math.linalg import stack, unstack
+from mjjax.math.linalg import unstack
 from mjjax.math.namespace import Array, namespace
 
 
