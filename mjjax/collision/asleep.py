@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.core.profile import stage
+from mjjax.math.namespace import where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
@@ -31,11 +32,11 @@ def wake_contacts(model: Model, data: Data) -> Data:
     kept = found & jnp.any(alive, axis=1)
     gone = found & ~kept
     contact = contact.replace(
-        geom=jnp.where(gone[:, None], -1, contact.geom),
-        dim=jnp.where(gone, 0, contact.dim),
-        dist=jnp.where(gone, NO_CONTACT, contact.dist),
-        pos=jnp.where(gone[:, None], 0, contact.pos),
-        frame=jnp.where(gone[:, None], 0, contact.frame),
+        geom=where(gone[:, None], -1, contact.geom),
+        dim=where(gone, 0, contact.dim),
+        dist=where(gone, NO_CONTACT, contact.dist),
+        pos=where(gone[:, None], 0, contact.pos),
+        frame=where(gone[:, None], 0, contact.frame),
     )
     ncon = jnp.sum(kept, dtype=jnp.int32)
     return with_asleep(data.replace(contact=contact, ncon=ncon), asleep)

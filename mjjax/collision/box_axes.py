@@ -15,7 +15,7 @@ import numpy as np
 from mjjax.collision.contact_set import tolerance
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 BIAS = 1e-12  # relative difference of overlaps below which the earlier axis is kept
@@ -84,21 +84,21 @@ def facing(
     # Of equal overlaps of edges the first one counts, of equal distances the last one.
     equal = edges <= least_edge + _tie(least_edge, scale)
     last = 8 - jnp.argmax(equal[::-1])
-    index = jnp.where(least_edge > 0, jnp.argmax(equal), last)
+    index = where(least_edge > 0, jnp.argmax(equal), last)
     pair = (index == np.arange(9)).reshape(3, 3)
     by_edges = _edge_features(rot, pos21, jnp.any(pair, axis=1), jnp.any(pair, axis=0))
 
     shallow = jnp.argmax(faces <= least_face + _tie(least_face, scale))
     best = (shallow == np.arange(6)).reshape(3, 2)
     axis, second = jnp.any(best, axis=1), jnp.any(best[:, 1])
-    negative = jnp.any(axis & (jnp.where(second, pos12, pos21) < 0))
-    sine = matvec3(jnp.where(second, rot, rot.T), axis.astype(rot.dtype))
+    negative = jnp.any(axis & (where(second, pos12, pos21) < 0))
+    sine = matvec3(where(second, rot, rot.T), axis.astype(rot.dtype))
     flat = jnp.abs(sine) < FLAT
     rank = jnp.cumsum(flat, dtype=jnp.int32)
-    lower = jnp.where(negative, -sine, sine) < 0
+    lower = where(negative, -sine, sine) < 0
     by_face = (axis, negative, lower, flat & (rank == 1), flat & (rank == 2))
 
-    chosen = [jnp.where(edge, a, b) for a, b in zip(by_edges[:5], by_face, strict=True)]
+    chosen = [where(edge, a, b) for a, b in zip(by_edges[:5], by_face, strict=True)]
     axis, negative, upper, first_edge, second_edge = chosen
     face = jnp.concatenate([axis & ~negative, axis & negative]).astype(rot.dtype)
     turn = matmul(face, jnp.asarray(_TURN.reshape(6, 9), rot.dtype)).reshape(3, 3)
@@ -122,14 +122,14 @@ def _overlaps(
     dtype = rot.dtype
     square = matmul(jnp.asarray(1 - np.eye(3), dtype), rot * rot)
     parallel = square < tolerance(jnp.ones((), dtype)) ** 2
-    length = jnp.sqrt(jnp.where(parallel, 1, square))
+    length = jnp.sqrt(where(parallel, 1, square))
     third = jnp.asarray(_THIRD.reshape(9, 3), dtype)
     extent1, extent2 = (matmul(third, s).reshape(3, 3) for s in (size1, size2))
     axes = jnp.eye(3, dtype=dtype)
     moment = cross(jnp.broadcast_to(pos21, (3, 3)), axes)
     width = matmul3(extent1, steep) + matmul3(steep, extent2) - jnp.abs(matmul3(moment, rot))
     noise = 4 * float(jnp.finfo(dtype).eps) * jnp.sum(size1 + size2)
-    edges = jnp.where(parallel, jnp.inf, (width + noise) / length)
+    edges = where(parallel, jnp.inf, (width + noise) / length)
     return faces, edges.reshape(9)
 
 
@@ -149,11 +149,11 @@ def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tupl
     row, column = matvec3_t(rot, one), matvec3(rot, edge2.astype(rot.dtype))
     product = cross(one, column)
     back = dot(product, pos21) < 0
-    normal = safe.normalize(jnp.where(back, -product, product))[0]
+    normal = safe.normalize(where(back, -product, product))[0]
 
     # Signs are those of entries of the rotation, exact where axes are parallel.
     after, before = jnp.roll(edge2, 1), jnp.roll(edge2, 2)
-    rises = jnp.where(after, _entry(row, before) <= 0, _entry(row, after) > 0)
+    rises = where(after, _entry(row, before) <= 0, _entry(row, after) > 0)
     upper = edge2 | (rises ^ back)
     across1, flat1 = _by_slope(edge1, jnp.abs(column))
     _, flat2 = _by_slope(edge2, jnp.abs(row))
@@ -163,7 +163,7 @@ def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tupl
 
 
 def _entry(row: Array, pick: Array) -> Array:
-    return jnp.sum(jnp.where(pick, row, 0))
+    return jnp.sum(where(pick, row, 0))
 
 
 def _by_slope(edge: Array, slope: Array) -> tuple[Array, Array]:
@@ -171,4 +171,4 @@ def _by_slope(edge: Array, slope: Array) -> tuple[Array, Array]:
     usual = jnp.stack([edge[1], ~edge[1], jnp.zeros_like(edge[1])])
     other = ~(edge | usual)
     swap = _entry(slope, usual) < _entry(slope, other)
-    return jnp.where(swap, usual, other), jnp.where(swap, other, usual)
+    return where(swap, usual, other), where(swap, other, usual)

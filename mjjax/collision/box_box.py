@@ -16,7 +16,7 @@ from mjjax.collision.box_axes import Facing, facing
 from mjjax.collision.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 SLOTS = 9
 FURTHER = 1.01  # contacts beyond this many times the size of a box are dropped
@@ -77,10 +77,10 @@ def box_box(
     chosen = matmul(pick.astype(local.dtype), columns)
     exists = jnp.any(pick, axis=1) & ~choice.apart & regular
 
-    to_world = matmul3_t(choice.turn, jnp.where(second, mat2, mat1))
+    to_world = matmul3_t(choice.turn, where(second, mat2, mat1))
     shift = jnp.stack([jnp.zeros((), local.dtype), jnp.zeros((), local.dtype), faces.size[2]])
-    pos = jnp.where(second, pos2, pos1)[None] + matmul3(chosen[:, :3] + shift[None], to_world)
-    normal = jnp.where(second, -1, 1) * matvec3_t(to_world, faces.normal)
+    pos = where(second, pos2, pos1)[None] + matmul3(chosen[:, :3] + shift[None], to_world)
+    normal = where(second, -1, 1) * matvec3_t(to_world, faces.normal)
     normal = jnp.broadcast_to(normal, pos.shape)
     return ContactSet(filled(exists, chosen[:, 3]), pos, normal, jnp.zeros_like(pos))
 
@@ -90,18 +90,18 @@ def _faces(
 ) -> tuple[Faces, Array]:
     """The two faces; false if the reference face contains the normal."""
     second, turn = choice.second, choice.turn
-    rot = matmul3(turn, jnp.where(second, rot.T, rot))
-    centre = matvec3(turn, jnp.where(second, pos12, pos21))
-    size = matvec3(jnp.abs(turn), jnp.where(second, size2, size1))
-    other = jnp.where(second, size1, size2)
-    normal = jnp.where(choice.edge, matvec3(turn, choice.normal), jnp.asarray([0, 0, 1], rot.dtype))
+    rot = matmul3(turn, where(second, rot.T, rot))
+    centre = matvec3(turn, where(second, pos12, pos21))
+    size = matvec3(jnp.abs(turn), where(second, size2, size1))
+    other = where(second, size1, size2)
+    normal = where(choice.edge, matvec3(turn, choice.normal), jnp.asarray([0, 0, 1], rot.dtype))
     regular = normal[2] > tolerance(jnp.ones((), rot.dtype))
 
     half = rot * (plus_minus(choice.upper, rot.dtype) * other)[None]
     corner = centre + jnp.sum(half, axis=1) - size * jnp.asarray([0, 0, 1], rot.dtype)
     picked = jnp.stack([choice.first_edge, choice.second_edge]).astype(rot.dtype)
     points = jnp.concatenate([corner[None], -2 * matmul3_t(picked, half)])
-    height = points[:, 2:] / jnp.where(regular, normal[2], 1)
+    height = points[:, 2:] / where(regular, normal[2], 1)
     points = jnp.concatenate([points[:, :2] - height * normal[None, :2], height], axis=1)
     return Faces(size, normal, points[0], points[1:], centre, rot, other), regular
 
@@ -122,14 +122,14 @@ def _candidates(faces: Faces, choice: Facing, margin: Array) -> Points:
     slack = tolerance(jnp.ones((), size.dtype))
     ends = _points(faces, jnp.asarray(CORNERS, size.dtype))
     scaled = jnp.abs(ends[:, :2]) / size[None]
-    within = jnp.where(choice.edge, scaled <= 1 + slack, scaled < 1 - slack)
+    within = where(choice.edge, scaled <= 1 + slack, scaled < 1 - slack)
     near = jnp.all(within, axis=1) | (none & (jnp.any(within, axis=1) | ~jnp.any(corners.valid)))
     near |= ~choice.edge & (np.arange(4) == 0)
     there = jnp.stack([jnp.ones((), bool), there[0], both, both])
     away = jnp.clip(ends[:, :2], -size[None], size[None]) - ends[:, :2]
-    away = jnp.where(none, away, 0)
+    away = where(none, away, 0)
     dist = _signed(ends[:, 2], dot(away, away) + ends[:, 2] * ends[:, 2])
-    dist = jnp.where(none, dist, ends[:, 2])
+    dist = where(none, dist, ends[:, 2])
     valid = near & there & (dist <= margin)
     own = Points(ends[:, :2] + 0.5 * away, ends[:, 2], dist, valid)
     return Points(*(jnp.concatenate(x) for x in zip(lines, corners, own, strict=True)))
@@ -154,17 +154,17 @@ def _rectangle(faces: Faces, edge: Array, both: Array, none: Array, margin: Arra
     def corner(divisor: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, ...]]:
         target, numerator = inputs
         solved = jnp.abs(divisor) > least
-        along = numerator / jnp.where(solved, divisor, 1)
+        along = numerator / where(solved, divisor, 1)
         closed = (along >= -slack) & (along <= 1 + slack)
-        inside = jnp.where(edge, closed, (along > slack) & (along < 1 - slack))
-        near = solved & both & jnp.where(none, jnp.any(inside), jnp.all(inside))
-        along = jnp.where(edge, jnp.clip(along, 0, 1), along)
+        inside = where(edge, closed, (along > slack) & (along < 1 - slack))
+        near = solved & both & where(none, jnp.any(inside), jnp.all(inside))
+        along = where(edge, jnp.clip(along, 0, 1), along)
         point = _points(faces, along[None])[0]
         way, height = target - point[:2], point[2]
         square = dot(way, way - 2 * height * faces.normal[:2]) + height * height
-        dist = jnp.where(edge, _signed(height, square), height)
-        place = jnp.where(edge, target - 0.5 * way, target)
-        return jnp.where(near & edge, square, divisor), (place, height, dist, near)
+        dist = where(edge, _signed(height, square), height)
+        place = where(edge, target - 0.5 * way, target)
+        return where(near & edge, square, divisor), (place, height, dist, near)
 
     area = ax * by - ay * bx
     _, found = lax.scan(corner, area, (targets, numerators), unroll=4)
@@ -182,7 +182,7 @@ def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
     crosses = jnp.abs(way[:, :2]) > close
     sides = jnp.asarray(SIDES, size.dtype)[None, None]
     gap = size[None, :, None] * sides - start[:, :2, None]
-    x = gap / jnp.where(crosses, way[:, :2], 1)[..., None]
+    x = gap / where(crosses, way[:, :2], 1)[..., None]
     point = start[:, None, None] + x[..., None] * way[:, None, None]
     beside = jnp.abs(jnp.stack([point[:, 0, :, 1], point[:, 1, :, 0]], axis=1))
     valid = (crosses & there[:, None])[..., None] & (x >= -slack) & (x <= 1 + slack)

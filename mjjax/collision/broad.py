@@ -14,7 +14,7 @@ from jax import lax
 
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import dot, matmul3, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 BITS = 32  # of a word
 
@@ -50,9 +50,9 @@ def _bit(word: Array, rank: Array) -> Array:
     for half in (16, 8, 4, 2, 1):
         low = lax.population_count(word & np.uint32((1 << half) - 1)).astype(jnp.int32)
         above = rank >= low
-        rank = jnp.where(above, rank - low, rank)
-        word = jnp.where(above, word >> np.uint32(half), word)
-        place = jnp.where(above, place + half, place)
+        rank = where(above, rank - low, rank)
+        word = where(above, word >> np.uint32(half), word)
+        place = where(above, place + half, place)
     return place
 
 
@@ -62,7 +62,7 @@ def packed(near: Array) -> Array:
     width = -(-count // BITS)
     near = jnp.pad(near, ((0, width * BITS - count), (0, 0))).reshape(width, BITS, worlds)
     value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
-    words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
+    words = jnp.sum(where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
     return words.T.reshape(-1)
 
 
@@ -75,7 +75,7 @@ def queue(words: Array) -> Near:
 def chosen(mask: Array) -> tuple[Array, Array]:
     """Indices (n,) of what `mask` (n,) holds true, first of all, and how many there are."""
     upto = jnp.cumsum(mask, dtype=jnp.int32)
-    target = jnp.where(mask, upto - 1, len(mask))
+    target = where(mask, upto - 1, len(mask))
     index = jnp.zeros(len(mask), jnp.int32)
     place = np.arange(len(mask), dtype=np.int32)
     return index.at[target].set(place, mode="drop", unique_indices=True), upto[-1]

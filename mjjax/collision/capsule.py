@@ -8,7 +8,7 @@ from mjjax.collision.sphere import touch_balls
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 ENDS = np.array([1, -1])
@@ -55,10 +55,10 @@ def _nearest(half1: Array, half2: Array, offset: Array) -> tuple[Array, Array]:
     # `normal` is small by subtraction, so its square is exact to the square of the rounding error
     least = tolerance(jnp.ones_like(square)) ** 2 * gram[0, 0] * gram[1, 1]
     parallel = square * gram[1, 1] < jnp.maximum(least, MINVAL)
-    line = jnp.sum(normal * offset) / jnp.where(parallel, 1, square)
-    start = jnp.where(parallel, ends, jnp.clip(line, -1, 1))
+    line = jnp.sum(normal * offset) / where(parallel, 1, square)
+    start = where(parallel, ends, jnp.clip(line, -1, 1))
     answer = jnp.clip(safe.divide(gram[0, 1] * start - gram[1, 2], gram[1, 1]), -1, 1)
     x2 = jnp.concatenate([answer, ends])
     back = jnp.clip(safe.divide(gram[0, 1] * x2 + gram[0, 2], gram[0, 0]), -1, 1)
-    x1 = jnp.where(parallel & END_OF_1, jnp.concatenate([ends, ends]), back)
+    x1 = where(parallel & END_OF_1, jnp.concatenate([ends, ends]), back)
     return jnp.stack([x1, x2], axis=1), parallel

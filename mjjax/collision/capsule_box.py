@@ -16,7 +16,7 @@ from mjjax.collision.contact_set import NO_CONTACT, ContactSet, filled, plus_min
 from mjjax.collision.plane import CORNERS
 from mjjax.collision.sphere import touch_box
 from mjjax.math.linalg import dot, matmul, smallest
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 AXES = np.eye(3, dtype=bool)
 # Middles of the cube's edges (3, 4, 3): by direction; among the parallel ones x changes fastest.
@@ -73,7 +73,7 @@ def capsule_box(
     start = margin + 2 * (size1[0] + size1[1] + jnp.sum(size2))
     best = jnp.minimum(end.square, start)
     on_edge = edge.square < best - tolerance(best)
-    nearest = Nearest(*(jnp.where(on_edge, a, b) for a, b in zip(edge, end, strict=True)))
+    nearest = Nearest(*(where(on_edge, a, b) for a, b in zip(edge, end, strict=True)))
 
     # The second point: on to the segment's end, or to where the segment leaves the box sideways.
     speed = jnp.abs(half)
@@ -83,8 +83,8 @@ def capsule_box(
     leaves = nearest.bound & (on_edge | (reach > 0)) & (reach < room * speed)
     # The derivative divides by the square of the speed; if that underflows, the reach is zero.
     divisible = leaves & (speed * speed > float(jnp.finfo(half.dtype).tiny))
-    way = reach / jnp.where(divisible, speed, 1)
-    way = smallest(jnp.where(leaves, way, room))
+    way = reach / where(divisible, speed, 1)
+    way = smallest(where(leaves, way, room))
     x = jnp.stack([nearest.x, nearest.x + nearest.forth * way])
 
     centre = pos1[None] + x[:, None] * (size1[1] * mat1[:, 2])[None]
@@ -103,7 +103,7 @@ def _nearest_end(segment: Segment, size: Array) -> Nearest:
     ends = segment.centre[None] + sides * segment.half[None]
     beyond = ends - jnp.clip(ends, -size[None], size[None])
     over_face = jnp.sum(beyond != 0, axis=1, dtype=jnp.int32) <= 1
-    square = jnp.where(over_face, dot(beyond, beyond), NO_CONTACT)
+    square = where(over_face, dot(beyond, beyond), NO_CONTACT)
     upper = square[1] < square[0]
     x = plus_minus(upper, size.dtype)
     end = segment.centre + x * segment.half
@@ -118,7 +118,7 @@ def _nearest_edge(segment: Segment, size: Array) -> Nearest:
     point = jnp.asarray(EDGES, size.dtype) + axes * y[..., None]
     gap = point * size[None, None] - segment.centre[None, None]
     gap = gap - x[..., None] * segment.half[None, None]
-    square = jnp.where(parallel, NO_CONTACT, dot(gap, gap)).reshape(12)
+    square = where(parallel, NO_CONTACT, dot(gap, gap)).reshape(12)
     least = smallest(square)
     index = jnp.argmax(square <= least + tolerance(least))
     pick = (index == np.arange(12)).astype(size.dtype)
@@ -126,7 +126,7 @@ def _nearest_edge(segment: Segment, size: Array) -> Nearest:
     chosen = matmul(pick, columns.reshape(12, 5))
     along = jnp.sum(pick.reshape(3, 4), axis=1) > 0
     corner = chosen[4] != 0
-    point = jnp.where(along & corner, chosen[4], chosen[:3])
+    point = where(along & corner, chosen[4], chosen[:3])
     forth, bound, follow = _follow(segment, point, along, corner)
     return Nearest(least, chosen[3], point * size, forth, bound, follow)
 
@@ -151,16 +151,16 @@ def _nearest_on_edges(segment: Segment, size: Array) -> tuple[Array, Array, Arra
     # yy * xx - xy * xy, without the cancellation for edges almost parallel to the segment
     det = yy * matmul(jnp.asarray(~AXES, size.dtype), half * half)[:, None]
     parallel = det < tolerance(yy * xx)
-    line = (xx * along_y - xy * along_x) / jnp.where(parallel, 1, det)
+    line = (xx * along_y - xy * along_x) / where(parallel, 1, det)
     y = jnp.clip(line, -1, 1)
-    free = (along_x - xy * y) / jnp.where(xx > 0, xx, 1)
+    free = (along_x - xy * y) / where(xx > 0, xx, 1)
     x = jnp.clip(free, -1, 1)
     back = (along_y - xy * x) / yy
     again = jnp.clip(back, -1, 1)
     moved = jnp.abs(free) > 1
     clipped = jnp.sign(line - y)
-    clipped = jnp.where(moved & (back != again), jnp.sign(back), clipped)
-    return x, jnp.where(moved, again, y), clipped, parallel
+    clipped = where(moved & (back != again), jnp.sign(back), clipped)
+    return x, where(moved, again, y), clipped, parallel
 
 
 def _follow(
@@ -188,11 +188,11 @@ def _follow(
     one = count == 1
     lone = inward == one
     slope = jnp.abs(segment.axis)
-    steep = jnp.sum(jnp.where(lone, slope * slope, 0)) > 0.5
+    steep = jnp.sum(where(lone, slope * slope, 0)) > 0.5
     after = jnp.roll(along, 1)
-    difference = jnp.sum(jnp.where(after, slope, jnp.where(along, 0, -slope)))
+    difference = jnp.sum(where(after, slope, where(along, 0, -slope)))
     lower = ~along & (after == (difference > 0))
-    up = jnp.where(corner, one == steep, jnp.any(lower & inward))
+    up = where(corner, one == steep, jnp.any(lower & inward))
     forth = plus_minus(up, slope.dtype)
-    bound = jnp.where(corner, lone == steep, lower | along)
+    bound = where(corner, lone == steep, lower | along)
     return forth, bound, one | (corner & (count == 2))

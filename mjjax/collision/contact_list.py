@@ -18,7 +18,7 @@ from jax import lax
 
 from mjjax.collision.broad import chosen
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 BIG = np.int32(np.iinfo(np.int32).max)
 BY_CANDIDATE, BY_PAIR = (1,), (1, 2)  # columns of `ContactList.whole`
@@ -105,14 +105,14 @@ def trim(found: ContactList, slots: int, keys: tuple[int, ...]) -> ContactList:
     """
     worlds = found.count.shape[1]
     place = jnp.arange(found.real.shape[0], dtype=jnp.int32)
-    world = jnp.where(place < found.fill, found.whole[:, 0], worlds)
+    world = where(place < found.fill, found.whole[:, 0], worlds)
     order = [found.whole[:, k] for k in keys]
     operands = (world, found.real[:, 0], *order, place)
     world, _, *order, source = lax.sort(operands, num_keys=len(operands))
     total = jnp.sum(found.count, axis=0, dtype=jnp.int32)
     first = jnp.append(_before(total), 0)[world]
     kept = (place - first < slots) & (world < worlds)
-    key = jnp.where(kept, world, worlds)
+    key = where(kept, world, worlds)
     *_, source = lax.sort((key, *order, source), num_keys=2 + len(keys))
     left = jnp.minimum(total, slots)
     return ContactList(
@@ -131,17 +131,17 @@ def in_slots(found: ContactList, slots: int, keys: tuple[int, ...]) -> Slots:
     first = _before(found.count.ravel()).reshape(before.shape)
     slot = np.arange(slots, dtype=np.int32)[None, None]
     within = (slot >= before) & (slot < upto)
-    source = jnp.sum(jnp.where(within, first + slot - before, 0), axis=0, dtype=jnp.int32)
+    source = jnp.sum(where(within, first + slot - before, 0), axis=0, dtype=jnp.int32)
     exists = slot[0] < upto[-1]
     if len(found.count) > 2 or keys != BY_CANDIDATE:
         order = [found.whole[source, k] for k in keys]
-        order[0] = jnp.where(exists, order[0], BIG - slots + slot[0])
+        order[0] = where(exists, order[0], BIG - slots + slot[0])
         source = _sorted_by(order, source)
     on = exists[..., None]
-    real = jnp.where(on, found.real[source], 0)
-    whole = jnp.where(on, found.whole[source], 0)
+    real = where(on, found.real[source], 0)
+    whole = where(on, found.whole[source], 0)
     touch = ContactSet.of(real)
-    touch = touch._replace(dist=jnp.where(exists, touch.dist, NO_CONTACT))
+    touch = touch._replace(dist=where(exists, touch.dist, NO_CONTACT))
     return Slots(touch, whole[..., 2], whole[..., 3], whole[..., 4:], found.lost)
 
 
@@ -161,4 +161,4 @@ def _sorted_by(keys: list[jax.Array], value: jax.Array) -> jax.Array:
         less = (one < two) | ((one == two) & less)
     rank = jnp.sum(less, axis=2, dtype=jnp.int32)
     mine = rank[:, None] == np.arange(slots, dtype=np.int32)[None, :, None]
-    return jnp.sum(jnp.where(mine, value[:, None], 0), axis=2, dtype=jnp.int32)
+    return jnp.sum(where(mine, value[:, None], 0), axis=2, dtype=jnp.int32)

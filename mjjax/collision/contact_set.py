@@ -17,7 +17,7 @@ import numpy as np
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import row_sum
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 
 NO_CONTACT = 1e10  # distance [m] of an empty slot: beyond any margin, finite in float32
@@ -50,7 +50,7 @@ class ContactSet(NamedTuple):
 
 def filled(exists: Array, dist: Array) -> Array:
     """Distances (m,), `NO_CONTACT` in the slots that hold no contact."""
-    return jnp.where(exists, dist, NO_CONTACT)
+    return where(exists, dist, NO_CONTACT)
 
 
 def first(valid: Array, slots: int) -> Array:
@@ -65,7 +65,7 @@ def first(valid: Array, slots: int) -> Array:
 
 def plus_minus(positive: Array, dtype: Any) -> Array:
     """1 where `positive`, -1 elsewhere."""
-    return jnp.where(positive, 1.0, -1.0).astype(dtype)
+    return where(positive, 1.0, -1.0).astype(dtype)
 
 
 def tolerance(scale: Array) -> Array:
@@ -88,9 +88,9 @@ def make_frame(normal: Array, tangent: Array) -> Array:
     xp = namespace(normal)
     world = np.eye(3, dtype=normal.dtype)
     near_y = xp.abs(normal[..., 1:2]) >= 0.5
-    default = xp.where(near_y, _row(world, 2, normal), _row(world, 1, normal))
+    default = where(near_y, _row(world, 2, normal), _row(world, 1, normal))
     hinted = row_sum(tangent * tangent) >= 0.25
-    y = xp.where(hinted, tangent, default)
+    y = where(hinted, tangent, default)
     y = safe.normalize(y - row_sum(y * normal) * normal)[0]
     return xp.stack([normal, y, cross(normal, y)], axis=-2)
 

@@ -11,7 +11,7 @@ from mjjax.collision.contact_set import ContactSet, filled, plus_minus, toleranc
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 # Contacts with a plane: near rim, far rim, and two points that make the near rim's first one a
@@ -35,7 +35,7 @@ def plane_cylinder(
     lower = plus_minus(local[2] <= 0, dtype)
     square = jnp.sum(local[:2] * local[:2])
     upright = square < tolerance(jnp.ones((), dtype)) ** 2
-    down = safe.normalize(jnp.where(upright, 0, -local[:2]))[0]
+    down = safe.normalize(where(upright, 0, -local[:2]))[0]
     side = lower * jnp.stack([down[1], -down[0]])
     along, sideways, end = (jnp.asarray(x, dtype) for x in (ALONG, SIDEWAYS, END))
     rim = size2[0] * (along[:, None] * down[None] + sideways[:, None] * side[None])
@@ -68,16 +68,16 @@ def sphere_cylinder(
     zero = jnp.zeros_like(height)
     to_side = -local * jnp.asarray([1, 1, 0], local.dtype)
     to_end = jnp.stack([zero, zero, -top])
-    outside = jnp.where(over | beside, 1, across)
+    outside = where(over | beside, 1, across)
     to_rim = to_side * (1 - radius / outside) + jnp.stack([zero, zero, top * half - local[2]])
-    way = jnp.where(over, to_end, jnp.where(beside, to_side, to_rim))
+    way = where(over, to_end, where(beside, to_side, to_rim))
     undefined = jnp.sum(way * way) < MINVAL**2
     spare = cross(mat1[:, 2], mat2[:, 2])
     world = matvec3(mat2, way)
-    normal = safe.normalize(jnp.where(undefined, spare, world))[0]
+    normal = safe.normalize(where(undefined, spare, world))[0]
     # A length, written so that its derivative is the normal even at zero length.
     length = dot(world, normal)
-    gap = jnp.where(over, height - half, length - jnp.where(beside, radius, 0))
+    gap = where(over, height - half, length - where(beside, radius, 0))
     dist = (gap - size1[0])[None]
     pos = (pos1 + (size1[0] + 0.5 * dist) * normal)[None]
     return ContactSet(filled(dist <= margin, dist), pos, normal[None], jnp.zeros_like(pos))

@@ -14,7 +14,7 @@ from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.table import colliders
 from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -42,7 +42,7 @@ def detect_all(
         ]
         touch = jax.vmap(collider.function)(*arguments, gather(margin, plan.start[pair]))
         if discard is not None:
-            touch = touch._replace(dist=jnp.where(discard[pair][:, None], NO_CONTACT, touch.dist))
+            touch = touch._replace(dist=where(discard[pair][:, None], NO_CONTACT, touch.dist))
         parts.append(touch.packed().reshape(-1, 10))
         orders.append((plan.start[pair][:, None] + np.arange(collider.ncon)).ravel())
     sort = np.argsort(np.concatenate(orders))
@@ -54,6 +54,6 @@ def deepest(touch: ContactSet, slots: int) -> tuple[ContactSet, Array]:
     dist = lax.stop_gradient(touch.dist)
     _, chosen = lax.top_k(-dist, slots)
     last = jnp.int32(jnp.iinfo(jnp.int32).max)
-    _, rank = lax.top_k(-jnp.where(dist[chosen] < NO_CONTACT, chosen, last), slots)
+    _, rank = lax.top_k(-where(dist[chosen] < NO_CONTACT, chosen, last), slots)
     index = chosen[rank]
     return ContactSet.of(touch.packed()[index]), index

@@ -36,7 +36,7 @@ from mjjax.collision.scene import Bounds, Scene, margins, near_by_boxes, touch, 
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.sweep import Buffer, Sweep
 from mjjax.collision.worlds import over_worlds
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 CHUNK_CPU = 128  # pairs at a time: what fits into the cache;
 CHEAP_CPU = 256  # or this many contacts, where kernels are cheap and trips are not
@@ -257,7 +257,7 @@ def _swept(lines: list[Line], sweep: Sweep, state: State) -> State:
     def at_beginning(line: Line, at: Place) -> Place:
         words = [sweep.of_class(buffer, part) for part in line.classes]
         total = queue(jnp.concatenate(words)).total
-        return at._replace(total=total, start=jnp.where(done, 0, at.start))
+        return at._replace(total=total, start=where(done, 0, at.start))
 
     places = tuple(
         at_beginning(line, at) if line.swept else at

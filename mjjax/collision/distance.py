@@ -19,7 +19,7 @@ from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import DisableBit, GeomType
 from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -95,7 +95,7 @@ def candidates(
     half = 0.5 * touch.dist[..., None] * touch.normal
     ends = [touch.pos - half, touch.pos + half]
     other = swap[:, None, None]
-    ends = [jnp.where(other, ends[1 - k], ends[k]) for k in range(2)]
+    ends = [where(other, ends[1 - k], ends[k]) for k in range(2)]
     return jnp.concatenate([touch.dist[..., None], *ends], axis=-1)
 
 
@@ -179,8 +179,8 @@ def closest(table: Array, limit: Array) -> Separation:
     first = jnp.argmin(table[:, :, 0], axis=1)
     best = jnp.take_along_axis(table, first[:, None, None], axis=1)[:, 0]
     met = (best[:, 0] < NO_CONTACT) & (best[:, 0] <= limit)
-    points = jnp.where(met[:, None], best[:, 1:], 0)
-    return Separation(jnp.where(met, best[:, 0], limit), points[:, :3], points[:, 3:])
+    points = where(met[:, None], best[:, 1:], 0)
+    return Separation(where(met, best[:, 0], limit), points[:, :3], points[:, 3:])
 
 
 def geom_distance(

@@ -28,7 +28,7 @@ from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
 from mjjax.math.indexing import gather_rows
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
@@ -130,16 +130,16 @@ def _contact(params: PairParams, touch: ContactSet, geom: Array, dim: Array) -> 
     touching = touch.dist < NO_CONTACT
     on = touching[:, None]
     return Contact(
-        dist=jnp.where(touching, touch.dist, NO_CONTACT),
-        pos=jnp.where(on, touch.pos, 0),
-        frame=jnp.where(on, flat9(make_frame(touch.normal, touch.tangent)), 0),
+        dist=where(touching, touch.dist, NO_CONTACT),
+        pos=where(on, touch.pos, 0),
+        frame=where(on, flat9(make_frame(touch.normal, touch.tangent)), 0),
         includemargin=margin - gap,
         friction=friction,
         solref=solref,
         solreffriction=solreffriction,
         solimp=solimp,
-        dim=jnp.where(touching, dim, 0).astype(jnp.int32),
-        geom=jnp.where(on, geom, -1).astype(jnp.int32),
+        dim=where(touching, dim, 0).astype(jnp.int32),
+        geom=where(on, geom, -1).astype(jnp.int32),
         efc_address=jnp.full(len(touching), -1, jnp.int32),
     )
 

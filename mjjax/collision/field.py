@@ -12,7 +12,7 @@ from mjjax.collision.sdf import DISTANCE
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 _STEP = 1e-8  # of MuJoCo's differences [m]
 _WITHIN = 1e-6  # how far below the surface of the octree's box nearest points are [m]
@@ -39,8 +39,8 @@ def octree(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
     beyond = jnp.abs(away) - half
     outside = jnp.any(beyond > 0, axis=-1)
     over = outside[..., None] & (beyond >= 0)
-    back = jnp.where(away > 0, beyond + _WITHIN, -(beyond + _WITHIN))
-    near = p - jnp.where(over, back, 0)
+    back = where(away > 0, beyond + _WITHIN, -(beyond + _WITHIN))
+    near = p - where(over, back, 0)
     side = tables.side
     place = jnp.floor((near - (centre - half)) / (2 * half) * side)
     x, y, z = jnp.moveaxis(jnp.clip(place, 0, side - 1).astype(jnp.int32), -1, 0)
@@ -53,8 +53,8 @@ def octree(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
         t = ((near - low) / (high - low))[..., axis, None]
         n = value.shape[-1] // 2
         value = (1 - t) * value[..., :n] + t * value[..., n:]
-    gap = safe.norm(jnp.where(over, beyond, 0))
-    scale = jnp.where(outside[..., None], 1, high - low)
+    gap = safe.norm(where(over, beyond, 0))
+    scale = where(outside[..., None], 1, high - low)
     return value[..., 0] + gap, scale
 
 
@@ -74,7 +74,7 @@ def octree_slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
     )
     steps = _STEP * np.eye(3).reshape(*[1] * (p.ndim - 1), 3, 3)
     ahead = octree(pools, each, p[..., None, :] + steps)[0]
-    return value, jnp.where(scale == 1, (ahead - value[..., None]) / _STEP, gradient)
+    return value, where(scale == 1, (ahead - value[..., None]) / _STEP, gradient)
 
 
 def solid(shape: Shape, p: Array, otherwise: Array) -> Array:
@@ -82,9 +82,9 @@ def solid(shape: Shape, p: Array, otherwise: Array) -> Array:
     value = otherwise
     for kind in SOLIDS:
         mine = shape.kind == int(kind)
-        size = jnp.where(mine[..., None], shape.size, 1)
+        size = where(mine[..., None], shape.size, 1)
         found = DISTANCE[kind](p, jnp.broadcast_to(size, p.shape))
-        value = jnp.where(mine, found, value)
+        value = where(mine, found, value)
     return value
 
 
@@ -102,10 +102,10 @@ def slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
     value, gradient = octree_slope(pools, shape, p)
     kind = shape.kind[..., None]
     value, pull = jax.vjp(lambda x: solid(shape, x, value), p)
-    gradient = jnp.where(kind == int(GeomType.SDF), gradient, pull(jnp.ones_like(value))[0])
+    gradient = where(kind == int(GeomType.SDF), gradient, pull(jnp.ones_like(value))[0])
     ellipsoid = kind == int(GeomType.ELLIPSOID)
-    gradient = jnp.where(ellipsoid, safe.normalize(gradient)[0], gradient)
+    gradient = where(ellipsoid, safe.normalize(gradient)[0], gradient)
     depth = shape.size - jnp.abs(p)
     within = jnp.all(depth > 0, axis=-1, keepdims=True) & (kind == int(GeomType.BOX))
-    ray = safe.normalize(jnp.where(within, shape.size / jnp.where(within, depth, 1), 0))[0]
-    return value, jnp.where(within, jnp.where(p < 0, -ray, ray), gradient)
+    ray = safe.normalize(where(within, shape.size / where(within, depth, 1), 0))[0]
+    return value, where(within, where(p < 0, -ray, ray), gradient)

@@ -22,6 +22,7 @@ from mjjax.collision.lanes import Vec, dot
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math.linalg import matmul3, matvec3
+from mjjax.math.namespace import where
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 CHUNK = 64  # prisms that are tested together
@@ -79,7 +80,7 @@ def hfield(
         per_row = jnp.maximum(cells.per_row[pair], 1)
         cell = cells.first[pair] + place // per_row * cells.stride[pair] + place % per_row
         on = item < end[-1]
-        cell = jnp.where(on, cell, 0)
+        cell = where(on, cell, 0)
         field, other = jax.tree.map(lambda x: x[pair], (upright, local))
         field = field._replace(cell=cell)
         top = prisms(pools, field.asset, cell, field.offset).z[3:]
@@ -90,7 +91,7 @@ def hfield(
         before = jnp.cumsum(on, dtype=jnp.int32) - on.astype(jnp.int32)
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
         slot = filled[pair] + before - before[own]
-        row = jnp.where(on & (slot < MOST), pair * MOST + slot, n * MOST)
+        row = where(on & (slot < MOST), pair * MOST + slot, n * MOST)
         touch = _in_world(one.pos[pair], one.mat[pair], touch, margin[pair])
         found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
         label = jnp.concatenate([label[:, 0, :6], cell[:, None]], axis=1)
@@ -183,5 +184,5 @@ def _cells(pools: Pools, one: Shape, low: jax.Array, high: jax.Array, margin: ja
     per_row = jnp.maximum(2 * (end[:, 0] - first[:, 0]), 0)
     rows = jnp.maximum(end[:, 1] - first[:, 1], 0)
     stride = 2 * last[:, 0]
-    count = jnp.where(jnp.any(apart, axis=1), 0, per_row * rows)
+    count = where(jnp.any(apart, axis=1), 0, per_row * rows)
     return Cells(first[:, 1] * stride + 2 * first[:, 0], per_row, stride, count)

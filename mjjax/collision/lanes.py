@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import where
 
 
 def over_rows(function: Callable, *arrays) -> jax.Array:
@@ -122,7 +123,7 @@ def normalize(a: Vec) -> Vec:
     """Unit vectors; the x axis where the length is below `MINVAL`, as in MuJoCo."""
     length = norm(a)
     proper = length >= MINVAL
-    unit = a / jnp.where(proper, length, 1)
+    unit = a / where(proper, length, 1)
     none = jnp.zeros_like(length)
     return keep(proper, unit, Vec(none + 1, none, none))
 
@@ -148,7 +149,7 @@ def pick(table: Sequence, row: jax.Array):
     def chosen(*rows: jax.Array) -> jax.Array:
         found = rows[0]
         for k in range(1, len(rows)):
-            found = over_rows(jnp.where, row == k, rows[k], found)
+            found = over_rows(where, row == k, rows[k], found)
         return found
 
     return jax.tree.map(chosen, *table)
@@ -159,7 +160,7 @@ def put(table, row: jax.Array, value):
 
     def written(old: jax.Array, new: jax.Array) -> jax.Array:
         rows = np.arange(old.shape[-2], dtype=np.int32)[:, None]
-        return over_rows(jnp.where, rows == row[None], new[..., None, :], old)
+        return over_rows(where, rows == row[None], new[..., None, :], old)
 
     return jax.tree.map(written, table, value)
 
@@ -184,4 +185,4 @@ def repeat(x: jax.Array, times: int) -> jax.Array:
 
 def keep(on: jax.Array, new, old):
     """`new` in the items (N,) that are on, `old` in the others."""
-    return jax.tree.map(lambda a, b: over_rows(jnp.where, on, a, b), new, old)
+    return jax.tree.map(lambda a, b: over_rows(where, on, a, b), new, old)

@@ -16,7 +16,7 @@ from mjjax.collision.numbers import geoms_of
 from mjjax.collision.scene import Scene, margins_of, pools_in, shapes, touch
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.worlds import Leaf
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -52,13 +52,13 @@ def _of_class(
 ) -> ContactSet:
     """`_motion` for the slots that are of a class, `mine`; something finite in the others."""
     # some pair of the class, so that no derivative is taken of what makes no sense
-    number = jnp.where(mine, now.number, search.plan.number[kind.pairs[0]])
-    sub = jnp.where(mine, now.sub, 0)
+    number = where(mine, now.number, search.plan.number[kind.pairs[0]])
+    sub = where(mine, now.sub, 0)
     world = jnp.zeros_like(number)
     if kind.collider.motion is None:
         found, _ = touch(search, [kind], 0, scene, world, number, mine)
         return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
-    known = now.touch._replace(dist=jnp.where(mine, now.touch.dist, NO_CONTACT))
+    known = now.touch._replace(dist=where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure
     pools = pools_in(s, search.meshes, False, scene)
     motion = functools.partial(kind.collider.motion, pools)
@@ -78,13 +78,13 @@ def _first_of_pair(now: Slots, mine: Array) -> Array:
     """The slot (K,) of the first contact of each one's pair; its own if that one was lost."""
     same = (now.number[:, None] == now.number[None]) & (mine & (now.sub == 0))[None]
     own = np.arange(len(mine), dtype=np.int32)
-    return jnp.where(jnp.any(same, axis=1), jnp.argmax(same, axis=1).astype(jnp.int32), own)
+    return where(jnp.any(same, axis=1), jnp.argmax(same, axis=1).astype(jnp.int32), own)
 
 
 def _where(mask: Array, one: ContactSet, two: ContactSet) -> ContactSet:
     """The contacts of `one` where `mask` (K,) is true, those of `two` elsewhere."""
 
     def choose(x: Array, y: Array) -> Array:
-        return jnp.where(mask.reshape(mask.shape + (1,) * (x.ndim - 1)), x, y)
+        return where(mask.reshape(mask.shape + (1,) * (x.ndim - 1)), x, y)
 
     return jax.tree.map(choose, one, two)

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from mjjax.collision.params import lookup
-from mjjax.math.namespace import A, namespace
+from mjjax.math.namespace import A, namespace, where
 from mjjax.model.structure import Structure
 
 
@@ -34,14 +34,13 @@ def number_of(s: Structure, geom: A, explicit: A | None = None) -> A:
         geom: geom ids.
         explicit: (n,) rows of explicit pairs, -1 for others; `None` if all are others.
     """
-    xp = namespace(geom)
     number = (s.npair + geom[:, 0] * s.ngeom + geom[:, 1]).astype(np.int32)
-    return cast(A, number if explicit is None else xp.where(explicit < 0, number, explicit))
+    return cast(A, number if explicit is None else where(explicit < 0, number, explicit))
 
 
 def explicit_of(s: Structure, number: A) -> A:
     """Rows (n,) of the explicit pairs, -1 for others."""
-    return namespace(number).where(number < s.npair, number, np.int32(-1))
+    return where(number < s.npair, number, np.int32(-1))
 
 
 def geoms_of(s: Structure, number: A) -> A:
@@ -52,7 +51,7 @@ def geoms_of(s: Structure, number: A) -> A:
     if not s.npair:
         return geom
     row = xp.minimum(number, np.int32(s.npair - 1))
-    return xp.where((number < s.npair)[..., None], lookup(explicit_geoms(s), row), geom)
+    return where((number < s.npair)[..., None], lookup(explicit_geoms(s), row), geom)
 
 
 def bodies_of(s: Structure, number: A) -> A:
@@ -69,8 +68,8 @@ def dimension_of(s: Structure, number: A) -> A:
     g1, g2 = geoms_of(s, number).T
     p1, p2 = lookup(s.geom_priority, g1), lookup(s.geom_priority, g2)
     d1, d2 = lookup(s.geom_condim, g1), lookup(s.geom_condim, g2)
-    dim = xp.where(p1 == p2, xp.maximum(d1, d2), xp.where(p1 > p2, d1, d2))
+    dim = where(p1 == p2, xp.maximum(d1, d2), where(p1 > p2, d1, d2))
     if not s.npair:
         return dim
     explicit = explicit_of(s, number)
-    return xp.where(explicit >= 0, lookup(s.pair_dim, xp.maximum(explicit, 0)), dim)
+    return where(explicit >= 0, lookup(s.pair_dim, xp.maximum(explicit, 0)), dim)

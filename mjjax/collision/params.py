@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.core.constants import MINMU, MINVAL
 from mjjax.core.enums import EnableBit
 from mjjax.math.indexing import gather_rows
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.model import Model
 
 
@@ -45,17 +45,17 @@ def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
     one, two = _of_geoms(model, geom)
     p1, p2 = one.priority[:, None], two.priority[:, None]
     mix = _mix(one.solmix, two.solmix)[:, None]
-    weight = xp.where(p1 == p2, mix, xp.where(p1 > p2, 1.0, 0.0))
+    weight = where(p1 == p2, mix, where(p1 > p2, 1.0, 0.0))
 
     def mean(a: Array, b: Array) -> Array:
         return weight * a + (1 - weight) * b
 
     def rank(a: Array, b: Array, equal: Array) -> Array:
-        return xp.where(p1 == p2, equal, xp.where(p1 > p2, a, b))
+        return where(p1 == p2, equal, where(p1 > p2, a, b))
 
     ref1, ref2 = one.solref, two.solref
     standard = (ref1[:, :1] > 0) & (ref2[:, :1] > 0)
-    solref = rank(ref1, ref2, xp.where(standard, mean(ref1, ref2), xp.minimum(ref1, ref2)))
+    solref = rank(ref1, ref2, where(standard, mean(ref1, ref2), xp.minimum(ref1, ref2)))
     friction = rank(one.friction, two.friction, xp.maximum(one.friction, two.friction))
     slide, spin, roll = friction[:, :1], friction[:, 1:2], friction[:, 2:]
     friction = xp.concatenate([slide, slide, spin, roll, roll], axis=1)
@@ -97,18 +97,16 @@ def _of_geoms(model: Model, geom: Array) -> tuple[_GeomParams, _GeomParams]:
 
 def _mix(s1: Array, s2: Array) -> Array:
     """Weight of the first of two solmix values; halves if both vanish."""
-    xp = namespace(s1)
     both = (s1 >= MINVAL) & (s2 >= MINVAL)
-    total = xp.where(both, s1 + s2, 1)
+    total = where(both, s1 + s2, 1)
     neither = (s1 < MINVAL) & (s2 < MINVAL)
-    alone = xp.where(s1 < MINVAL, 0.0, 1.0)
-    return xp.where(both, s1 / total, xp.where(neither, 0.5, alone))
+    alone = where(s1 < MINVAL, 0.0, 1.0)
+    return where(both, s1 / total, where(neither, 0.5, alone))
 
 
 def _with_explicit(model: Model, explicit: Array, mixed: PairParams) -> PairParams:
     if not model.structure.npair or (isinstance(explicit, np.ndarray) and (explicit < 0).all()):
         return mixed
-    xp = namespace(mixed.friction)
     row = namespace(explicit).maximum(explicit, 0)
     own = PairParams(
         model.pair_margin[row],
@@ -121,7 +119,7 @@ def _with_explicit(model: Model, explicit: Array, mixed: PairParams) -> PairPara
 
     def choose(a: Array, b: Array) -> Array:
         mask = (explicit >= 0).reshape((-1,) + (1,) * (a.ndim - 1))
-        return xp.where(mask, a, b)
+        return where(mask, a, b)
 
     return PairParams(*(choose(a, b) for a, b in zip(own, mixed, strict=True)))
 

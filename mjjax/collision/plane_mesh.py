@@ -14,7 +14,7 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.math.linalg import dot, matvec3, matvec3_t, row_sum
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 SLOTS = 3
 NEAR = 0.3  # of the bounding radius: closer neighbours make no contact
@@ -55,10 +55,10 @@ def plane_mesh(
     first = jax.vmap(_contact, (None, 0, 0, 0))(pools, one, two, lowest)
     touching = first.dist <= margin
     others = _neighbours(pools, one, two, lowest, first.pos, margin, touching)
-    vertex = jnp.concatenate([jnp.where(touching, lowest, -1)[:, None], others], axis=1)
+    vertex = jnp.concatenate([where(touching, lowest, -1)[:, None], others], axis=1)
     each = jax.vmap(jax.vmap(_contact, (None, None, None, 0)), (None, 0, 0, 0))
     found = each(pools, one, two, jnp.maximum(vertex, 0))
-    return found._replace(dist=jnp.where(vertex >= 0, found.dist, NO_CONTACT)), vertex[..., None]
+    return found._replace(dist=where(vertex >= 0, found.dist, NO_CONTACT)), vertex[..., None]
 
 
 def plane_mesh_motion(
@@ -101,17 +101,17 @@ def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
     def step(s: _Climb) -> _Climb:
         going = s.left > 0
         best, least = s.best, s.height
-        for near in blocks[jnp.where(going, s.block, 0)].T:
-            near = jnp.where(going, near, 0)
+        for near in blocks[where(going, s.block, 0)].T:
+            near = where(going, near, 0)
             lower = height(near) < least
-            best, least = jnp.where(lower, near, best), jnp.where(lower, height(near), least)
+            best, least = where(lower, near, best), where(lower, height(near), least)
         ends = s.left == 1
         move = ends & (best != s.vertex)
-        vertex = jnp.where(move, best, s.vertex)
-        block = jnp.where(move, adr[vertex + own], s.block + 1)
-        left = jnp.where(move, num[vertex + own], s.left - 1)
+        vertex = where(move, best, s.vertex)
+        block = where(move, adr[vertex + own], s.block + 1)
+        left = where(move, num[vertex + own], s.left - 1)
         new = _Climb(vertex, best, least, block, left)
-        return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, s)
+        return jax.tree.map(lambda a, b: where(going, a, b), new, s)
 
     start = _table(hulls.start)[mesh]
     climb = _Climb(start, start, height(start), adr[start + own], num[start + own])
@@ -135,8 +135,8 @@ def _neighbours(
     each = jax.vmap(jax.vmap(_contact, (None, None, None, 0)), (None, 0, 0, 0))
 
     def step(s: _Scan) -> _Scan:
-        near = blocks[jnp.where(s.left > 0, s.block, 0)]
-        near = jnp.where(s.left[:, None] > 0, near, 0)
+        near = blocks[where(s.left > 0, s.block, 0)]
+        near = where(s.left[:, None] > 0, near, 0)
         contact = each(pools, one, two, near)
         point = contact.pos + 0.5 * contact.dist[..., None] * contact.normal
         way = point - first[:, None]
@@ -149,11 +149,11 @@ def _neighbours(
         rank = had + jnp.cumsum(good, axis=1, dtype=jnp.int32) - 1
         slots = np.arange(SLOTS - 1, dtype=np.int32)[None, :, None]
         pick = good[:, None] & (rank[:, None] == slots)
-        new = jnp.max(jnp.where(pick, near[:, None], -1), axis=-1)
-        left = jnp.where(jnp.all(s.found >= 0, axis=1), 0, s.left - 1)
+        new = jnp.max(where(pick, near[:, None], -1), axis=-1)
+        left = where(jnp.all(s.found >= 0, axis=1), 0, s.left - 1)
         return _Scan(jnp.maximum(s.found, new), s.block + 1, left)
 
-    left = jnp.where(touching, _table(hulls.near_num)[own], 0)
+    left = where(touching, _table(hulls.near_num)[own], 0)
     none = jnp.full((len(own), SLOTS - 1), -1, jnp.int32)
     scan = _Scan(none, _table(hulls.near_adr)[own], left)
     return lax.while_loop(lambda s: jnp.any(s.left > 0), step, scan).found

@@ -20,7 +20,7 @@ from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -134,9 +134,9 @@ def cast_faces(
         local = _local(data, plan.meshes, point, direction)
         met = mesh_hits(model, plan.meshes, *local, allowed, hit.dist)
         a, b, c = (met.corners[:, k] for k in range(3))
-        face = jnp.where((met.dist >= 0) & (met.dist < hit.dist), met.face, -1)
+        face = where((met.dist >= 0) & (met.dist < hit.dist), met.face, -1)
         hit = _nearer(data, hit, met.dist, plan.meshes, met.which, cross(b - a, c - a))
-    return hit._replace(dist=jnp.where(hit.dist < MISS, hit.dist, -1)), face
+    return hit._replace(dist=where(hit.dist < MISS, hit.dist, -1)), face
 
 
 def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Array:
@@ -147,7 +147,7 @@ def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Arra
 
 def _nearest_field(data: Data, hit: Hit, met: FieldHit, geoms: np.ndarray, allowed: Array) -> Hit:
     """The nearest of hits and those with m geoms that each ray can meet."""
-    away = jnp.where(allowed & (met.dist >= 0), met.dist, MISS)
+    away = where(allowed & (met.dist >= 0), met.dist, MISS)
     which = jnp.argmin(away, axis=1)[:, None]
     dist = jnp.take_along_axis(away, which, axis=1)[:, 0]
     normal = jnp.take_along_axis(met.normal, which[..., None], axis=1)[:, 0]
@@ -162,9 +162,9 @@ def _nearer(
     better = (dist >= 0) & (dist < hit.dist)
     normal = matvec3(mat3(data.geom_xmat[geom]), safe.normalize(normal)[0])
     return Hit(
-        jnp.where(better, dist, hit.dist),
-        jnp.where(better, geom, hit.geomid),
-        jnp.where(better[:, None], normal, hit.normal),
+        where(better, dist, hit.dist),
+        where(better, geom, hit.geomid),
+        where(better[:, None], normal, hit.normal),
     )
 
 
@@ -180,14 +180,14 @@ def _entries(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array)
         local, size = _base(model, data, plan.bases, point, direction)
         found.append(shape_hit(GeomType.BOX, *local, size[None]))
     dist = jnp.concatenate(found, axis=1)
-    dist = jnp.where(_allowed(s, plan.geom, lines, seen) & (dist >= 0), dist, MISS)
+    dist = where(_allowed(s, plan.geom, lines, seen) & (dist >= 0), dist, MISS)
     entry = jnp.argmin(dist, axis=1)
     dist = jnp.take_along_axis(dist, entry[:, None], axis=1)[:, 0]
     met = dist < MISS
     geom = jnp.asarray(plan.geom, jnp.int32)[entry]
-    at = jnp.where(met[:, None], point + dist[:, None] * direction, 0)
+    at = where(met[:, None], point + dist[:, None] * direction, 0)
     normal = _normals(model, data, plan, entry, at)
-    return Hit(dist, jnp.where(met, geom, -1), jnp.where(met[:, None], normal, 0))
+    return Hit(dist, where(met, geom, -1), where(met[:, None], normal, 0))
 
 
 def _local(data: Data, geom: np.ndarray, point: Array, direction: Array) -> tuple[Array, Array]:
@@ -213,7 +213,7 @@ def visible(model: Model) -> Array:
     alpha = model.geom_rgba[:, 3]
     if s.nmat:
         material = model.mat_rgba[np.maximum(s.geom_matid, 0), 3]
-        alpha = jnp.where(s.geom_matid >= 0, material, alpha)
+        alpha = where(s.geom_matid >= 0, material, alpha)
     return alpha != 0
 
 
@@ -232,14 +232,14 @@ def _normals(
     kind = jnp.asarray(s.geom_type, jnp.int32)[geom][:, None]
     normal = jnp.zeros_like(local)
     for one, _ in plan.solids:
-        normal = jnp.where(kind == int(one), NORMALS[one](local, model.geom_size[geom]), normal)
+        normal = where(kind == int(one), NORMALS[one](local, model.geom_size[geom]), normal)
     first = sum(len(ids) for _, ids in plan.solids)
     if len(plan.bases):
         dataid = jnp.asarray(np.maximum(s.geom_dataid, 0), jnp.int32)[geom]
         size = model.hfield_size[jnp.minimum(dataid, s.nhfield - 1)]
         half = jnp.concatenate([size[:, :2], 0.5 * size[:, 3:]], axis=1)
         base = NORMALS[GeomType.BOX](local + along_z(half[:, 2:]), half)
-        normal = jnp.where((entry >= first)[:, None], base, normal)
+        normal = where((entry >= first)[:, None], base, normal)
     return matvec3(turn, safe.normalize(normal)[0])
 
 

@@ -16,7 +16,7 @@ from mjjax.collision.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.model import Model
 
 _STEPS = 40
@@ -47,7 +47,7 @@ def field_hits(model: Model, geoms: np.ndarray, point: Array, direction: Array) 
     def step(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         total, arrived = state
         away = jnp.abs(octree(still, shape, start + total[..., None] * along)[0])
-        total = jnp.where(arrived, total, total + away)
+        total = where(arrived, total, total + away)
         return total, arrived | (away < near)
 
     zero = jnp.zeros(point.shape[:2], point.dtype)
@@ -59,4 +59,4 @@ def field_hits(model: Model, geoms: np.ndarray, point: Array, direction: Array) 
     dist = total - safe.divide(value - lax.stop_gradient(value), rate)
     enters = shape_hit(GeomType.BOX, point, direction, model.geom_size[geoms][None]) >= 0
     normal = octree_slope(still, shape, lax.stop_gradient(at))[1]
-    return FieldHit(jnp.where(arrived & enters, dist, -1), normal)
+    return FieldHit(where(arrived & enters, dist, -1), normal)

@@ -13,7 +13,7 @@ from jax import lax
 
 from mjjax.collision.ray_shapes import box, triangle
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
 
@@ -89,12 +89,12 @@ def hfield_hits(
     cell, hit = _walk(grid._replace(size=fixed[0], data=fixed[1]), fixed[2], fixed[3], seen)
 
     corners = grid.triangles(cell)
-    corners = jnp.where((hit > 0)[..., None, None], corners[:, :, 1], corners[:, :, 0])
+    corners = where((hit > 0)[..., None, None], corners[:, :, 1], corners[:, :, 0])
     a, b, c = (corners[..., k, :] for k in range(3))
-    surface = jnp.where(hit >= 0, triangle(start, along, (a, b, c), np.inf), -1)
-    walls = jnp.where(seen[..., None], _walls(grid, start, along), -1)
+    surface = where(hit >= 0, triangle(start, along, (a, b, c), np.inf), -1)
+    walls = where(seen[..., None], _walls(grid, start, along), -1)
     dist = jnp.concatenate([surface[..., None], walls], axis=-1)
-    away = jnp.where(dist >= 0, dist, jnp.inf)
+    away = where(dist >= 0, dist, jnp.inf)
     place = jnp.argmin(away, axis=-1)[..., None]
     outward = jnp.asarray(np.eye(3)[_AXIS] * _SIDE[:, None], dist.dtype)
     outward = jnp.broadcast_to(outward[None, None], (*shape, 4, 3))
@@ -114,8 +114,8 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
     width = 2 * grid.size[..., :2] / grid.cells.astype(start.dtype)
     way = along[..., :2]
     moves = jnp.abs(way) > MINVAL
-    speed = jnp.where(moves, way, 1)
-    forth = jnp.where(way > 0, 1, -1).astype(jnp.int32)
+    speed = where(moves, way, 1)
+    forth = where(way > 0, 1, -1).astype(jnp.int32)
     # over a line of the grid rounding must not let a ray pass between two cells
     slack = _SLACK * float(jnp.finfo(start.dtype).eps)
 
@@ -128,23 +128,23 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
         corners = grid.triangles(walk.cell)
         parts = (corners[..., 0, :], corners[..., 1, :], corners[..., 2, :])
         found = triangle(start[:, :, None], along[:, :, None], parts, slack)
-        found = jnp.where(found >= 0, found, jnp.inf)
+        found = where(found >= 0, found, jnp.inf)
         nearest = jnp.argmin(found, axis=-1).astype(jnp.int32)
-        hit = jnp.where(jnp.min(found, axis=-1) < jnp.inf, nearest, -1)
+        hit = where(jnp.min(found, axis=-1) < jnp.inf, nearest, -1)
         # the side of the cell through which the ray leaves it
         line = (
-            jnp.where(forth > 0, walk.cell + 1, walk.cell).astype(start.dtype) * width
+            where(forth > 0, walk.cell + 1, walk.cell).astype(start.dtype) * width
             - grid.size[..., :2]
         )
-        leaves = jnp.where(moves, (line - start[..., :2]) / speed, jnp.inf)
+        leaves = where(moves, (line - start[..., :2]) / speed, jnp.inf)
         axis = jnp.stack([leaves[..., 0] <= leaves[..., 1], leaves[..., 0] > leaves[..., 1]], -1)
-        after = walk.cell + jnp.where(axis, forth, 0)
+        after = walk.cell + where(axis, forth, 0)
         within = jnp.all((after >= 0) & (after < grid.cells), axis=-1)
         more = (hit < 0) & within & (jnp.min(leaves, axis=-1) <= part.leave)
         going = walk.going
         return _Walk(
-            jnp.where((going & more)[..., None], after, walk.cell),
-            jnp.where(going, hit, walk.hit),
+            where((going & more)[..., None], after, walk.cell),
+            where(going, hit, walk.hit),
             going & more,
         )
 
@@ -160,20 +160,20 @@ def _walls(grid: _Grid, start: Array, along: Array) -> Array:
     size, way, point = (x[..., _AXIS] for x in (grid.size[..., :2], along, start))
     other = 1 - _AXIS
     moves = jnp.abs(way) > MINVAL
-    x = (jnp.asarray(_SIDE, size.dtype)[None, None] * size - point) / jnp.where(moves, way, 1)
+    x = (jnp.asarray(_SIDE, size.dtype)[None, None] * size - point) / where(moves, way, 1)
     at = start[..., other] + x * along[..., other]
     height = start[..., 2:] + x * along[..., 2:]
     reach, cells = grid.size[..., other], grid.cells[..., other]
     place = (at / reach + 1) * 0.5 * cells.astype(size.dtype)
     low = jnp.clip(jnp.floor(lax.stop_gradient(place)).astype(jnp.int32), 0, cells - 1)
     part = place - low.astype(size.dtype)
-    edge = jnp.where(jnp.asarray(_SIDE > 0)[None, None], grid.cells[..., _AXIS], 0)
+    edge = where(jnp.asarray(_SIDE > 0)[None, None], grid.cells[..., _AXIS], 0)
 
     def elevation(k: int) -> Array:
         along_x = jnp.asarray(other == 0)[None, None]
-        columns, rows = jnp.where(along_x, low + k, edge), jnp.where(along_x, edge, low + k)
+        columns, rows = where(along_x, low + k, edge), where(along_x, edge, low + k)
         return grid.corner(jnp.stack([columns, rows], axis=-1))[..., 2]
 
     top = (1 - part) * elevation(0) + part * elevation(1)
     good = moves & (x >= 0) & (jnp.abs(at) <= reach) & (height >= 0) & (height < top)
-    return jnp.where(good, x, -1)
+    return where(good, x, -1)

@@ -14,7 +14,7 @@ from jax import lax
 
 from mjjax.collision.ray_shapes import triangle
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
@@ -78,7 +78,7 @@ def mesh_hits(
     dist = triangle(
         start[row, owner], along[row, owner], (corners[:, 0], corners[:, 1], corners[:, 2])
     )
-    return MeshHit(jnp.where(met, dist, -1), owner, face, corners)
+    return MeshHit(where(met, dist, -1), owner, face, corners)
 
 
 def _nodes(s: Structure, geoms: np.ndarray) -> _Nodes:
@@ -115,30 +115,30 @@ def _search(
     def step(walk: _Walk) -> _Walk:
         going = walk.geom < m
         geom = jnp.minimum(walk.geom, m - 1)
-        node = jnp.where(going, walk.node, nodes.first[geom])
+        node = where(going, walk.node, nodes.first[geom])
         point, way = start[row, geom], along[row, geom]
         enters = going & _enters(point, way, box[node], walk.dist)
         faces = nodes.face[node]
         corners = _corners(s, vert, nodes, faces, jnp.broadcast_to(geom[:, None], faces.shape))
         parts = (corners[:, :, 0], corners[:, :, 1], corners[:, :, 2])
         hit = triangle(point[:, None], way[:, None], parts)
-        hit = jnp.where((hit >= 0) & (faces >= 0) & enters[:, None], hit, jnp.inf)
+        hit = where((hit >= 0) & (faces >= 0) & enters[:, None], hit, jnp.inf)
         place = jnp.argmin(hit, axis=1)
         best = hit[row, place]
         nearer = best < walk.dist
         inner = faces[:, 0] < 0
-        after = jnp.where(enters & inner, node + 1, nodes.skip[node])
+        after = where(enters & inner, node + 1, nodes.skip[node])
         over = after >= nodes.end[geom]
-        following = jnp.where(over, after_this[row, geom + 1], geom)
-        after = jnp.where(over, nodes.first[jnp.minimum(following, m - 1)], after)
+        following = where(over, after_this[row, geom + 1], geom)
+        after = where(over, nodes.first[jnp.minimum(following, m - 1)], after)
         new = _Walk(
             following,
             after,
-            jnp.where(nearer, best, walk.dist),
-            jnp.where(nearer, faces[row, place], walk.face),
-            jnp.where(nearer, geom, walk.owner),
+            where(nearer, best, walk.dist),
+            where(nearer, faces[row, place], walk.face),
+            where(nearer, geom, walk.owner),
         )
-        return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, walk)
+        return jax.tree.map(lambda a, b: where(going, a, b), new, walk)
 
     no, begin = jnp.zeros(n, jnp.int32), after_this[:, 0]
     first = _Walk(begin, nodes.first[jnp.minimum(begin, m - 1)], limit, no - 1, no)
@@ -149,7 +149,7 @@ def _search(
 def _following(wanted: Array) -> Array:
     """The first wanted geom (n, m + 1) from every geom on, m if there is none."""
     n, m = wanted.shape
-    index = jnp.where(wanted, jnp.arange(m, dtype=jnp.int32)[None], m)
+    index = where(wanted, jnp.arange(m, dtype=jnp.int32)[None], m)
     index = jnp.concatenate([index, jnp.full((n, 1), m, jnp.int32)], axis=1)
     return lax.cummin(index, axis=1, reverse=True)
 
@@ -157,10 +157,10 @@ def _following(wanted: Array) -> Array:
 def _enters(point: Array, way: Array, box: Array, limit: Array) -> Array:
     """Whether rays (..., 3) meet boxes (..., 6) before `limit` (...,)."""
     moves = jnp.abs(way) > MINVAL
-    speed = jnp.where(moves, way, 1)
+    speed = where(moves, way, 1)
     one, two = (box[..., :3] - point) / speed, (box[..., 3:] - point) / speed
     within = (box[..., :3] <= point) & (point <= box[..., 3:])
-    enter = jnp.where(moves, jnp.minimum(one, two), jnp.where(within, -jnp.inf, jnp.inf))
-    leave = jnp.where(moves, jnp.maximum(one, two), jnp.inf)
+    enter = where(moves, jnp.minimum(one, two), where(within, -jnp.inf, jnp.inf))
+    leave = where(moves, jnp.maximum(one, two), jnp.inf)
     begin, end = jnp.max(enter, axis=-1), jnp.min(leave, axis=-1)
     return (begin <= end) & (end >= 0) & (begin < limit)

@@ -16,7 +16,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 FAR = 1e10  # an end of an interval that has none
@@ -38,8 +38,8 @@ class Inside(NamedTuple):
 def first_hit(inside: Inside) -> Array:
     """Smallest x >= 0 on the surface, -1 if there is none; from within, where the line leaves."""
     enter, leave, meets = inside
-    ahead = jnp.where(enter >= 0, enter, leave)
-    return jnp.where(meets & (ahead >= 0), ahead, -1)
+    ahead = where(enter >= 0, enter, leave)
+    return where(meets & (ahead >= 0), ahead, -1)
 
 
 def sphere(point: Array, direction: Array, size: Array) -> Inside:
@@ -71,18 +71,18 @@ def capsule(point: Array, direction: Array, size: Array) -> Inside:
     parts = [cylinder(point, direction, size)]
     parts += [_ball(point - end, direction, size[..., 0]) for end in (axis, -axis)]
     enter, leave, meets = zip(*parts, strict=True)
-    begin = (jnp.where(m, x, FAR) for x, m in zip(enter, meets, strict=True))
-    end = (jnp.where(m, x, -FAR) for x, m in zip(leave, meets, strict=True))
+    begin = (where(m, x, FAR) for x, m in zip(enter, meets, strict=True))
+    end = (where(m, x, -FAR) for x, m in zip(leave, meets, strict=True))
     return Inside(_fold(jnp.minimum, begin), _fold(jnp.maximum, end), _fold(jnp.logical_or, meets))
 
 
 def plane(point: Array, direction: Array, size: Array) -> Array:
     """Hit of a plane from above, within its size where that is not zero; -1 if there is none."""
     down = direction[..., 2] <= -MINVAL
-    x = -point[..., 2] / jnp.where(down, direction[..., 2], -1)
+    x = -point[..., 2] / where(down, direction[..., 2], -1)
     at = point[..., :2] + x[..., None] * direction[..., :2]
     within = (jnp.abs(at) <= size[..., :2]) | (size[..., :2] <= 0)
-    return jnp.where(down & (x >= 0) & jnp.all(within, axis=-1), x, -1)
+    return where(down & (x >= 0) & jnp.all(within, axis=-1), x, -1)
 
 
 def triangle(
@@ -97,12 +97,12 @@ def triangle(
     normal = cross(one, two)
     speed = dot(direction, normal)
     crosses = jnp.abs(speed) > MINVAL**2
-    speed = jnp.where(crosses, speed, 1)
+    speed = where(crosses, speed, 1)
     x = dot(start, normal) / speed
     turn = cross(direction, start)
     u, v = -dot(turn, two) / speed, dot(turn, one) / speed
     within = (u >= -slack) & (v >= -slack) & (u + v <= 1 + slack)
-    return jnp.where(crosses & within & (x >= 0), x, -1)
+    return where(crosses & within & (x >= 0), x, -1)
 
 
 def _ball(point: Array, direction: Array, radius: Array) -> Inside:
@@ -117,9 +117,9 @@ def _tube(point: Array, direction: Array, size: Array) -> Inside:
     found = _roots(square, dot(v, p), gap)
     along = square < MINVAL
     return Inside(
-        jnp.where(along, -FAR, found.enter),
-        jnp.where(along, FAR, found.leave),
-        jnp.where(along, gap <= 0, found.meets),
+        where(along, -FAR, found.enter),
+        where(along, FAR, found.leave),
+        where(along, gap <= 0, found.meets),
     )
 
 
@@ -127,18 +127,18 @@ def _roots(a: Array, b: Array, c: Array) -> Inside:
     """Interval where a x^2 + 2 b x + c < 0."""
     det = b * b - a * c
     meets = (det >= MINVAL) & (a > 0)
-    root = jnp.sqrt(jnp.where(meets, det, 1))
-    a = jnp.where(meets, a, 1)
+    root = jnp.sqrt(where(meets, det, 1))
+    a = where(meets, a, 1)
     return Inside((-b - root) / a, (-b + root) / a, meets)
 
 
 def _slab(point: Array, direction: Array, half: Array) -> Inside:
     """Interval where a coordinate is within -half and half."""
     moves = jnp.abs(direction) > MINVAL
-    speed = jnp.where(moves, direction, 1)
-    side = jnp.where(speed > 0, half, -half)
-    enter = jnp.where(moves, (-side - point) / speed, -FAR)
-    leave = jnp.where(moves, (side - point) / speed, FAR)
+    speed = where(moves, direction, 1)
+    side = where(speed > 0, half, -half)
+    enter = where(moves, (-side - point) / speed, -FAR)
+    leave = where(moves, (side - point) / speed, FAR)
     return Inside(enter, leave, moves | (jnp.abs(point) <= half))
 
 
@@ -192,14 +192,14 @@ def _normal_cylinder(point: Array, size: Array) -> Array:
     lid = jnp.abs(jnp.abs(point[..., 2:]) - size[..., 1:2])
     side = jnp.abs(safe.norm(point[..., :2], keepdims=True) - size[..., :1])
     round_ = jnp.concatenate([point[..., :2], 0 * point[..., 2:]], axis=-1)
-    return jnp.where(lid < side, along_z(jnp.sign(point[..., 2:])), round_)
+    return where(lid < side, along_z(jnp.sign(point[..., 2:])), round_)
 
 
 def _normal_box(point: Array, size: Array) -> Array:
     """Of the nearest face."""
     face = jnp.argmin(jnp.abs(jnp.abs(point) - size), axis=-1, keepdims=True)
     axis = np.arange(3, dtype=np.int32).reshape((1,) * (point.ndim - 1) + (3,))
-    return jnp.where(face.astype(jnp.int32) == axis, jnp.sign(point), 0)
+    return where(face.astype(jnp.int32) == axis, jnp.sign(point), 0)
 
 
 NORMALS: dict[GeomType, Callable[[Array, Array], Array]] = {

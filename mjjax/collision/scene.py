@@ -24,7 +24,7 @@ from mjjax.collision.table import Collider
 from mjjax.collision.worlds import Leaf
 from mjjax.core.enums import GeomType
 from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure
 
@@ -83,7 +83,7 @@ def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray
     if not (explicit >= 0).any():
         return margin
     own = worlds_last(scene.pair_margin)[np.maximum(explicit, 0)]
-    return jnp.where(explicit[:, None] >= 0, own, margin)
+    return where(explicit[:, None] >= 0, own, margin)
 
 
 def near_by_boxes(
@@ -109,7 +109,7 @@ def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Arr
         return margin
     explicit = explicit_of(search.structure, number)
     own = scene.pair_margin.at(world, jnp.maximum(explicit, 0))
-    return jnp.where(explicit >= 0, own, margin)
+    return where(explicit >= 0, own, margin)
 
 
 def touch(
@@ -128,7 +128,7 @@ def touch(
     margin = margins_of(search, scene, world, number)
     one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
     if kinds[0].collider.batched:
-        two = two._replace(pos=jnp.where(used[:, None], two.pos, one.pos + FAR_AWAY))
+        two = two._replace(pos=where(used[:, None], two.pos, one.pos + FAR_AWAY))
         tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
         run = _kernel(search, kinds[0].collider.function)
         return run(_joined(scene), one, two, margin, tolerance)
@@ -198,7 +198,7 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
     if scene.pools is None:
         return jnp.zeros_like(world)
     vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
-    return jnp.where(kind == GeomType.HFIELD, height, vert)
+    return where(kind == GeomType.HFIELD, height, vert)
 
 
 def _field(scene: Scene, world: Array, kind: Array) -> Array | None:
@@ -206,4 +206,4 @@ def _field(scene: Scene, world: Array, kind: Array) -> Array | None:
     if scene.pools is None or not scene.pools[3].value.shape[1]:
         return None
     cells, balls = (scene.pools[k].row(world) * scene.pools[k].value.shape[1] for k in (3, 5))
-    return jnp.where(kind == GeomType.SDF, cells, balls)
+    return where(kind == GeomType.SDF, cells, balls)

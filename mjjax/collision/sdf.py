@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, largest, smallest
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 def sphere(p: Array, size: Array) -> Array:
@@ -43,12 +43,12 @@ def box(p: Array, size: Array) -> Array:
     """Of a box; inside, the way to the faces along a field that points away from the centre."""
     gap = jnp.abs(p) - size
     inside = jnp.all(gap < 0, axis=-1)
-    depth = jnp.where(inside[..., None], -gap, size)
+    depth = where(inside[..., None], -gap, size)
     part = depth / size
     least = smallest(part)
     bend = least[..., None] / part
     within = smallest(part * depth) / least * jnp.sqrt(dot(bend, bend))
-    return jnp.where(inside, -within, _outside(gap))
+    return where(inside, -within, _outside(gap))
 
 
 def _outside(gap: Array) -> Array:

@@ -21,7 +21,7 @@ from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul3, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 _OFFSET = 0.1  # of the distance, by which the fourth point is off the triangle
@@ -62,17 +62,17 @@ def mesh_sdf(
     def visit(walk: _Walk) -> _Walk:
         node = _next_leaf(pools, one, two, turn, offset, end, walk)
         on = (node < end) & (walk.count < MOST)
-        corner = jnp.asarray(tables.corner)[jnp.where(on, node, 0)] + one.offset[:, None]
+        corner = jnp.asarray(tables.corner)[where(on, node, 0)] + one.offset[:, None]
         corner = matvec3(turn[:, None], pools.vert[corner]) + offset[:, None]
         on &= _may_touch(pools, wide, corner)
         x, value = _deepest(pools, wide, corner, weights, settings.sdf_iterations)
         deep = on[:, None] & (value < 0)
         upto = jnp.cumsum(deep, axis=1, dtype=jnp.int32)
         place = walk.count[:, None] + upto - 1
-        place = jnp.where(deep & (place < MOST), place, MOST)  # one more takes what is left out
+        place = where(deep & (place < MOST), place, MOST)  # one more takes what is left out
         row = np.arange(n)[:, None]
         return _Walk(
-            jnp.where(node < end, node + 1, node),
+            where(node < end, node + 1, node),
             jnp.minimum(walk.count + upto[:, -1], MOST),
             walk.point.at[row, place].set(x),
             walk.value.at[row, place].set(value),
@@ -112,11 +112,11 @@ def _next_leaf(
 
     def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
         node, going = state
-        at = jnp.where(going, node, 0)
+        at = where(going, node, 0)
         ball = pools.balls[at + first]
         near = octree(pools, two, matvec3(turn, ball[:, :3]) + offset)[0] < ball[:, 3]
         found = near & leaf[at]
-        node = jnp.where(going & ~found, jnp.where(near, node + 1, skip[at]), node)
+        node = where(going & ~found, where(near, node + 1, skip[at]), node)
         return node, going & ~found & (node < end)
 
     going = (walk.node < end) & (walk.count < MOST)
@@ -148,9 +148,9 @@ def _may_touch(pools: Pools, two: Shape, corner: Array) -> Array:
     centre = sum(dot(x, x)[:, None] * side for x, side in zip((p, q, r), sides, strict=True))
     volume = 2 * dot(p, sides[0])
     flat = jnp.abs(volume) < MINVAL
-    centre = centre / jnp.where(flat, 1, volume)[:, None]
-    far = jnp.where(flat, away < a, distance(centre + top) < safe.norm(centre))
-    return jnp.where(jnp.abs(_OFFSET * away) < _LEAST, close, far)
+    centre = centre / where(flat, 1, volume)[:, None]
+    far = where(flat, away < a, distance(centre + top) < safe.norm(centre))
+    return where(jnp.abs(_OFFSET * away) < _LEAST, close, far)
 
 
 def _deepest(

@@ -19,7 +19,7 @@ from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul3, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 _LARGER = 1.1  # the root of an octree is larger than the mesh by this factor
@@ -110,8 +110,8 @@ def _bounds(pools: Pools, shape: Shape) -> tuple[Array, Array]:
         (GeomType.CYLINDER, tube),
         (GeomType.SDF, box[:, 3:] / _LARGER),
     ):
-        half = jnp.where(kind == int(one), value, half)
-    return jnp.where(kind == int(GeomType.SDF), box[:, :3], 0), half
+        half = where(kind == int(one), value, half)
+    return where(kind == int(GeomType.SDF), box[:, :3], 0), half
 
 
 def _starts(
@@ -149,7 +149,7 @@ class _Walk(NamedTuple):
 def _objective(a: Array, b: Array, common: Array) -> Array:
     """What is minimized: max(A, B), or at first what the two have in `common`."""
     most = jnp.maximum(a, b)
-    return jnp.where(common, a + b + jnp.abs(most), most)
+    return where(common, a + b + jnp.abs(most), most)
 
 
 def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
@@ -163,15 +163,15 @@ def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
     def step(k: Array, walk: _Walk) -> _Walk:
         common = k < iterations
         (a, one), (b, two) = pair.slopes(walk.x)
-        deeper = jnp.where((a > b)[..., None], one, two)
-        sign = jnp.where(jnp.maximum(a, b) > 0, 1, -1)[..., None]
-        gradient = jnp.where(common, one + two + sign * deeper, deeper)
+        deeper = where((a > b)[..., None], one, two)
+        sign = where(jnp.maximum(a, b) > 0, 1, -1)[..., None]
+        gradient = where(common, one + two + sign * deeper, deeper)
         before = _objective(a, b, common)
         going = (walk.going | (k == iterations)) & (k <= iterations)
         x, after = _line(pair, walk.x, gradient, before, going, common)
         return _Walk(
             x,
-            jnp.where(going, after, walk.value),
+            where(going, after, walk.value),
             going & (before >= after),
             safe.normalize(safe.normalize(one)[0] - safe.normalize(two)[0])[0],
         )
@@ -191,8 +191,8 @@ def _line(
         length = 0.5 * length
         new = start - length * gradient
         found = _objective(*pair.distances(new), common)
-        x = jnp.where(searching[..., None], new, x)
-        value = jnp.where(searching, found, value)
+        x = where(searching[..., None], new, x)
+        value = where(searching, found, value)
         much = found - before > -_DECREASE * length * square
         return length, x, value, searching & much & (length > _SHORTEST)
 
@@ -230,7 +230,7 @@ def listed(
     turn = two.mat[:, None]
     normal = -matvec3(turn, outward)
     pos = matvec3(turn, x) + two.pos[:, None] - 0.5 * value[..., None] * normal
-    dist = jnp.where(exists, value, NO_CONTACT)
+    dist = where(exists, value, NO_CONTACT)
     touch = ContactSet(dist, pos, normal, jnp.zeros_like(pos))
     count = x.shape[1]
     if count > MOST:

@@ -11,7 +11,7 @@ from mjjax.collision.contact_set import ContactSet, filled, plus_minus
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matmul, row_sum
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 
@@ -52,7 +52,7 @@ def touch_balls(
     """
     offset = centre2 - centre1
     apart = row_sum(offset * offset) >= MINVAL**2
-    normal = safe.normalize(jnp.where(apart, offset, spare[None]))[0]
+    normal = safe.normalize(where(apart, offset, spare[None]))[0]
     # The offset's length, written so that its derivative is the normal even at zero length.
     dist = dot(offset, normal) - radius1 - radius2
     # from the middle: where equal balls coincide it moves with both, whatever the normal does
@@ -76,8 +76,8 @@ def touch_box(
     shallow = jnp.argmin(jnp.abs(size - jnp.abs(local)), axis=1)
     face = shallow[:, None] == np.arange(3)[None]
     side = plus_minus(local > 0, local.dtype)
-    offset = jnp.where(outside, beyond, jnp.where(face, side * size - local, 0))
-    inward = jnp.where(outside, beyond, jnp.where(face, -side, 0))
+    offset = where(outside, beyond, where(face, side * size - local, 0))
+    inward = where(outside, beyond, where(face, -side, 0))
     inward = safe.normalize(inward)[0]
     dist = dot(offset, inward) - radius
     normal = matmul(inward, mat2.T)

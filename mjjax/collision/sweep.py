@@ -21,7 +21,7 @@ from mjjax.collision.numbers import number_of
 from mjjax.collision.params import lookup
 from mjjax.collision.scene import Bounds, Scene
 from mjjax.collision.search import Search
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
 TAKEN_CPU, TAKEN = 1024, 65536  # pairs that are counted out at a time
@@ -119,7 +119,7 @@ class Sweep:
         upto = self.sorted.upto
         one = jnp.searchsorted(upto, tile, side="right").astype(jnp.int32)
         one = jnp.minimum(one, len(upto) - 1)
-        before = jnp.where(one > 0, upto[one - 1], 0)
+        before = where(one > 0, upto[one - 1], 0)
         return one, jnp.minimum(one + tile - before, len(upto) - 1)
 
     def _test(self, b: Buffer) -> Buffer:
@@ -136,9 +136,9 @@ class Sweep:
         near = x * x + y * y + z * z <= (1 + rounding(reach)) * reach * reach
         near &= reach >= 0
         value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
-        words = jnp.sum(jnp.where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
-        words &= jnp.where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
-        words = jnp.where(real[:, None], words, np.uint32(0))
+        words = jnp.sum(where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
+        words &= where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
+        words = where(real[:, None], words, np.uint32(0))
         near = queue(words.reshape(-1))
         blocks = jnp.stack([one, two])
         return b._replace(tile=b.tile + self.tiles, blocks=blocks, near=near, taken=jnp.int32(0))
@@ -154,7 +154,7 @@ class Sweep:
         keep = (b.taken + slot < b.near.total) & (jnp.maximum(i, j) < len(self.swept.geoms))
         keep &= self._legal(i, j)
         upto = jnp.cumsum(keep, dtype=jnp.int32)
-        target = jnp.where(keep, b.fill + upto - 1, self.room)
+        target = where(keep, b.fill + upto - 1, self.room)
 
         def put(table: Array, value: Array) -> Array:
             return jnp.asarray(table).at[target].set(value, mode="drop", unique_indices=True)
@@ -179,7 +179,7 @@ class Sweep:
         first, second = (lookup(self.swept.geoms, x) for x in (i, j))
         kind = self.search.structure.geom_type
         swap = lookup(kind, first) > lookup(kind, second)
-        geom = [jnp.where(swap, second, first), jnp.where(swap, first, second)]
+        geom = [where(swap, second, first), where(swap, first, second)]
         return number_of(self.search.structure, jnp.stack(geom, axis=1))
 
 
@@ -192,15 +192,15 @@ def _sorted(search: Search, scene: Scene, bounds: Bounds, worlds: int, blocks: i
         margin = 0.5 * scene.o_margin.all()[:, None]
     else:
         margin = scene.margin.all()[:, geoms]
-    radius = jnp.where(rbound > 0, jnp.maximum(rbound + margin, 0), jnp.inf)
+    radius = where(rbound > 0, jnp.maximum(rbound + margin, 0), jnp.inf)
     pos = jnp.broadcast_to(pos, (worlds, *pos.shape[1:]))
     radius = jnp.broadcast_to(radius, pos.shape[:2])
 
     along = jnp.take_along_axis(pos, _longest(pos)[:, None, None], axis=2)[..., 0]
     slack = rounding(along) * (jnp.abs(along) + radius)
     low, high = along - radius - slack, along + radius + slack
-    low = jnp.where(jnp.isnan(low), jnp.inf, low)
-    high = jnp.where(jnp.isnan(high), -jnp.inf, high)
+    low = where(jnp.isnan(low), jnp.inf, low)
+    high = where(jnp.isnan(high), -jnp.inf, high)
     more = ((0, 0), (0, blocks * BITS - len(geoms)))
     low = jnp.pad(low, more, constant_values=jnp.inf)
     place = jnp.broadcast_to(np.arange(blocks * BITS, dtype=np.int32)[None], low.shape)
@@ -220,6 +220,6 @@ def _longest(pos: Array) -> Array:
     """Axis (W,) along which positions (W, n, 3) vary the most; those not finite do not count."""
     finite = jnp.all(jnp.isfinite(pos), axis=2, keepdims=True)
     count = jnp.maximum(jnp.sum(finite, axis=1, keepdims=True, dtype=pos.dtype), 1)
-    mean = jnp.sum(jnp.where(finite, pos, 0), axis=1, keepdims=True) / count
-    off = jnp.where(finite, pos - mean, 0)
+    mean = jnp.sum(where(finite, pos, 0), axis=1, keepdims=True) / count
+    off = where(finite, pos - mean, 0)
     return jnp.argmax(jnp.sum(off * off, axis=1), axis=1).astype(jnp.int32)

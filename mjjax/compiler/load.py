@@ -11,7 +11,7 @@ from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.tracked import numbers, value_of
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec
@@ -62,13 +62,13 @@ def derived(model: Model, springdamper: Array) -> Model:
     if not chosen.any():
         return model
     xp, s = namespace(model.dof_invweight0), model.structure
-    time, ratio = (xp.where(chosen, value_of(springdamper)[:, i], 1) for i in range(2))
+    time, ratio = (where(chosen, value_of(springdamper)[:, i], 1) for i in range(2))
     mine = s.dof_jntid == np.arange(s.njnt)[:, None]
     share = mine / mine.sum(axis=1, keepdims=True)
     inertia = xp.sum(share * (1 / xp.maximum(MINVAL, model.dof_invweight0))[None], axis=1)
     stiffness = inertia / xp.maximum(MINVAL, (time * ratio) ** 2)
     damping = (2 * inertia / xp.maximum(MINVAL, time))[s.dof_jntid]
     return model.replace(
-        jnt_stiffness=xp.where(chosen, stiffness, model.jnt_stiffness),
-        dof_damping=xp.where(chosen[s.dof_jntid], damping, model.dof_damping),
+        jnt_stiffness=where(chosen, stiffness, model.jnt_stiffness),
+        dof_damping=where(chosen[s.dof_jntid], damping, model.dof_damping),
     )

@@ -18,7 +18,7 @@ from mjjax.compiler.load import compile_model, derived
 from mjjax.compiler.parameters import Parameter, Reference, assign, find_all
 from mjjax.core.compiling import quick
 from mjjax.core.errors import UnsupportedFeature
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.tracked import NotTracked, Tracked, is_live, numbers, value_of
 from mjjax.mjcf import assets
 from mjjax.mjcf.spec import Spec
@@ -120,7 +120,7 @@ def _build(plan: _Plan, values: Values) -> Model:
         return jax.tree.unflatten(tree, [new if own else old for own, new, old in pairs])
     built = derived(model, compiled.fields["jnt_springdamper"])
     stat = {name: jnp.asarray(value_of(x), float) for name, x in compiled.statistic.items()}
-    lengths = jnp.where(
+    lengths = where(
         _simulated(host, plan.nominal),
         plan.nominal.actuator_lengthrange,
         built.actuator_lengthrange,

@@ -9,7 +9,7 @@ from jax import lax
 
 from mjjax.math import quat as q
 from mjjax.math.linalg import matmul3
-from mjjax.math.namespace import A, namespace
+from mjjax.math.namespace import A, namespace, where
 from mjjax.math.tracked import both
 from mjjax.mjcf.orientation import IDENTITY, matrix, mul, normalize
 
@@ -93,7 +93,7 @@ def _derivative(
     scale = jnp.finfo(values.dtype).eps ** 0.5 * jnp.max(jnp.abs(values), axis=1, keepdims=True)
     equal = jnp.abs(gap) <= scale
     coupling = change[:, [2, 0, 1], [1, 2, 0]]
-    angle = jnp.where(equal, 0, coupling / jnp.where(equal, 1, gap))
+    angle = where(equal, 0, coupling / where(equal, 1, gap))
     turn = jnp.concatenate([jnp.zeros_like(angle[:, :1]), 0.5 * angle], axis=1)
     return (values, quats), (jnp.diagonal(change, axis1=1, axis2=2), q.mul(quats, turn))
 
@@ -105,7 +105,7 @@ def _sweep(matrices: A, quats: A) -> tuple[A, A, A]:
     turned = product(product(swapped, matrices), frame)
     turn, moving = _jacobi(turned)
     xp = namespace(turned)
-    new = xp.where(moving[:, None], mul(quats, turn), quats)
+    new = where(moving[:, None], mul(quats, turn), quats)
     return xp.diagonal(turned, axis1=1, axis2=2), new, moving
 
 
@@ -113,16 +113,16 @@ def _jacobi(d: A) -> tuple[A, A]:
     """Rotation (n, 4) that clears the largest off-diagonal entry; False where there is none."""
     xp, rows = namespace(d), np.arange(len(d))
     d01, d02, d12 = xp.abs(d[:, 0, 1]), xp.abs(d[:, 0, 2]), xp.abs(d[:, 1, 2])
-    axis = xp.where((d01 > d02) & (d01 > d12), 2, xp.where(d02 > d12, 1, 0))
+    axis = where((d01 > d02) & (d01 > d12), 2, where(d02 > d12, 1, 0))
     i, j = xp.asarray(_FIRST)[axis], xp.asarray(_SECOND)[axis]
     off = d[rows, i, j]
     large = xp.abs(off) >= _EIG_EPS
-    tau = (d[rows, j, j] - d[rows, i, i]) / (2 * xp.where(large, off, 1))
-    t = xp.where(tau >= 0, 1.0, -1.0) / (xp.abs(tau) + xp.sqrt(1 + tau * tau))
+    tau = (d[rows, j, j] - d[rows, i, i]) / (2 * where(large, off, 1))
+    t = where(tau >= 0, 1.0, -1.0) / (xp.abs(tau) + xp.sqrt(1 + tau * tau))
     cosine = 1 / xp.sqrt(1 + t * t)
     half = xp.sqrt(xp.maximum(0, 0.5 - 0.5 * cosine))
-    sign = xp.where(tau >= 0, -1.0, 1.0) * xp.where(axis == 1, -1.0, 1.0)
-    vector = xp.where(axis[:, None] == np.arange(3)[None], (sign * half)[:, None], 0)
+    sign = where(tau >= 0, -1.0, 1.0) * where(axis == 1, -1.0, 1.0)
+    vector = where(axis[:, None] == np.arange(3)[None], (sign * half)[:, None], 0)
     turn = xp.concatenate([xp.sqrt(1 - half * half)[:, None], vector], axis=1)
     # in single precision 1 - 1e-12 is 1
     return normalize(turn), large & (1 - cosine >= _EIG_EPS)
@@ -135,8 +135,8 @@ def _sorted_axes(diag: A, quats: A) -> tuple[A, A]:
         swap = (diag[:, lead] + _EIG_EPS < diag[:, lead + 1])[:, None]
         turn = np.zeros((1, 4), quats.dtype)
         turn[0, [0, (lead + 2) % 3 + 1]] = _QUARTER
-        quats = xp.where(swap, mul(quats, xp.asarray(turn)), quats)
+        quats = where(swap, mul(quats, xp.asarray(turn)), quats)
         order = np.arange(3)
         order[[lead, lead + 1]] = lead + 1, lead
-        diag = xp.where(swap, diag[:, order], diag)
+        diag = where(swap, diag[:, order], diag)
     return diag, quats

@@ -16,7 +16,7 @@ from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
 from mjjax.math.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.math.tangents import derivative_of
@@ -216,6 +216,6 @@ def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRow
     """Rows of the contact slots: normal, two tangential, torsional, two rolling."""
     body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
     center = data.subtree_com[jnp.asarray(s.body_rootid)[body]]
-    frame = jnp.where(contact.geom[:, :1, None] >= 0, mat3(contact.frame), 0)
+    frame = where(contact.geom[:, :1, None] >= 0, mat3(contact.frame), 0)
     push, turn = frame[:, :width], frame[:, : max(0, width - 3)]
     return BodyRows(push, turn, contact.pos[:, None] - center, body, data.cdof)

@@ -9,7 +9,7 @@ from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.jacobian import point_jacobian
 from mjjax.math import quat, safe
 from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -26,16 +26,16 @@ def equalities(model: Model, data: Data) -> Equality:
         impedance is chosen; inverse weights (n,); Jacobian (n, nv).
     """
     s = model.structure
-    parts, where = [], []
+    parts, rows = [], []
     first = np.cumsum([0, *(EQUALITY_ROWS[kind] for kind in s.eq_type)])
     for kind, rows_of in KINDS.items():
         ids = np.flatnonzero(s.eq_type == kind)
         if len(ids):
             parts.append(rows_of(model, data, ids))
-            where.append((first[ids][:, None] + np.arange(EQUALITY_ROWS[kind])).ravel())
+            rows.append((first[ids][:, None] + np.arange(EQUALITY_ROWS[kind])).ravel())
     if len(parts) == 1:
         return parts[0]
-    order = np.argsort(np.concatenate(where))
+    order = np.argsort(np.concatenate(rows))
     xp = namespace(data.qpos)
     joined = (xp.concatenate(column)[order] for column in zip(*parts, strict=True))
     residual, violation, weight, jacobian = joined
@@ -62,8 +62,8 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
     pose = model.eq_data[ids, 6:10]
     if site.any():
         own = [model.site_quat[np.where(site, i[ids], 0)] for i in (s.eq_obj1id, s.eq_obj2id)]
-        pose = xp.where(site[:, None], own[0], pose)
-        other = xp.where(site[:, None], quat.mul(other, own[1]), other)
+        pose = where(site[:, None], own[0], pose)
+        other = where(site[:, None], quat.mul(other, own[1]), other)
     turn, back = quat.mul(turn, pose), quat.conj(other)
     residual = xp.concatenate([one - two, scale * quat.mul(back, turn)[:, 1:]], axis=-1)
     (moved1, turned1), (moved2, turned2) = (
@@ -81,7 +81,6 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
 def _joint(model: Model, data: Data, ids: np.ndarray) -> Equality:
     """q1 - polynomial(q2), both from their reference; without a second joint its value is zero."""
     s = model.structure
-    xp = namespace(data.qpos)
     joints = [s.eq_obj1id[ids], s.eq_obj2id[ids]]
     coupled = joints[1] >= 0
     adr = [s.jnt_qposadr[j] for j in joints]
@@ -90,20 +89,19 @@ def _joint(model: Model, data: Data, ids: np.ndarray) -> Equality:
     unit = np.eye(s.nv, dtype=y.dtype)
     weight = [model.dof_invweight0[d] for d in dofs]
     return _polynomial(
-        model, ids, coupled, xp.where(coupled, x, 0), y, [unit[d] for d in dofs], weight
+        model, ids, coupled, where(coupled, x, 0), y, [unit[d] for d in dofs], weight
     )
 
 
 def _tendon(model: Model, data: Data, ids: np.ndarray) -> Equality:
     """length1 - polynomial(length2), both from their reference; see `_joint`."""
     s = model.structure
-    xp = namespace(data.qpos)
     tendons = [s.eq_obj1id[ids], s.eq_obj2id[ids]]
     coupled = tendons[1] >= 0
     y, x = (data.ten_length[t] - model.tendon_length0[t] for t in tendons)
     weight = [model.tendon_invweight0[t] for t in tendons]
     return _polynomial(
-        model, ids, coupled, xp.where(coupled, x, 0), y, [data.ten_J[t] for t in tendons], weight
+        model, ids, coupled, where(coupled, x, 0), y, [data.ten_J[t] for t in tendons], weight
     )
 
 
@@ -149,14 +147,13 @@ def _bodies(model: Model, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _points(model: Model, data: Data, ids: np.ndarray, start: tuple[int, int]) -> list[Array]:
     """World anchors (n, 3) of the two sides: sites, or points of bodies from `eq_data`."""
     s = model.structure
-    xp = namespace(data.qpos)
     site = s.eq_objtype[ids] == ObjType.SITE
     points = []
     for body, objid, k in zip(_bodies(model, ids), (s.eq_obj1id, s.eq_obj2id), start, strict=True):
         local = model.eq_data[ids, k : k + 3]
         point = data.xpos[body] + quat.rotate(data.xquat[body], local)
         if site.any():
-            point = xp.where(site[:, None], data.site_xpos[np.where(site, objid[ids], 0)], point)
+            point = where(site[:, None], data.site_xpos[np.where(site, objid[ids], 0)], point)
         points.append(point)
     return points
 

@@ -14,7 +14,7 @@ from jax import lax
 from mjjax.collision.driver import collision
 from mjjax.constraint.contact_rows import body_rows
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -68,10 +68,10 @@ class ContactsFromDistance:
         weight = jnp.sum(model.body_invweight0[body, 0], axis=1)
         apart = (contact.dim > 0) & (gap >= 0)
         soft = jnp.clip(1 - gap / self.distance, 0, 1) / self.timeconst**2
-        stiffness = jnp.where(apart, soft / jnp.maximum(weight, MINVAL), 0)
+        stiffness = where(apart, soft / jnp.maximum(weight, MINVAL), 0)
         rows = body_rows(model.structure, data, contact, 1)
         stiffness, rows = lax.stop_gradient((stiffness, rows))
-        change = jnp.where(apart, contact.dist, 0)
+        change = where(apart, contact.dist, 0)
         return rows.force(model.structure, -(stiffness * change)[:, None])
 
     def _reaching_further(self, model: Model) -> Model:

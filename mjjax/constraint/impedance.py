@@ -7,7 +7,7 @@ from jax import lax
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
 from mjjax.math.linalg import unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 
 
 def impedance(solimp: Array, distance: Array) -> Array:
@@ -22,13 +22,13 @@ def impedance(solimp: Array, distance: Array) -> Array:
         curve, distance = lax.optimization_barrier((curve, distance))
     d0, dmax, width, mid, power = unstack(curve)
     flat = (d0 == dmax) | (width <= MINVAL)
-    x = xp.minimum(xp.abs(distance) / xp.where(flat, 1, width), 1)
+    x = xp.minimum(xp.abs(distance) / where(flat, 1, width), 1)
     # x^p / mid^(p-1) below the midpoint, its mirror image above it
     below = x <= mid
-    part = xp.where(below, mid, 1 - mid)
-    bent = safe.power(xp.where(below, x, 1 - x) / part, power) * part
-    y = xp.where(power == 1, x, xp.where(below, bent, 1 - bent))
-    return xp.where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
+    part = where(below, mid, 1 - mid)
+    bent = safe.power(where(below, x, 1 - x) / part, power) * part
+    y = where(power == 1, x, where(below, bent, 1 - bent))
+    return where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
 
 
 def _within(solimp: Array) -> Array:
@@ -52,11 +52,11 @@ def stiffness_damping(
     dmax = _within(solimp)[:, 1]
     standard = ref0 > 0
     safe0 = xp.maximum(ref0, 2 * timestep) if refsafe else ref0
-    time = xp.where(standard, safe0, 1)
-    ratio = xp.where(standard, ref1, 1)
+    time = where(standard, safe0, 1)
+    ratio = where(standard, ref1, 1)
     spring = 1 / xp.maximum(MINVAL, (dmax * time * ratio) ** 2)
-    k = xp.where(standard, spring, -ref0 / xp.maximum(MINVAL, dmax * dmax))
-    b = xp.where(standard, 2 / xp.maximum(MINVAL, dmax * time), -ref1 / xp.maximum(MINVAL, dmax))
+    k = where(standard, spring, -ref0 / xp.maximum(MINVAL, dmax * dmax))
+    b = where(standard, 2 / xp.maximum(MINVAL, dmax * time), -ref1 / xp.maximum(MINVAL, dmax))
     return k, b
 
 

@@ -10,7 +10,7 @@ from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
 from mjjax.math.indexing import gather, scatter_sum
 from mjjax.math.linalg import matmul, row_sum
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -42,7 +42,7 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
         rows = dof_rows(s, data, contact, geoms, width)
     friction = contact.friction[:, : width - 1 if layout.has_edges else 0]
     if layout.has_edges and (plan_of(model, data.rules).dim == 1).any():
-        friction = jnp.where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
+        friction = where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
     return RowJacobian(data.efc_Jgeneral, rows, friction)
 
 

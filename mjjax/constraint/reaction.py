@@ -13,7 +13,7 @@ from mjjax.dynamics.velocity import body_accelerations, body_forces
 from mjjax.math.components import components_first, components_last
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul, matvec3, row_sum, stack
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -40,7 +40,7 @@ def _decoded(data: Data, layout: RowLayout, edges: Array) -> Array:
     pairs = edges.reshape(n, width - 1, 2)
     friction = data.contact.friction[:n, : width - 1] * (pairs[:, :, 0] - pairs[:, :, 1])
     smooth = data.contact.dim[:n, None] == 1
-    return jnp.concatenate([row_sum(edges), jnp.where(smooth, 0, friction)], axis=1)
+    return jnp.concatenate([row_sum(edges), where(smooth, 0, friction)], axis=1)
 
 
 def contact_force(model: Model, data: Data, contact: int) -> Array:
@@ -86,7 +86,7 @@ def _contacts(model: Model, data: Data) -> Wrenches:
     turn = jnp.swapaxes(mat3(contact.frame), 1, 2)
     wrench = _wrench(contact.pos, matvec3(turn, force[:, :3]), matvec3(turn, force[:, 3:]))
     body = jnp.asarray(model.structure.geom_bodyid, jnp.int32)[jnp.maximum(contact.geom, 0)]
-    body = jnp.where(contact.geom >= 0, body, -1)
+    body = where(contact.geom >= 0, body, -1)
     yield -wrench, body[:, 0]
     yield wrench, body[:, 1]
 

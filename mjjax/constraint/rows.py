@@ -12,7 +12,7 @@ from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintType, DisableBit
 from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 
@@ -51,7 +51,7 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
     stiffness, damping = _reference(model, solref, solimp)
     offset, equality = distance, layout.kind == ConstraintType.EQUALITY
     if equality.any():  # their impedance depends on the norm of their residuals
-        offset = jnp.where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
+        offset = where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
     active, friction_damping = scalar.active, jnp.zeros(0, soft.dtype)
     if n:
         active = jnp.concatenate([active, _included(contact, n)])
@@ -86,7 +86,7 @@ def _included(contact: Contact, n: int) -> Array:
 def contact_distance(contact: Contact, layout: RowLayout) -> Array:
     """Distance minus margin (ncontact,) of the contacts that exert forces, 0 elsewhere [m]."""
     n = layout.ncontact
-    return jnp.where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
+    return where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
 
 def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Array) -> Array:
@@ -110,8 +110,8 @@ def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, A
     dim = data.contact.dim if pairs is None else plan_of(model, data.rules).dim[pairs]
     smooth, first = dim[:n] == 1, data.contact.friction[:n, 0] ** 2
     trans, _ = contact_weights(model, data, layout)
-    weight = jnp.where(smooth, trans, trans + first * trans)
-    return weight, jnp.where(smooth, 1, 2 * first / model.opt.impratio)
+    weight = where(smooth, trans, trans + first * trans)
+    return weight, where(smooth, 1, 2 * first / model.opt.impratio)
 
 
 def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Array:
@@ -122,13 +122,13 @@ def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Ar
     r = elliptic_regularization(
         regularization(soft, trans), friction[:, : layout.width - 1], model.opt.impratio
     )
-    return jnp.where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
+    return where(layout.slots.used(dim), 1 / r, 0).reshape(-1)
 
 
 def _friction_damping(model: Model, contact: Contact, n: int) -> Array:
     """B (n,) of the friction rows of elliptic contacts, whose `solreffriction` may be their own."""
     own = jnp.any(contact.solreffriction[:n] != 0, axis=-1)[:, None]
-    solref = jnp.where(own, contact.solreffriction[:n], contact.solref[:n])
+    solref = where(own, contact.solreffriction[:n], contact.solref[:n])
     return _reference(model, solref, contact.solimp[:n])[1]
 
 

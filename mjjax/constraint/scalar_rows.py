@@ -11,7 +11,7 @@ from mjjax.constraint.layout import FLAGS, RowLayout, slots_of
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
 from mjjax.math.indexing import gather, gather_parameters
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -125,13 +125,13 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     value = gather(data.qpos, s.jnt_qposadr[joint])
     bounds = gather_parameters(model.jnt_range, joint)
     low, high = bounds[:, 0], bounds[:, 1]
-    dist = jnp.where(side > 0, value - low, high - value)
+    dist = where(side > 0, value - low, high - value)
     ball = side == 0
     jacobian = _no_matrix(data)
     if ball.any():
         angle, axis = ball_angles(model, data.qpos, joint[ball])
         index = np.maximum(np.cumsum(ball) - 1, 0)
-        dist = jnp.where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
+        dist = where(ball, (jnp.maximum(low, high)[ball] - angle)[index], dist)
         jacobian = _against(s.jnt_dofadr[joint[ball]], axis, s.nv)
     margin = gather_parameters(model.jnt_margin, joint)
     return ScalarRows(
@@ -151,7 +151,7 @@ def _tendon_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """Tendon limits: side (length - bound) < margin."""
     tendon, side = layout.of(ConstraintType.LIMIT_TENDON)
     length, bounds = data.ten_length[tendon], model.tendon_range[tendon]
-    dist = jnp.where(side > 0, length - bounds[:, 0], bounds[:, 1] - length)
+    dist = where(side > 0, length - bounds[:, 0], bounds[:, 1] - length)
     margin = model.tendon_margin[tendon]
     arms = data.ten_J[tendon] * side.astype(dist.dtype)[:, None]
     return ScalarRows(

@@ -13,7 +13,7 @@ from mjjax.core.enums import ConeType, DisableBit, SolverType, WarningType
 from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
 from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
@@ -39,12 +39,12 @@ def make_constraint(model: Model, data: Data) -> Data:
         on &= jnp.concatenate([awake, jnp.ones(len(on) - n, bool)])
     massive = jnp.concatenate([on[:n], jnp.repeat(on[n:], layout.slots.masses)])
     columns = {
-        "efc_scalar_pos": jnp.where(on[:n], scalar.pos, 0),
-        "efc_scalar_margin": jnp.where(on[:n], scalar.margin, 0),
-        "efc_scalar_frictionloss": jnp.where(on[:n], scalar.frictionloss, 0),
-        "efc_mass": jnp.where(massive, rows.mass, 0),
-        "efc_spring": jnp.where(on, rows.spring, 0),
-        "efc_damping": jnp.where(on, rows.damping, 0),
+        "efc_scalar_pos": where(on[:n], scalar.pos, 0),
+        "efc_scalar_margin": where(on[:n], scalar.margin, 0),
+        "efc_scalar_frictionloss": where(on[:n], scalar.frictionloss, 0),
+        "efc_mass": where(massive, rows.mass, 0),
+        "efc_spring": where(on, rows.spring, 0),
+        "efc_damping": where(on, rows.damping, 0),
         "efc_friction_damping": rows.friction_damping,
         "efc_Jgeneral": scalar.jacobian,
     }
@@ -70,8 +70,8 @@ def _with_addresses(contact: Contact, layout: RowLayout, on: Array) -> tuple[Con
     if not n:
         return contact, jnp.int32(0), lost
     first = layout.nscalar + np.arange(n, dtype=np.int32) * layout.per_contact
-    address = jnp.where(on, first, -1).astype(jnp.int32)
-    used = jnp.where(on, layout.slots.rows_of(contact.dim[:n]), 0)
+    address = where(on, first, -1).astype(jnp.int32)
+    used = where(on, layout.slots.rows_of(contact.dim[:n]), 0)
     contact = contact.replace(efc_address=_fit(address, contact.efc_address, -1))
     return contact, jnp.sum(used, dtype=jnp.int32), lost
 
@@ -99,14 +99,14 @@ def reference_constraint(model: Model, data: Data) -> Data:
     if not layout.nrow:
         return data
     velocity = _fit(mul(layout, row_jacobian(model, data, layout), data.qvel), data.efc_vel)
-    return data.replace(efc_vel=jnp.where(data.efc_D > 0, velocity, 0))
+    return data.replace(efc_vel=where(data.efc_D > 0, velocity, 0))
 
 
 def constraint_jacobian(model: Model, data: Data) -> Array:
     """Jacobian of the constraint rows (njmax, nv), zero in empty slots (C's dense `efc_J`)."""
     layout = layout_of(model, data)
     matrix = dense(layout, row_jacobian(model, data, layout))
-    matrix = jnp.where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
+    matrix = where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
     return _fit(matrix, jnp.zeros((data.efc_vel.shape[0], model.structure.nv), matrix.dtype))
 
 
@@ -114,13 +114,13 @@ def mul_jac_vec(model: Model, data: Data, v: Array) -> Array:
     """Constraint-space velocity or acceleration (njmax,) of a vector (nv,) (`mj_mulJacVec`)."""
     layout = layout_of(model, data)
     product = _fit(mul(layout, row_jacobian(model, data, layout), v), data.efc_vel)
-    return jnp.where(data.efc_D > 0, product, 0)
+    return where(data.efc_D > 0, product, 0)
 
 
 def mul_jac_t_vec(model: Model, data: Data, force: Array) -> Array:
     """Joint-space force (nv,) of constraint-space forces (njmax,) (`mj_mulJacTVec`)."""
     layout = layout_of(model, data)
-    active = jnp.where(data.efc_D > 0, force, 0)[: layout.nrow]
+    active = where(data.efc_D > 0, force, 0)[: layout.nrow]
     return mul_t(layout, row_jacobian(model, data, layout), active)
 
 
@@ -132,7 +132,7 @@ def project_constraint(model: Model, data: Data) -> Array:
     """
     half = jax.vmap(lambda row: solve_m2(model, data, row))(constraint_jacobian(model, data))
     on = data.efc_D > 0
-    r = jnp.where(on, 1 / jnp.where(on, data.efc_D, 1), 0)
+    r = where(on, 1 / where(on, data.efc_D, 1), 0)
     return matmul(half, half.T) + jnp.diag(r)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintType, EqType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.structure import Structure
 from mjjax.sleep.cycles import components
@@ -83,12 +83,12 @@ def find_islands(layout: RowLayout, data: Data) -> tuple[Array, Array]:
     s = layout.structure
     if s.ntree == 1:
         some = data.nefc > 0
-        return jnp.where(some, 0, jnp.full(1, -1, jnp.int32)), some.astype(jnp.int32)
+        return where(some, 0, jnp.full(1, -1, jnp.int32)), some.astype(jnp.int32)
     tree, label = item_trees(layout, data), components(s.ntree, *tree_links(layout, data))
-    first = jnp.where(_exist(layout, data) & (tree >= 0), label[tree], s.ntree)
+    first = where(_exist(layout, data) & (tree >= 0), label[tree], s.ntree)
     used = jnp.zeros(s.ntree, bool).at[first].set(True, mode="drop")
     number = jnp.cumsum(used, dtype=jnp.int32) - 1
-    return jnp.where(used, number, -1)[label], jnp.sum(used, dtype=jnp.int32)
+    return where(used, number, -1)[label], jnp.sum(used, dtype=jnp.int32)
 
 
 def _touching_trees(layout: RowLayout, data: Data) -> Array:

@@ -14,7 +14,7 @@ from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
 from mjjax.dynamics.user import user_rates, user_values
 from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.safe import divide, is_bad
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
@@ -91,14 +91,14 @@ def awake_rates(model: Model, data: Data, rates: Array) -> Array:
         return rates
     owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
     on = any_awake(data, members(s).actuator)[owner]
-    return namespace(rates).where(on, rates, data.act_dot)
+    return where(on, rates, data.act_dot)
 
 
 def awake_forces(model: Model, data: Data, force: Array) -> Array:
     """Forces (nu,) of the actuators that act on an awake tree, or on none; zero for the others."""
     if not sleeps(model, data):
         return force
-    return namespace(force).where(any_awake(data, members(model.structure).actuator), force, 0)
+    return where(any_awake(data, members(model.structure).actuator), force, 0)
 
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
@@ -107,15 +107,14 @@ def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     The derivative of a control at its limit is one, that of a control beyond it zero.
     """
     s = model.structure
-    xp = namespace(data.ctrl)
     ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         limited = s.actuator_ctrllimited.astype(bool)
         # not a clip, whose derivative at the limit itself is half
-        ctrl = xp.where(limited & (ctrl < low), low, xp.where(limited & (ctrl > high), high, ctrl))
+        ctrl = where(limited & (ctrl < low), low, where(limited & (ctrl > high), high, ctrl))
     bad = is_bad(ctrl)
-    return xp.where(bad, 0, ctrl), bad
+    return where(bad, 0, ctrl), bad
 
 
 def activation_rate(model: Model, data: Data, ctrl: Array) -> Array:
@@ -150,11 +149,11 @@ def next_act(model: Model, act: Array, act_dot: Array) -> Array:
     exact = s.actuator_dyntype[owner] == DynType.FILTEREXACT
     if exact.any():
         tau = _time_constant(model.actuator_dynprm[owner])
-        after = xp.where(exact, act + act_dot * tau * -xp.expm1(-h / tau), after)
+        after = where(exact, act + act_dot * tau * -xp.expm1(-h / tau), after)
     limited = s.actuator_actlimited[owner].astype(bool)
     if limited.any():
         low, high = model.actuator_actrange[owner, 0], model.actuator_actrange[owner, 1]
-        after = xp.where(limited, xp.clip(after, low, high), after)
+        after = where(limited, xp.clip(after, low, high), after)
     return after
 
 
@@ -172,13 +171,12 @@ def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
     stateful = s.actuator_actnum > 0
     if not stateful.any():
         return ctrl
-    xp = namespace(ctrl)
     last = np.where(stateful, s.actuator_actadr + s.actuator_actnum - 1, 0)
     value = data.act[last]
     early = s.actuator_actearly.astype(bool) & stateful
     if early.any():
-        value = xp.where(early, next_act(model, data.act, data.act_dot)[last], value)
-    return xp.where(stateful, value, ctrl)
+        value = where(early, next_act(model, data.act, data.act_dot)[last], value)
+    return where(stateful, value, ctrl)
 
 
 def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks = NONE) -> Array:
@@ -194,12 +192,12 @@ def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks =
     force = gain * actuator_input(model, data, ctrl) + bias
     enabled = enabled_actuators(model)
     if not enabled.all():
-        force = xp.where(enabled, force, 0)
+        force = where(enabled, force, 0)
     force = scale_tendons(model, force)
     limited = s.actuator_forcelimited.astype(bool)
     if limited.any():
         low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
-        force = xp.where(limited, xp.clip(force, low, high), force)
+        force = where(limited, xp.clip(force, low, high), force)
     return force
 
 
@@ -224,7 +222,7 @@ def scale_tendons(model: Model, force: Array) -> Array:
     total = matmul((owner[:, None] == owner) & pulling, force)
     bounds = model.tendon_actfrcrange[np.maximum(owner, 0)]
     scale = divide(xp.clip(total, bounds[:, 0], bounds[:, 1]), total, 1)
-    return xp.where(pulling, force * scale, force)
+    return where(pulling, force * scale, force)
 
 
 @functools.lru_cache(maxsize=64)
@@ -241,7 +239,7 @@ def gravcomp_actuation(model: Model, data: Data, qfrc: Array) -> Array:
     if not s.jnt_actgravcomp.any() or not s.terms["body_gravcomp"].any():
         return qfrc
     mask = s.jnt_actgravcomp[s.dof_jntid].astype(bool)
-    return qfrc + namespace(qfrc).where(mask, data.qfrc_gravcomp, 0)
+    return qfrc + where(mask, data.qfrc_gravcomp, 0)
 
 
 def clip_joints(model: Model, qfrc: Array) -> Array:
@@ -252,7 +250,7 @@ def clip_joints(model: Model, qfrc: Array) -> Array:
         return qfrc
     xp = namespace(qfrc)
     bounds = model.jnt_actfrcrange[s.dof_jntid]
-    return xp.where(limited, xp.clip(qfrc, bounds[:, 0], bounds[:, 1]), qfrc)
+    return where(limited, xp.clip(qfrc, bounds[:, 0], bounds[:, 1]), qfrc)
 
 
 def actuator_velocity(model: Model, data: Data) -> Data:
@@ -267,11 +265,10 @@ def actuator_velocity(model: Model, data: Data) -> Data:
 
 def _by_kind(table: dict, kinds: np.ndarray, prm: Array, *operands: Any) -> Array:
     """Evaluates each kind that occurs on all rows and keeps its own."""
-    xp = namespace(prm)
     result: Array = 0 * prm[:, 0]
     for kind in np.unique(kinds):
         value = table[type(next(iter(table)))(kind)](prm, *operands)
-        result = value if (kinds == kind).all() else xp.where(kinds == kind, value, result)
+        result = value if (kinds == kind).all() else where(kinds == kind, value, result)
     return result
 
 

@@ -7,7 +7,7 @@ from mjjax.core.profile import stage
 from mjjax.math import quat, safe
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -41,13 +41,13 @@ def camlight(model: Model, data: Data) -> Data:
         axes = matmul3(turn[:n], quat.to_mat(model.cam_quat))
         mat = _select(mode[:n], flat9(axes), model.cam_mat0)
         if aimed[:n].any():
-            mat = xp.where(aimed[:n, None], _look_at(toward[:n]), mat)
+            mat = where(aimed[:n, None], _look_at(toward[:n]), mat)
         data = data.replace(cam_xpos=pos[:n], cam_xmat=mat)
     if s.nlight:
         direction = matvec3(turn[n:], model.light_dir)
         direction = _select(mode[n:], direction, model.light_dir0)
         if aimed[n:].any():
-            direction = xp.where(aimed[n:, None], toward[n:], direction)
+            direction = where(aimed[n:, None], toward[n:], direction)
         data = data.replace(light_xpos=pos[n:], light_xdir=safe.normalize(direction)[0])
     return data
 
@@ -62,17 +62,17 @@ def _positions(
     following = (mode == CamLightType.TRACKCOM)[:, None]
     if tracking.any():
         offset = xp.concatenate([model.cam_pos0, model.light_pos0])
-        pos = xp.where(tracking, origin + offset, pos)
+        pos = where(tracking, origin + offset, pos)
     if following.any():
         offset = xp.concatenate([model.cam_poscom0, model.light_poscom0])
-        pos = xp.where(following, gather(data.subtree_com, body) + offset, pos)
+        pos = where(following, gather(data.subtree_com, body) + offset, pos)
     return pos
 
 
 def _select(mode: np.ndarray, attached: Array, initial: Array) -> Array:
     """The orientation of qpos0 for the modes that keep it, the attached one otherwise."""
     keeps = np.isin(mode, (CamLightType.TRACK, CamLightType.TRACKCOM))[:, None]
-    return namespace(attached).where(keeps, initial, attached) if keeps.any() else attached
+    return where(keeps, initial, attached) if keeps.any() else attached
 
 
 def _targets(data: Data, mode: np.ndarray, target: np.ndarray) -> Array:
@@ -81,7 +81,7 @@ def _targets(data: Data, mode: np.ndarray, target: np.ndarray) -> Array:
     origin = gather(data.xpos, body)
     if not com.any():
         return origin
-    return namespace(data.xpos).where(com, gather(data.subtree_com, body), origin)
+    return where(com, gather(data.subtree_com, body), origin)
 
 
 def _look_at(direction: Array) -> Array:

@@ -14,7 +14,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, largest, smallest
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 
 
@@ -32,7 +32,7 @@ def semiaxes(kind: np.ndarray, size: Array) -> Array:
     for type_, axes in table.items():
         mine = kind == type_
         if mine.any():
-            size = xp.where(mine[:, None], axes, size)
+            size = where(mine[:, None], axes, size)
     return size
 
 

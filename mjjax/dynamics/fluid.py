@@ -12,7 +12,7 @@ from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
 from mjjax.math.linalg import einsum, matmul, matvec3, matvec3_t
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -41,7 +41,7 @@ def inertia_box(model: Model) -> Array:
     i = model.body_inertia
     total = xp.sum(i, axis=-1, keepdims=True) - 2 * i
     massless = model.body_mass < MINVAL
-    mass = xp.where(massless, 1, model.body_mass)[:, None]
+    mass = where(massless, 1, model.body_mass)[:, None]
     return safe.sqrt(6 * xp.maximum(MINVAL, total) / mass)
 
 
@@ -70,7 +70,7 @@ def box_coefficients(model: Model) -> tuple[Array, Array]:
     others = xp.sum(fourth, axis=-1, keepdims=True) - fourth
     sides = xp.stack([box[:, 1] * box[:, 2], box[:, 0] * box[:, 2], box[:, 0] * box[:, 1]], axis=-1)
     quadratic = model.opt.density * xp.concatenate([box * others / 64, sides / 2], axis=-1)
-    return xp.where(present, linear, 0), xp.where(present, quadratic, 0)
+    return where(present, linear, 0), where(present, quadratic, 0)
 
 
 def _has_ellipsoids(model: Model) -> Array:
@@ -144,7 +144,7 @@ def _ellipsoid_operands(
     opt = model.opt
     axes = semiaxes(model.structure.geom_type[geoms], model.geom_size[geoms])
     present = (model.body_mass[place.body] >= MINVAL)[:, None]
-    prm = namespace(axes).where(present, model.geom_fluid[geoms], 0)
+    prm = where(present, model.geom_fluid[geoms], 0)
     return local_velocity(model, data, place), axes, prm, opt.density, opt.viscosity
 
 
@@ -154,8 +154,8 @@ def _motion(model: Model, data: Data, place: Place) -> Array:
     xp = namespace(data.cdof)
     lever = place.pos - data.subtree_com[s.body_rootid[place.body]]
     moves = tree_plan(s).moves[place.body][:, :, None]
-    ang = xp.where(moves, data.cdof[None, :, :3], 0)
-    lin = xp.where(moves, data.cdof[None, :, 3:], 0) + cross(ang, lever[:, None])
+    ang = where(moves, data.cdof[None, :, :3], 0)
+    lin = where(moves, data.cdof[None, :, 3:], 0) + cross(ang, lever[:, None])
     return xp.concatenate([einsum("bji,bvj->bvi", place.mat, x) for x in (ang, lin)], axis=-1)
 
 

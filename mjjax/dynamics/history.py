@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -89,16 +89,16 @@ def samples(history: Array, b: Buffers) -> Samples:
     padded = jnp.append(history, 0)
     cursor = padded[b.first + 1].astype(jnp.int32)
     place, n = _places(b)
-    order = jnp.where(place < n, (cursor[:, None] + 1 + place) % n, place)
+    order = where(place < n, (cursor[:, None] + 1 + place) % n, place)
     time = jnp.take_along_axis(padded[b.time], order, axis=1)
     value = jnp.take_along_axis(padded[b.value], order[:, :, None], axis=1)
-    return Samples(jnp.where(place < n, time, NEVER), value, padded[b.first], cursor)
+    return Samples(where(place < n, time, NEVER), value, padded[b.first], cursor)
 
 
 def stored(history: Array, b: Buffers, x: Samples) -> Array:
     """`history` with the contents of buffers replaced."""
     place, n = _places(b)
-    order = jnp.where(place < n, (place - x.cursor[:, None] - 1) % n, place)
+    order = where(place < n, (place - x.cursor[:, None] - 1) % n, place)
     time = jnp.take_along_axis(x.time, order, axis=1)
     value = jnp.take_along_axis(x.value, order[:, :, None], axis=1)
     entry = np.concatenate([b.first, b.first + 1, b.time.ravel(), b.value.ravel()])
@@ -132,19 +132,19 @@ def read(x: Samples, b: Buffers, time: Array) -> Array:
     t1, v1 = _at(x, jnp.minimum(last + 1, n - 1))
     part = jnp.clip(safe.divide(time - t0, t1 - t0), 0, 1)[:, None]
     line = v0 + part * (v1 - v0)
-    result = jnp.where((interp == HOLD)[:, None], v0, line)
+    result = where((interp == HOLD)[:, None], v0, line)
     if not (interp == CUBIC).any():
         return result
     before, after = (_at(x, jnp.clip(last + k, 0, n - 1)) for k in (-1, 2))
     slope0 = safe.divide(v1 - before[1], _wide(t1 - before[0], v1))
     slope1 = safe.divide(after[1] - v0, _wide(after[0] - t0, v1))
-    slope0 = jnp.where((last > 0)[:, None], slope0, 0)
-    slope1 = jnp.where((last + 2 < n)[:, None], slope1, 0)
+    slope0 = where((last > 0)[:, None], slope0, 0)
+    slope1 = where((last + 2 < n)[:, None], slope1, 0)
     rest, step = 1 - part, (t1 - t0)[:, None]
     bend = rest * slope0 * step - part * slope1 * step
     curve = rest * rest * (1 + 2 * part) * v0 + part * part * (3 - 2 * part) * v1
     curve = curve + part * rest * bend
-    return jnp.where((interp == CUBIC)[:, None], curve, result)
+    return where((interp == CUBIC)[:, None], curve, result)
 
 
 def _at(x: Samples, k: Array) -> tuple[Array, Array]:
@@ -168,7 +168,7 @@ def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
     equal = jnp.any(same, axis=1)
     older = jnp.sum(x.time < time - slack, axis=1, dtype=jnp.int32)
     # an equal sample stays where it is, a new one shifts those before it
-    place = jnp.where(equal, older, jnp.maximum(older - 1, 0))[:, None]
+    place = where(equal, older, jnp.maximum(older - 1, 0))[:, None]
     index, _ = _places(b)
     shifted = index + ((index < place) & ~equal[:, None]).astype(jnp.int32)
     times = jnp.take_along_axis(x.time, shifted, axis=1)
@@ -176,8 +176,8 @@ def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
     here = index == place
     newest = (older == n) & ~equal
     return x._replace(
-        time=jnp.where(here, time, times),
-        value=jnp.where(here[:, :, None], value[:, None], values),
+        time=where(here, time, times),
+        value=where(here[:, :, None], value[:, None], values),
         cursor=(x.cursor + newest.astype(jnp.int32)) % n,
     )
 
@@ -185,7 +185,7 @@ def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
 def chosen(on: Array, new: Samples, old: Samples) -> Samples:
     """The new contents where `on` (m,), the old ones elsewhere."""
     pairs = zip(new, old, strict=True)
-    return Samples(*(jnp.where(on.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
+    return Samples(*(where(on.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
 
 
 def initial_history(model: Model) -> Array:
@@ -202,11 +202,11 @@ def initial_history(model: Model) -> Array:
         if kind == "sensor":
             period, phase = model.sensor_interval[b.ids].T
             regular = period > 0
-            last = jnp.where(phase < 0, phase, -period)
+            last = where(phase < 0, phase, -period)
             ticks = last[:, None] + (back + 1) * period[:, None]
             ticks = jnp.ceil(ticks / h - 1e-6) * h
-            user = jnp.where(regular, last, -h)
-            time = jnp.where(regular[:, None], ticks, time)
+            user = where(regular, last, -h)
+            time = where(regular[:, None], ticks, time)
         value = jnp.zeros(b.value.shape, h.dtype)
         cursor = jnp.asarray(b.n - 1, jnp.int32)
         history = stored(history, b, Samples(time, value, user, cursor))
@@ -220,7 +220,7 @@ def delayed_ctrl(model: Model, data: Data) -> Array:
         return data.ctrl
     delay = model.actuator_delay[b.ids]
     past = read(samples(data.history, b), b, data.time - delay)[:, 0]
-    return data.ctrl.at[b.ids].set(jnp.where(delay > 0, past, data.ctrl[b.ids]))
+    return data.ctrl.at[b.ids].set(where(delay > 0, past, data.ctrl[b.ids]))
 
 
 def remember_ctrl(model: Model, data: Data) -> Data:

@@ -28,7 +28,7 @@ from mjjax.math.linalg import (
     triangular_solve,
     unstack,
 )
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
 from mjjax.math.tangents import derivative_of
@@ -81,13 +81,12 @@ def dof_plan(s: Structure) -> DofPlan:
 
 def subtree_com(model: Model, xipos: Array) -> Array:
     """Centre of mass of each body's subtree (nbody, 3) [m]; `xipos` where it has no mass."""
-    xp = namespace(xipos)
     s, mass = model.structure, model.body_mass
     weighted = unstack(subtree_sum(s, components_first(xipos) * mass[None]))
     (whole,) = subtree_sum(s, mass[None])
     empty = whole < 1e-15
-    scale = 1 / xp.where(empty, 1, whole)
-    return xp.where(empty[:, None], xipos, join(tuple(x * scale for x in weighted)))
+    scale = 1 / where(empty, 1, whole)
+    return where(empty[:, None], xipos, join(tuple(x * scale for x in weighted)))
 
 
 @stage
@@ -109,9 +108,7 @@ def com_pos(model: Model, data: Data) -> Data:
     axis = gather(table, plan.source)
     lever = gather(root, s.dof_bodyid) - gather(data.xanchor, s.dof_jntid)
     turn = plan.rotates[:, None]
-    cdof = xp.concatenate(
-        [xp.where(turn, axis, 0), xp.where(turn, cross(axis, lever), axis)], axis=-1
-    )
+    cdof = xp.concatenate([where(turn, axis, 0), where(turn, cross(axis, lever), axis)], axis=-1)
     return data.replace(subtree_com=com, cinert=cinert, cdof=cdof)
 
 
@@ -157,7 +154,7 @@ def blocks_and_upper(
     for b in tree_plan(s).blocks:
         product = _products(gather(cdof, b.dofs), gather(momentum, b.dofs))
         kept = np.broadcast_to(np.asarray(block_of(moves, b.dofs)), product.shape)
-        upper.append(by_entry(lambda x, kept: namespace(x).where(kept, x, 0), product, kept))
+        upper.append(by_entry(lambda x, kept: where(kept, x, 0), product, kept))
     return whole, blocks_plus_diagonal(s, upper, armature)
 
 
@@ -223,7 +220,6 @@ def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
 
 def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
     """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
-    where = namespace(below, above).where
     lower = np.broadcast_to(lower, below.shape)  # one mask may serve a batch
 
     def joined(below: Array, lower: Array, above: Array, upper: Array) -> Array:

@@ -15,7 +15,7 @@ from mjjax.math import components, quat
 from mjjax.math.components import Parts, split
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import einsum, matmul, matmul3_t, slabs, stack, total, unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
 from mjjax.model.data import Contact, Data
@@ -43,7 +43,7 @@ def point_jacobian(model: Model, data: Data, point: Array, body: np.ndarray) -> 
     moves = tree_plan(s).moves[body][:, :, None]
     ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
     lever = (point - gather(data.subtree_com, s.body_rootid[body]))[:, None]
-    jacp, jacr = xp.where(moves, lin + cross(ang, lever), 0), xp.where(moves, ang, 0)
+    jacp, jacr = where(moves, lin + cross(ang, lever), 0), where(moves, ang, 0)
     return xp.swapaxes(jacp, 1, 2), xp.swapaxes(jacr, 1, 2)
 
 
@@ -114,7 +114,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
 
     jacp = lin + cross(ang, spread(lever)) + cross(data.cdof[:, :3], spread(velocity))
     mask = moves[:, None]
-    return xp.where(mask, jacp, 0).T, xp.where(mask, ang, 0).T
+    return where(mask, jacp, 0).T, where(mask, ang, 0).T
 
 
 def angmom_mat(model: Model, data: Data, body: int) -> Array:
@@ -175,7 +175,7 @@ def point_rows(
     xp = namespace(force, data.cdof)
     lever = point - gather(data.subtree_com, s.body_rootid[body])
     wrench = xp.concatenate([torque + cross(lever, force), force], axis=-1)
-    return xp.where(tree_plan(s).moves[body], matmul(wrench, data.cdof.T), 0)
+    return where(tree_plan(s).moves[body], matmul(wrench, data.cdof.T), 0)
 
 
 def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Array) -> Array:
@@ -218,7 +218,7 @@ def contact_wrenches(
     if geoms is None:
         body = jnp.asarray(s.geom_bodyid)[jnp.maximum(contact.geom, 0)]
         side = jnp.asarray(table)[body[:, 1]] - jnp.asarray(table)[body[:, 0]]
-        side = jnp.where(contact.geom[:, :1] >= 0, side, 0).astype(data.cdof.dtype)
+        side = where(contact.geom[:, :1] >= 0, side, 0).astype(data.cdof.dtype)
     else:
         body = s.geom_bodyid[geoms]
         # no operation of the program: each reader's would be another array, taken out of its loop

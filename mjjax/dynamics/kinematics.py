@@ -32,7 +32,7 @@ from mjjax.math.components import (
 )
 from mjjax.math.indexing import gather, gather_columns, gather_tables, gather_traced
 from mjjax.math.linalg import stack, unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -152,8 +152,8 @@ def body_frames(model: Model, data: Data) -> Array:
     pos, ori = model.body_pos, model.body_quat
     if s.nmocap:
         mocap, index = (s.body_mocapid >= 0)[:, None], np.maximum(s.body_mocapid, 0)
-        pos = xp.where(mocap, gather(data.mocap_pos, index), pos)
-        ori = xp.where(mocap, gather(data.mocap_quat, index), ori)
+        pos = where(mocap, gather(data.mocap_pos, index), pos)
+        ori = where(mocap, gather(data.mocap_quat, index), ori)
     return xp.concatenate([pos, quat.normalize(ori)], axis=1).T
 
 
@@ -169,7 +169,7 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     xp = namespace(qpos)
     moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
     identity = xp.asarray([0.0, 0, 0, 1, 0, 0, 0], dtype=body.dtype)[:, None]
-    base = xp.where(plan.first, gather_columns(body, s.jnt_bodyid[moving]), identity)
+    base = where(plan.first, gather_columns(body, s.jnt_bodyid[moving]), identity)
     links = [gather_columns(body, plan.fixed)]
     if len(plan.free):
         adr = s.jnt_qposadr[plan.free]
@@ -202,7 +202,7 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     xp, offset = namespace(qpos), displacement(model, qpos)
     hinge = s.jnt_type[plan.scalar] == JointType.HINGE
     axis = gather(model.jnt_axis, plan.scalar)
-    half = 0.5 * (offset if hinge.all() else xp.where(hinge, offset, 0))
+    half = 0.5 * (offset if hinge.all() else where(hinge, offset, 0))
     cosine, sine = xp.cos(half), xp.sin(half)
     ori = base[3:].T
     rows = constant_to_mat(ori).reshape(3, 3, -1)
@@ -216,7 +216,7 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     near, far = rotated(aside), rotated(stack(cross(u, tuple(aside))))
     pos = base[:3] - near * (2 * cosine * sine)[None] - far * (2 * sine * sine)[None]
     if not hinge.all():
-        pos = pos + rotated(axis.T) * xp.where(hinge, 0, offset)[None]
+        pos = pos + rotated(axis.T) * where(hinge, 0, offset)[None]
     return xp.concatenate([pos, base[3:] * cosine[None] + turned * sine[None]])
 
 
@@ -249,7 +249,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
     axis = rotate(tuple(frames[3:, first:]), local)
     slide = s.jnt_type[plan.scalar] == JointType.SLIDE
     if slide.any():
-        back = xp.where(slide, displacement(model, qpos), 0)
+        back = where(slide, displacement(model, qpos), 0)
         anchor = tuple(
             xp.concatenate([c[:first], c[first:] - a * back])
             for c, a in zip(anchor, axis, strict=True)
@@ -259,7 +259,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
         before = gather_columns(links[3:], plan.above)
         own = mul(tuple(before), tuple(gather_columns(body[3:], s.jnt_bodyid[plan.ball])))
         pick = plan.first[:nball]
-        before = tuple(xp.where(pick, a, b) for a, b in zip(own, before, strict=True))
+        before = tuple(where(pick, a, b) for a, b in zip(own, before, strict=True))
         parts.insert(1, rotate(before, split(gather(model.jnt_axis, plan.ball))))
     # a free joint is anchored at the origin of its body
     anchor = tuple(

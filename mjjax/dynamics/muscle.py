@@ -7,7 +7,7 @@ that derivatives are exact and finite everywhere. Parameters are (n, ...), resul
 """
 
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 
 
 def muscle_gain(
@@ -38,7 +38,7 @@ def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> A
     middle = 0.5 * (1 + prm[:, 5])
     x = (scaled - 1) / xp.maximum(MINVAL, middle - 1)
     # beyond the middle x - 1/2 continues x^2 / 2 with the same slope
-    return -peak * xp.where(scaled <= 1, 0, xp.where(scaled <= middle, 0.5 * x * x, x - 0.5))
+    return -peak * where(scaled <= 1, 0, where(scaled <= middle, 0.5 * x * x, x - 0.5))
 
 
 def muscle_rate(ctrl: Array, act: Array, prm: Array) -> Array:
@@ -52,8 +52,8 @@ def muscle_rate(ctrl: Array, act: Array, prm: Array) -> Array:
     slowness = 0.5 + 1.5 * xp.clip(act, 0, 1)
     rise, fall, width = prm[:, 0] * slowness, prm[:, 1] / slowness, prm[:, 2]
     hard = width < MINVAL
-    mix = sigmoid(excess / xp.where(hard, 1, width) + 0.5)
-    tau = xp.where(hard, xp.where(excess > 0, rise, fall), fall + (rise - fall) * mix)
+    mix = sigmoid(excess / where(hard, 1, width) + 0.5)
+    tau = where(hard, where(excess > 0, rise, fall), fall + (rise - fall) * mix)
     return excess / xp.maximum(MINVAL, tau)
 
 
@@ -67,7 +67,7 @@ def _peak_force(acc0: Array, prm: Array) -> Array:
     """F0: as given, or scaled by the acceleration from unit force if negative."""
     xp = namespace(acc0, prm)
     given, scale = prm[:, 2], prm[:, 3]
-    return xp.where(given < 0, scale / xp.maximum(MINVAL, acc0), given)
+    return where(given < 0, scale / xp.maximum(MINVAL, acc0), given)
 
 
 def _scaled(
@@ -87,10 +87,10 @@ def _force_length(scaled: Array, prm: Array) -> Array:
     xp = namespace(scaled, prm)
     lmin, lmax = prm[:, 4], prm[:, 5]
     rising = scaled <= 1
-    end = xp.where(rising, lmin, lmax)
+    end = where(rising, lmin, lmax)
     # the bump on either side: 0 at the end, 1 at the top, parabolas that meet halfway
     x = 2 * xp.clip((scaled - end) / (1 - end), 0, 1)
-    return xp.where(x <= 1, 0.5 * x * x, 1 - 0.5 * (2 - x) ** 2)
+    return where(x <= 1, 0.5 * x * x, 1 - 0.5 * (2 - x) ** 2)
 
 
 def _force_velocity(speed: Array, fvmax: Array) -> Array:
@@ -100,7 +100,7 @@ def _force_velocity(speed: Array, fvmax: Array) -> Array:
     shortening = xp.clip(speed + 1, 0, 1) ** 2
     missing = xp.maximum(top - speed, 0)
     lengthening = fvmax - missing * missing / xp.maximum(MINVAL, top)
-    return xp.where(speed <= 0, shortening, lengthening)
+    return where(speed <= 0, shortening, lengthening)
 
 
 def _force_velocity_slope(speed: Array, fvmax: Array) -> Array:
@@ -108,4 +108,4 @@ def _force_velocity_slope(speed: Array, fvmax: Array) -> Array:
     top = fvmax - 1
     shortening = 2 * xp.clip(speed + 1, 0, 1)
     lengthening = 2 * xp.maximum(top - speed, 0) / xp.maximum(MINVAL, top)
-    return xp.where(speed <= 0, shortening, lengthening)
+    return where(speed <= 0, shortening, lengthening)

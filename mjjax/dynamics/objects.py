@@ -6,7 +6,7 @@ from mjjax.core.enums import ObjType
 from mjjax.math import quat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -98,7 +98,7 @@ def object_motion(
     acc = moved_to(data, s, data.cacc, body, pos)
     turning = cross(velocity[:, :3], velocity[:, 3:])
     acc = xp.concatenate([acc[:, :3], acc[:, 3:] + turning], axis=-1)
-    return xp.where((s.body_weldid[body] == 0)[:, None], 0, acc)
+    return where((s.body_weldid[body] == 0)[:, None], 0, acc)
 
 
 def _single(

@@ -9,7 +9,7 @@ from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
@@ -35,7 +35,7 @@ def passive(model: Model, data: Data) -> Data:
         gravcomp = gravity_compensation(model, data)
     if not off:
         flow = fluid(model, data)
-    compensated = xp.where(s.jnt_actgravcomp[s.dof_jntid].astype(bool), 0, gravcomp)
+    compensated = where(s.jnt_actgravcomp[s.dof_jntid].astype(bool), 0, gravcomp)
     return data.replace(
         qfrc_spring=spring,
         qfrc_damper=damper,
@@ -53,13 +53,13 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
     s = model.structure
     xp = namespace(qpos)
     kind = s.jnt_type
-    parts, where = [xp.zeros(0, qpos.dtype)], [np.zeros(0, int)]
+    parts, dofs = [xp.zeros(0, qpos.dtype)], [np.zeros(0, int)]
     free = np.flatnonzero(kind == JointType.FREE)
     three = np.arange(3)
     if len(free):
         adr = s.jnt_qposadr[free][:, None] + three
         parts.append((gather(qpos, adr) - gather(model.qpos_spring, adr)).ravel())
-        where.append((s.jnt_dofadr[free][:, None] + three).ravel())
+        dofs.append((s.jnt_dofadr[free][:, None] + three).ravel())
     turning = np.flatnonzero((kind == JointType.FREE) | (kind == JointType.BALL))
     if len(turning):
         shift = np.where(kind[turning] == JointType.FREE, 3, 0)
@@ -67,12 +67,12 @@ def spring_stretch(model: Model, qpos: Array) -> Array:
         parts.append(
             quat.sub(quat.normalize(gather(qpos, adr)), gather(model.qpos_spring, adr)).ravel()
         )
-        where.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
+        dofs.append(((s.jnt_dofadr[turning] + shift)[:, None] + three).ravel())
     scalar = np.flatnonzero(kind >= JointType.SLIDE)
     adr = s.jnt_qposadr[scalar]
     parts.append(gather(qpos, adr) - gather(model.qpos_spring, adr))
-    where.append(s.jnt_dofadr[scalar])
-    return gather(xp.concatenate(parts), np.argsort(np.concatenate(where)))
+    dofs.append(s.jnt_dofadr[scalar])
+    return gather(xp.concatenate(parts), np.argsort(np.concatenate(dofs)))
 
 
 def spring_force(model: Model, data: Data) -> Array:
@@ -97,9 +97,8 @@ def slack(model: Model, length: Array) -> Array:
 
     Zero in the dead band `tendon_lengthspring`; the derivative is one-sided at its ends.
     """
-    xp = namespace(length)
     low, high = model.tendon_lengthspring[:, 0], model.tendon_lengthspring[:, 1]
-    return xp.where(length < low, low - length, xp.where(length > high, high - length, 0))
+    return where(length < low, low - length, where(length > high, high - length, 0))
 
 
 def gravity_compensation(model: Model, data: Data) -> Array:

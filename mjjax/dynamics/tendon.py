@@ -20,7 +20,7 @@ from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.components import components_first, components_last
 from mjjax.math.linalg import dot, einsum, matmul
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -125,7 +125,7 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
         weight = xp.concatenate([weight[: n - m], 1 - bent, bent, bent])
         share = xp.concatenate([share, share[n - m :], share[n - m :]])
         owner = np.concatenate([owner, owner[n - m :], owner[n - m :]])
-        arcs = xp.concatenate([xp.zeros(n, one.dtype), xp.where(on, arc, 0), 0 * arc])
+        arcs = xp.concatenate([xp.zeros(n, one.dtype), where(on, arc, 0), 0 * arc])
     a, b = (xp.concatenate([p[i] for p in pieces]) for i in (0, 1))
     start, end = (np.concatenate([p[i] for p in pieces]) for i in (2, 3))
     along, reach = safe.normalize(b - a)
@@ -135,7 +135,7 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
     none = xp.zeros_like(pull)
     row = point_rows(model, data, b, pull, none, end)
     row = row - point_rows(model, data, a, pull, none, start)
-    row = xp.where((start == end)[:, None], 0, row)
+    row = where((start == end)[:, None], 0, row)
     return length, einsum("tk,kv->tv", mine, row)
 
 
@@ -178,7 +178,7 @@ def tendon_bias(model: Model, data: Data) -> Array:
 def _shares(model: Model, plan: TendonPlan) -> Array:
     """Part (nsegment,) of each segment's length that counts: one over the divisor before it."""
     divisor = model.wrap_prm[plan.pulley]
-    return namespace(divisor).where(plan.pulley >= 0, safe.divide(1.0, divisor, np.inf), 1)
+    return where(plan.pulley >= 0, safe.divide(1.0, divisor, np.inf), 1)
 
 
 def wrapped(
@@ -212,9 +212,9 @@ def tendon_inertia(model: Model, data: Data) -> Data:
 def tendon_blocks(model: Model, data: Data) -> list[Array]:
     """Inertia (T, d, d) that tendons add to the trees of each block."""
     s = model.structure
-    xp, kept, found = namespace(data.ten_J), dof_plan(s).kept, []
+    kept, found = dof_plan(s).kept, []
     for block in tree_plan(s).blocks:
         arms = data.ten_J[:, block.dofs]
         added = einsum("nti,n,ntj->tij", arms, model.tendon_armature, arms)
-        found.append(xp.where(block_of(kept, block.dofs), added, 0))
+        found.append(where(block_of(kept, block.dofs), added, 0))
     return found

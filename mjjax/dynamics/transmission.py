@@ -12,7 +12,7 @@ from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul, total
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -56,8 +56,8 @@ def _in_order(s: Structure, parts: list[Array]) -> Array:
     """Rows of the kinds of transmission, in the order of the actuators."""
     if len(parts) == 1:
         return parts[0]
-    where = [ids for _, ids in _kinds(s)]
-    return gather(namespace(*parts).concatenate(parts), np.argsort(np.concatenate(where)))
+    order = [ids for _, ids in _kinds(s)]
+    return gather(namespace(*parts).concatenate(parts), np.argsort(np.concatenate(order)))
 
 
 # ---- joints -------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def _joint_length(model: Model, data: Data, ids: np.ndarray) -> Array:
     scalar = kind >= JointType.SLIDE
     length = gather(model.actuator_gear, ids)[:, 0] * gather(data.qpos, s.jnt_qposadr[joint])
     if not scalar.all():
-        length = xp.where(scalar, length, 0)
+        length = where(scalar, length, 0)
     ball = np.flatnonzero(kind == JointType.BALL)
     if len(ball):
         vector = quat.log(_ball_quat(s, data.qpos, joint[ball]))
@@ -109,7 +109,7 @@ def _rotated_gear(model: Model, qpos: Array, ids: np.ndarray) -> Array:
     gear = every[turning]
     q = quat.conj(_ball_quat(s, qpos, joint[turning]))
     # a free joint's translations are along world axes already
-    turned = xp.where(
+    turned = where(
         free,
         xp.concatenate([gear[:, :3], quat.rotate(q, gear[:, 3:])], axis=-1),
         xp.concatenate([quat.rotate(q, gear[:, :3]), gear[:, 3:]], axis=-1),
@@ -179,7 +179,7 @@ def _site_length(model: Model, data: Data, ids: np.ndarray) -> Array:
     turns = (quat.mul(model.site_quat[i], data.xquat[s.site_bodyid[i]]) for i in (site, ref))
     turn = quat.sub(*turns)
     length = xp.sum(gear * xp.concatenate([local, turn], axis=-1), axis=-1)
-    return xp.where(ref >= 0, length, 0)
+    return where(ref >= 0, length, 0)
 
 
 def _site_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
@@ -201,7 +201,7 @@ def _site_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
         return arms
     back = point_rows(model, data, data.site_xpos[np.maximum(ref, 0)], force, torque, body[1])
     moves = [tree_plan(s).moves[b] for b in body]
-    return xp.where(alone[:, None], arms, xp.where(moves[0] & moves[1], 0, arms - back))
+    return where(alone[:, None], arms, where(moves[0] & moves[1], 0, arms - back))
 
 
 def _body_length(model: Model, data: Data, ids: np.ndarray) -> Array:

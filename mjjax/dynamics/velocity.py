@@ -10,7 +10,7 @@ from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
 from mjjax.math import components
 from mjjax.math.components import Parts, add, components_first, components_last, split
 from mjjax.math.linalg import matvec3, matvec3_t, stack, unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import force_cross, inertia_mul, mat3, motion_cross
 from mjjax.model.data import Data
@@ -25,14 +25,13 @@ def com_vel(model: Model, data: Data) -> Data:
     the joint of i crossed with cdof_i, and zero for the translations of a free joint.
     """
     s = model.structure
-    xp = namespace(data.qvel)
     axes = split(data.cdof)
     moved = components_first(data.cdof) * data.qvel[None]
     within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
     still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
     change = motion_cross(unstack(before_sum(s, moved)), axes)
     if still.any():
-        change = tuple(xp.where(still, 0, x) for x in change)
+        change = tuple(where(still, 0, x) for x in change)
     return data.replace(cvel=components_last(body_sum(s, moved)), cdof_dot=join(change))
 
 

@@ -14,7 +14,7 @@ from mjjax.dynamics.transmission import moment
 from mjjax.dynamics.tree import tree_plan
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -32,7 +32,7 @@ def smooth_vel(model: Model, data: Data, bias: bool) -> Array:
     if bias:
         total = total - rne_vel(model, data)
     above = tree_plan(s).moves[s.dof_bodyid]
-    return namespace(total).where(above | above.T, total, 0)
+    return where(above | above.T, total, 0)
 
 
 def actuator_vel(model: Model, data: Data) -> Array:
@@ -76,16 +76,15 @@ def actuator_slope(model: Model, data: Data) -> Array:
     at its range.
     """
     s = model.structure
-    xp = namespace(data.qvel)
     gains = model.actuator_gainprm
-    gain = xp.where(s.actuator_gaintype == GainType.AFFINE, gains[:, 2], 0)
+    gain = where(s.actuator_gaintype == GainType.AFFINE, gains[:, 2], 0)
     muscles = s.actuator_gaintype == GainType.MUSCLE
     if muscles.any():
         slope = muscle_gain_slope(*actuator_state(model, data), gains)
-        gain = xp.where(muscles, slope, gain)
-    bias = xp.where(s.actuator_biastype == BiasType.AFFINE, model.actuator_biasprm[:, 2], 0)
+        gain = where(muscles, slope, gain)
+    bias = where(s.actuator_biastype == BiasType.AFFINE, model.actuator_biasprm[:, 2], 0)
     total = gain * actuator_input(model, data, data.ctrl) + bias
     limited = s.actuator_forcelimited.astype(bool)
     low, high = model.actuator_forcerange[:, 0], model.actuator_forcerange[:, 1]
     inside = (data.actuator_force > low) & (data.actuator_force < high)
-    return xp.where(enabled_actuators(model) & (inside | ~limited), total, 0)
+    return where(enabled_actuators(model) & (inside | ~limited), total, 0)

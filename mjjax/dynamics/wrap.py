@@ -11,7 +11,7 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 
 _MAXITER = 20  # of Newton's method for the point inside
@@ -50,9 +50,9 @@ def wrap(
     on = around & far
     if has_side.any():
         inside, touch = _inside(a, b, radius)
-        on = xp.where(inner, inside & far, on)
-        points = [xp.where(inner[:, None], touch, p) for p in points]
-        arc = xp.where(inner, 0, arc)
+        on = where(inner, inside & far, on)
+        points = [where(inner[:, None], touch, p) for p in points]
+        arc = where(inner, 0, arc)
     first, last = (p[:, :1] * u + p[:, 1:] * v for p in points)
     if not sphere.all():
         low, high = safe.norm(a - points[0]), safe.norm(b - points[1])
@@ -65,9 +65,9 @@ def wrap(
         ]
         step = lifted[1][:, 2] - lifted[0][:, 2]
         first, last = (
-            xp.where(sphere[:, None], p, q) for p, q in zip((first, last), lifted, strict=True)
+            where(sphere[:, None], p, q) for p, q in zip((first, last), lifted, strict=True)
         )
-        arc = xp.where(sphere, arc, safe.sqrt(arc * arc + step * step))
+        arc = where(sphere, arc, safe.sqrt(arc * arc + step * step))
     return on, first, last, arc
 
 
@@ -86,16 +86,16 @@ def _plane(start: Array, end: Array, sphere: np.ndarray) -> tuple[Array, Array]:
     size = xp.abs(first)
     largest = size > xp.maximum(size[:, [1, 2, 0]], size[:, [2, 0, 1]])
     alone = xp.any(largest, axis=-1, keepdims=True)
-    others = ~xp.where(alone, largest, np.eye(3, dtype=bool)[:1])
+    others = ~where(alone, largest, np.eye(3, dtype=bool)[:1])
     spare = cross(first, others.astype(first.dtype))
-    normal = safe.normalize(xp.where(parallel, spare, normal))[0]
+    normal = safe.normalize(where(parallel, spare, normal))[0]
     second = safe.normalize(cross(normal, first))[0]
     eye = np.eye(3)
     u, v = (
         xp.asarray(np.broadcast_to(eye[i], (len(sphere), 3)), dtype=first.dtype) for i in (0, 1)
     )
     ball = sphere[:, None]
-    return xp.where(ball, first, u), xp.where(ball, second, v)
+    return where(ball, first, u), where(ball, second, v)
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -119,7 +119,7 @@ def _intersect(a: Array, b: Array, c: Array, d: Array) -> Array:
     one, two, gap = b - a, d - c, a - c
     det = _cross2(one, two)
     parallel = xp.abs(det) < MINVAL
-    det = xp.where(parallel, 1, det)
+    det = where(parallel, 1, det)
     s, t = _cross2(two, gap) / det, _cross2(one, gap) / det
     return ~parallel & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
 
@@ -131,8 +131,8 @@ def _around(
     xp = namespace(a, b)
     square = radius * radius
     aa, bb = _dot(a, a), _dot(b, b)
-    where, dd = _nearest(a, b)
-    near = a + xp.clip(where, 0, 1)[:, None] * (b - a)
+    along, dd = _nearest(a, b)
+    near = a + xp.clip(along, 0, 1)[:, None] * (b - a)
     outside = (aa >= square) & (bb >= square) & (dd >= MINVAL)
     # a straight path that misses the circle stays straight, unless it passes on the wrong side
     misses = (_dot(near, near) > square) & (~has_side | (_dot(near, side) >= 0))
@@ -142,12 +142,12 @@ def _around(
         p, q = _tangent(a, aa, radius, sign), _tangent(b, bb, radius, -sign)
         crossed = _intersect(a, p, b, q)
         middle = safe.normalize(p + q)[0]
-        good = xp.where(has_side, _dot(middle, side), -_dot(p - q, p - q))
+        good = where(has_side, _dot(middle, side), -_dot(p - q, p - q))
         solutions.append((p, q, crossed, _arc(p, q, sign)))
-        quality.append(xp.where(crossed, _CROSSED, good))
+        quality.append(where(crossed, _CROSSED, good))
     better = quality[0] > quality[1]
-    p, q = (xp.where(better[:, None], solutions[0][i], solutions[1][i]) for i in (0, 1))
-    crossed, angle = (xp.where(better, solutions[0][i], solutions[1][i]) for i in (2, 3))
+    p, q = (where(better[:, None], solutions[0][i], solutions[1][i]) for i in (0, 1))
+    crossed, angle = (where(better, solutions[0][i], solutions[1][i]) for i in (2, 3))
     return possible & ~crossed, [p, q], radius * angle
 
 
@@ -164,7 +164,7 @@ def _arc(p: Array, q: Array, sign: float) -> Array:
     xp = namespace(p)
     turn = -sign * _cross2(p, q)
     angle = safe.arctan2(xp.abs(turn), _dot(p, q))
-    return xp.where(turn < 0, 2 * xp.pi - angle, angle)
+    return where(turn < 0, 2 * xp.pi - angle, angle)
 
 
 def _inside(a: Array, b: Array, radius: Array) -> tuple[Array, Array]:
@@ -176,22 +176,22 @@ def _inside(a: Array, b: Array, radius: Array) -> tuple[Array, Array]:
     """
     xp = namespace(a, b)
     la, lb = safe.norm(a), safe.norm(b)
-    where, dd = _nearest(a, b)
-    near = a + where[:, None] * (b - a)
-    cuts = (dd > MINVAL) & (where > 0) & (where < 1) & (_dot(near, near) <= radius * radius)
+    along, dd = _nearest(a, b)
+    near = a + along[:, None] * (b - a)
+    cuts = (dd > MINVAL) & (along > 0) & (along < 1) & (_dot(near, near) <= radius * radius)
     cosine = safe.divide(la * la + lb * lb - dd, 2 * la * lb)
     possible = (la > radius) & (lb > radius) & ~cuts & (cosine >= -1 + MINVAL)
     solvable = possible & (cosine <= 1 - MINVAL)
-    ratio_a, ratio_b = (xp.where(solvable, safe.divide(radius, x), 0.5) for x in (la, lb))
-    gap = safe.arccos(xp.where(solvable, cosine, 0))
+    ratio_a, ratio_b = (where(solvable, safe.divide(radius, x), 0.5) for x in (la, lb))
+    gap = safe.arccos(where(solvable, cosine, 0))
     z, solved = _newton(ratio_a, ratio_b, gap)
     turned = _cross2(a, b) > 0
-    base = safe.normalize(xp.where(turned[:, None], a, b))[0]
-    angle = xp.arcsin(z) - xp.arcsin(xp.where(turned, ratio_a, ratio_b) * z)
+    base = safe.normalize(where(turned[:, None], a, b))[0]
+    angle = xp.arcsin(z) - xp.arcsin(where(turned, ratio_a, ratio_b) * z)
     c, s = xp.cos(angle), xp.sin(angle)
     found = xp.stack([c * base[:, 0] - s * base[:, 1], s * base[:, 0] + c * base[:, 1]], axis=-1)
     halfway = safe.normalize(0.5 * (a + b))[0]
-    touch = xp.where((solvable & solved)[:, None], found, halfway)
+    touch = where((solvable & solved)[:, None], found, halfway)
     return possible, radius[:, None] * touch
 
 
@@ -214,9 +214,9 @@ def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
         f, df = residual(z), slope(z)
         going = good & (xp.abs(f) > _TOLERANCE)
         descends = df <= -MINVAL
-        after = xp.clip(z - f / xp.where(descends, df, -1), -1, 1)
+        after = xp.clip(z - f / where(descends, df, -1), -1, 1)
         fine = descends & (after <= z) & (residual(after) <= _TOLERANCE)
-        return xp.where(going & fine, after, z), good & (fine | ~going)
+        return where(going & fine, after, z), good & (fine | ~going)
 
     z = xp.full_like(gap, _START)
     carry = (z, residual(z) <= 0)
@@ -229,7 +229,7 @@ def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
         carry = lax.stop_gradient(lax.fori_loop(0, _MAXITER, advance, carry))
     z, good = carry
     solved = good & (xp.abs(residual(z)) <= _TOLERANCE)
-    z = xp.where(solved, z, 0.5)
+    z = where(solved, z, 0.5)
     if xp is not np:
         f = residual(z)
         z = z - (f - lax.stop_gradient(f)) / slope(z)

@@ -14,6 +14,7 @@ from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
 from mjjax.envs.spaces import Box
 from mjjax.math.all_worlds import largest_of_worlds
+from mjjax.math.namespace import where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.carried import carried, take
@@ -208,7 +209,7 @@ def _step(
     begun = jax.lax.cond(
         largest_of_worlds(done), lambda: env.reset_env(starting, params), lambda: (seen, after)
     )
-    obs, state = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, (seen, after))
+    obs, state = jax.tree.map(lambda a, b: where(done, a, b), begun, (seen, after))
     return obs, state, reward, done, info | {"final_observation": seen}
 
 

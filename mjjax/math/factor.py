@@ -15,7 +15,7 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import quat, safe
 from mjjax.math.linalg import cho_solve, cholesky, matmul, smallest
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
@@ -40,8 +40,8 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
         c, s = new / old, x[k] / old
         below = jnp.arange(n) > k
         updated = (lower[:, k] + sign * s * x) / c
-        entries = jnp.where(below, updated, jnp.where(jnp.arange(n) == k, new, 0))
-        return lower.at[:, k].set(entries), jnp.where(below, c * x - s * entries, x)
+        entries = where(below, updated, where(jnp.arange(n) == k, new, 0))
+        return lower.at[:, k].set(entries), where(below, c * x - s * entries, x)
 
     return lax.fori_loop(0, n, column, (jnp.tril(factor), x))[0]
 
@@ -124,7 +124,7 @@ def chol_factor_band(
     diagonal = jnp.diagonal(dense)
     factor = cholesky(dense + jnp.diag(diagadd + diagmul * diagonal))
     least = smallest(jnp.diagonal(factor)) ** 2
-    return dense_to_band(factor, band), jnp.where(least >= MINVAL, least, 0)
+    return dense_to_band(factor, band), where(least >= MINVAL, least, 0)
 
 
 def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:
@@ -147,5 +147,5 @@ def eig3(mat: Array) -> tuple[Array, Array, Array]:
     """
     values, vectors = jnp.linalg.eigh(mat, symmetrize_input=False)
     values, vectors = values[::-1], vectors[:, ::-1]
-    vectors = vectors * jnp.where(jnp.linalg.det(vectors) < 0, -1, 1).astype(mat.dtype)
+    vectors = vectors * where(jnp.linalg.det(vectors) < 0, -1, 1).astype(mat.dtype)
     return values, vectors, quat.from_mat(vectors)

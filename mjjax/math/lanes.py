@@ -15,7 +15,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 LANES, WARPS, AHEAD = 32, 4, 4  # matrices, warps of a program; columns read at a time (measured)
 
@@ -80,7 +80,7 @@ class _Tile:
 
     def at(self, i: Any, values: jax.Array) -> jax.Array:
         """Entries (1, LANES) of row `i`."""
-        return jnp.sum(jnp.where(self.row == i, values, 0), axis=0)[None]
+        return jnp.sum(where(self.row == i, values, 0), axis=0)[None]
 
 
 def _factor(interpret: bool, a: Ref, factor: Ref) -> None:
@@ -113,14 +113,14 @@ def _solve(interpret: bool, factor: Ref, b: Ref, x: Ref) -> None:
     def forward(k: jax.Array, left: jax.Array) -> jax.Array:
         entries = tile.load(factor, tile.below(k), k)
         y = tile.at(k, left) / tile.at(k, entries)
-        return jnp.where(tile.row == k, y, left - entries * y)
+        return where(tile.row == k, y, left - entries * y)
 
     def backward(i: jax.Array, left: jax.Array) -> jax.Array:
         k = n - 1 - i
         entries = tile.load(factor, tile.below(k), k)
-        others = jnp.sum(jnp.where(tile.row > k, entries * left, 0), axis=0)[None]
+        others = jnp.sum(where(tile.row > k, entries * left, 0), axis=0)[None]
         value = (tile.at(k, left) - others) / tile.at(k, entries)
-        return jnp.where(tile.row == k, value, left)
+        return where(tile.row == k, value, left)
 
     left = lax.fori_loop(0, n, forward, tile.load(b, tile.below(0)))
     tile.store(x, lax.fori_loop(0, n, backward, left), tile.below(0))

@@ -5,7 +5,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:
@@ -19,16 +19,16 @@ def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> 
     decay = jnp.exp(-half * dt)
     root = safe.sqrt(jnp.abs(square))
     critical = root < MINVAL
-    scale = 1 / jnp.where(critical, 1, root)
+    scale = 1 / where(critical, 1, root)
     slope = vel0 + half * pos0
     # of the two damped motions each is evaluated where it is meant, so that none overflows
-    over = jnp.where(square > 0, root, 0) * dt
+    over = where(square > 0, root, 0) * dt
     fast, slow = jnp.exp(-half * dt - over), jnp.exp(-half * dt + over)
     stiff = 0.5 * (slow + fast) * pos0 + 0.5 * (slow - fast) * slope * scale
-    swing = jnp.where(square < 0, root, 0) * dt
+    swing = where(square < 0, root, 0) * dt
     soft = decay * (jnp.cos(swing) * pos0 + jnp.sin(swing) * slope * scale)
     plain = decay * (pos0 + slope * dt)
-    return jnp.where(critical, plain, jnp.where(square > 0, stiff, soft))
+    return where(critical, plain, where(square > 0, stiff, soft))
 
 
 def encode_pyramid(force: Array, mu: Array) -> Array:

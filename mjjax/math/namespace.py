@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 Array = jax.Array | np.ndarray
 # numpy arguments give numpy results, which the compiler of models relies on
@@ -23,3 +24,31 @@ def namespace(*arrays: Array) -> Any:
         if type(a) is not np.ndarray and isinstance(a, jax.Array):
             return jnp
     return np
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, elsewhere `y`, as `where` of either library.
+
+    JAX's own is a function of its own in every program, to be traced, lowered and inlined; this is
+    one operation.
+    """
+    if namespace(condition, x, y) is np:
+        return np.where(condition, x, y)
+    if not isinstance(x, Array) and not isinstance(y, Array):
+        return jnp.where(condition, x, y)  # two numbers of Python's give no type
+    dtype = jnp.result_type(x, y)
+    shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
+    if np.ndim(condition):
+        condition = _spread(condition, shape, np.dtype(bool))
+    return lax.select(condition, _spread(x, shape, dtype), _spread(y, shape, dtype))
+
+
+def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:
+    """`x` of a shape and type."""
+    if not isinstance(x, jax.Array):
+        x = np.asarray(x, dtype)
+    elif x.dtype != dtype:
+        x = lax.convert_element_type(x, dtype)
+    if isinstance(x, jax.Array) and x.shape == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))

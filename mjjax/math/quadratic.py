@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.math.linalg import cho_solve, cholesky, matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 class BoxQP(NamedTuple):
@@ -88,7 +88,7 @@ def box_qp(
         lambda s: _step(H, g, low, high, settings, s),
         state,
     )
-    rank = jnp.where(state.done & ~state.failed, jnp.sum(state.free, dtype=jnp.int32), -1)
+    rank = where(state.done & ~state.failed, jnp.sum(state.free, dtype=jnp.int32), -1)
     return BoxQP(state.x, state.free, state.factor, rank)
 
 
@@ -104,9 +104,9 @@ def _step(
     clamped = ((state.x == low) & (gradient > 0)) | ((state.x == high) & (gradient < 0))
     free = ~clamped
     both = free[:, None] & free[None]
-    factor = cholesky(jnp.where(both, H, 0) + jnp.diag(jnp.where(free, 0, 1).astype(g.dtype)))
-    residual = jnp.where(free, gradient, 0)
-    direction = jnp.where(free, -cho_solve(factor, residual), 0)
+    factor = cholesky(where(both, H, 0) + jnp.diag(where(free, 0, 1).astype(g.dtype)))
+    residual = where(free, gradient, 0)
+    direction = where(free, -cho_solve(factor, residual), 0)
     slope = jnp.sum(direction * gradient)
 
     def at(length: Array) -> Array:
@@ -124,10 +124,10 @@ def _step(
     bad = ~jnp.isfinite(jnp.sum(factor))
     stop = (jnp.sum(residual * residual) < settings.min_gradient) | bad | (slope >= 0)
     return _State(
-        jnp.where(stop, state.x, x),
+        where(stop, state.x, x),
         free,
         factor,
-        jnp.where(stop, state.value, _value(H, g, x)),
+        where(stop, state.value, _value(H, g, x)),
         stop | stuck | ~jnp.any(free),
         bad | (stuck & ~stop),
         state.count + 1,

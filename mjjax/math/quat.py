@@ -17,7 +17,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.math.linalg import dot, matmul, slabs
-from mjjax.math.namespace import A, Array, namespace
+from mjjax.math.namespace import A, Array, namespace, where
 
 
 def join(parts: components.Parts) -> Any:
@@ -72,10 +72,10 @@ def exp(v: A) -> A:
     half = 0.5 * v
     square = dot(half, half)[..., None]
     small = square < 1e-8
-    inverse = safe.rsqrt(xp.where(small, 1, square))
+    inverse = safe.rsqrt(where(small, 1, square))
     angle = square * inverse
-    ratio = xp.where(small, 1 - square / 6, xp.sin(angle) * inverse)
-    return xp.concatenate([xp.where(small, 1 - square / 2, xp.cos(angle)), half * ratio], axis=-1)
+    ratio = where(small, 1 - square / 6, xp.sin(angle) * inverse)
+    return xp.concatenate([where(small, 1 - square / 2, xp.cos(angle)), half * ratio], axis=-1)
 
 
 def log(q: A) -> A:
@@ -84,11 +84,11 @@ def log(q: A) -> A:
     w, u = q[..., :1], q[..., 1:]
     square = dot(u, u)[..., None]
     small = square < 1e-16
-    sine = xp.sqrt(xp.where(small, 1, square))
+    sine = xp.sqrt(where(small, 1, square))
     angle = 2 * xp.arctan2(sine, w)
-    angle = xp.where(angle > xp.pi, angle - 2 * xp.pi, angle)
+    angle = where(angle > xp.pi, angle - 2 * xp.pi, angle)
     # near the identity 2 atan2(s, w) / s -> 2 / w, where w is 1 or -1
-    return u * (xp.where(small, 2, angle) / xp.where(small, w, sine))
+    return u * (where(small, 2, angle) / where(small, w, sine))
 
 
 def sub(a: A, b: A) -> A:
@@ -139,13 +139,13 @@ def from_z(v: A) -> A:
     near = join((along, -y, x, zero))
     sine = safe.sqrt(x * x + y * y)
     aligned = sine < MINVAL
-    scale = 1 / xp.where(aligned, 1, sine)
-    axis = xp.where(aligned, 1, -y * scale), xp.where(aligned, 0, x * scale)
+    scale = 1 / where(aligned, 1, sine)
+    axis = where(aligned, 1, -y * scale), where(aligned, 0, x * scale)
     far = join((sine, along * axis[0], along * axis[1], zero))
-    turn = safe.normalize(xp.where((z < 0)[..., None], far, near))[0]
+    turn = safe.normalize(where((z < 0)[..., None], far, near))[0]
     nothing = safe.norm(v, keepdims=True) < MINVAL
     same = xp.broadcast_to(np.array([1, 0, 0, 0], turn.dtype), turn.shape)
-    return xp.where(nothing, same, turn)
+    return where(nothing, same, turn)
 
 
 def from_mat(mat: A) -> A:
@@ -154,7 +154,6 @@ def from_mat(mat: A) -> A:
     Of the two that are its rotation, the one whose largest component (the first, where the trace is
     positive) is positive.
     """
-    xp = namespace(mat)
     m = [[mat[..., i, j] for j in range(3)] for i in range(3)]
     xx, yy, zz = m[0][0], m[1][1], m[2][2]
     wx, wy, wz = m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]
@@ -165,8 +164,8 @@ def from_mat(mat: A) -> A:
     y = join((wy, xy, 1 - xx + yy - zz, yz))
     z = join((wz, xz, yz, 1 - xx - yy + zz))
     first, second = (xx > yy) & (xx > zz), yy > zz
-    rest = xp.where(first[..., None], x, xp.where(second[..., None], y, z))
-    return normalize(xp.where((xx + yy + zz > 0)[..., None], w, rest))
+    rest = where(first[..., None], x, where(second[..., None], y, z))
+    return normalize(where((xx + yy + zz > 0)[..., None], w, rest))
 
 
 def from_euler(angles: Array, sequence: str) -> Array:

@@ -14,7 +14,7 @@ from jax import lax
 
 from mjjax.core.constants import MAXVAL
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import A, Array, namespace
+from mjjax.math.namespace import A, Array, namespace, where
 
 TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
 
@@ -31,7 +31,7 @@ def sqrt(x: A) -> A:
     if xp is np:
         return xp.sqrt(xp.maximum(x, 0))
     positive = ~(x <= 0)
-    return xp.where(positive, xp.sqrt(xp.where(positive, x, 1)), 0)
+    return where(positive, xp.sqrt(where(positive, x, 1)), 0)
 
 
 def rsqrt(x: Array) -> Array:
@@ -66,38 +66,35 @@ def _square(x: Array) -> Array:
 
 def divide(a: Array | float, b: Array, otherwise: float = 0.0) -> Array:
     """Quotient `a / b`, `otherwise` (a constant) where `b == 0`."""
-    xp = namespace(b)
     nonzero = b != 0
-    return xp.where(nonzero, a / xp.where(nonzero, b, 1), otherwise)
+    return where(nonzero, a / where(nonzero, b, 1), otherwise)
 
 
 def normalize(x: A) -> tuple[A, A]:
     """Unit vector and length (..., 1); the zero vector gives (1, 0, ...), as in MuJoCo."""
-    xp = namespace(x)
     square = cast(A, _square(x)[..., None])
     tiny = square < TINY
-    scale = rsqrt(xp.where(tiny, 1, square))
+    scale = rsqrt(where(tiny, 1, square))
     first = np.eye(1, x.shape[-1], dtype=x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
-    return xp.where(tiny, first, x * scale), sqrt(square)
+    return where(tiny, first, x * scale), sqrt(square)
 
 
 def arctan2(y: Array, x: Array) -> Array:
     """Angle of the point (x, y); 0 with derivative 0 at the origin."""
     xp = namespace(x)
     origin = (x == 0) & (y == 0)
-    return xp.where(origin, 0, xp.arctan2(y, xp.where(origin, 1, x)))
+    return where(origin, 0, xp.arctan2(y, where(origin, 1, x)))
 
 
 def arccos(x: Array) -> Array:
     """Arc cosine of `clip(x, -1, 1)`; derivative 0 outside (-1, 1)."""
     xp = namespace(x)
     inside = abs(x) < 1
-    edge = xp.where(x > 0, 0.0, xp.pi)
-    return xp.where(inside, xp.arccos(xp.where(inside, x, 0)), edge)
+    edge = where(x > 0, 0.0, xp.pi)
+    return where(inside, xp.arccos(where(inside, x, 0)), edge)
 
 
 def power(x: Array, p: Array) -> Array:
     """`x ** p` for `x >= 0`, `p > 0`; 0 with derivative 0 where `x <= 0`."""
-    xp = namespace(x)
     positive = x > 0
-    return xp.where(positive, xp.where(positive, x, 1) ** p, 0)
+    return where(positive, where(positive, x, 1) ** p, 0)

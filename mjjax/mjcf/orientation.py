@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mjjax.math import quat as q
-from mjjax.math.namespace import A, namespace
+from mjjax.math.namespace import A, namespace, where
 from mjjax.math.tracked import real_array, settled, together
 from mjjax.mjcf.spec import Element
 
@@ -20,8 +20,8 @@ def normalize(v: A) -> A:
     square = xp.sum(v * v, axis=-1, keepdims=True)
     norm = xp.sqrt(square)
     zero = (square < EPS) | xp.isnan(norm)
-    scaled = v / xp.where(zero, 1.0, norm)
-    return xp.where(xp.abs(norm - 1) <= EPS, settled(scaled, v), scaled)
+    scaled = v / where(zero, 1.0, norm)
+    return where(xp.abs(norm - 1) <= EPS, settled(scaled, v), scaled)
 
 
 def _unit(v: np.ndarray, what: str) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mjjax.core.enums import SleepState, WarningType
 from mjjax.core.struct import PyTree, array, made_of, static
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import to_mat
 from mjjax.math.spatial import flat9
 from mjjax.model.rows import RowSlots
@@ -228,7 +228,7 @@ class Data(PyTree, Named):
         scalar, mass = self._split(self.efc_mass)
         if self.slots.pyramidal:
             used = self.slots.used(self.contact.dim)
-            mass = jnp.where(used, self.slots.of_contact(mass), 0)
+            mass = where(used, self.slots.of_contact(mass), 0)
         return self._join(scalar, mass)
 
     @property
@@ -243,7 +243,7 @@ class Data(PyTree, Named):
         friction = self.efc_friction_damping
         damping = self._join(damping[0], slots.of_contact(damping[1], friction))
         spring = self._join(spring[0], slots.of_contact(spring[1]))
-        return jnp.where(self.efc_D > 0, -damping * self.efc_vel - spring, 0)
+        return where(self.efc_D > 0, -damping * self.efc_vel - spring, 0)
 
     def _split(self, items: Array) -> tuple[Array, Array]:
         """Values of scalar rows (..., nscalar) and the others."""
@@ -259,7 +259,7 @@ class Data(PyTree, Named):
     def _of_contacts(self, scalar: Array, normal: Array) -> Array:
         """A row field, zero in empty slots and for the friction of elliptic contacts."""
         rows = self._join(scalar, self.slots.of_contact(normal))
-        return jnp.where(self.efc_D > 0, rows, 0)
+        return where(self.efc_D > 0, rows, 0)
 
     @property
     def tree_asleep(self) -> jax.Array:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 class RowSlots(NamedTuple):
@@ -45,11 +45,11 @@ class RowSlots(NamedTuple):
         if self.pyramidal:
             return jnp.broadcast_to(normal[..., None], shape)
         friction = jnp.zeros_like(normal) if friction is None else friction
-        return jnp.where(self._slot(normal) == 0, normal[..., None], friction[..., None])
+        return where(self._slot(normal) == 0, normal[..., None], friction[..., None])
 
     def rows_of(self, dim: Array) -> Array:
         """Number of rows (...) of contacts by their dimension."""
-        return jnp.where(dim > 1, 2 * (dim - 1), dim) if self.pyramidal else dim
+        return where(dim > 1, 2 * (dim - 1), dim) if self.pyramidal else dim
 
     def used(self, dim: Array) -> Array:
         """Which row slots (..., n, per_contact) contacts of a dimension (..., n) use."""

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.structure import Structure
 
 
@@ -59,7 +59,7 @@ def dense_blocks(s: Structure, entries: Array) -> Array:
         count, size = block.shape[-3:-1]
         if count > 1:
             apart = np.eye(count, dtype=bool)[:, None, :, None]
-            block = xp.where(apart, block[..., :, :, None, :], 0)
+            block = where(apart, block[..., :, :, None, :], 0)
         block = block.reshape(*lead, count * size, count * size)
         stop = start + count * size
         pad = [(0, 0)] * len(lead)

@@ -9,16 +9,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.core.enums import DisableBit, WarningType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.safe import is_bad
 from mjjax.math.tangents import of_moved
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.make_data import blank_data, reset_state
+from mjjax.pipeline.make_data import blank_data, chosen, reset_state
 
 Step = Callable[..., Data]
 
@@ -34,7 +33,7 @@ def check_state(model: Model, data: Data) -> Data:
         return data
     lost, fresh = functools.reduce(jnp.logical_or, bad.values()), reset_state(model, data)
     now = {name: getattr(data, name) for name in fresh}
-    return data.replace(**_chosen(lost, fresh, now))
+    return data.replace(**chosen(lost, fresh, now))
 
 
 def reset_diverged(model: Model, data: Data) -> Data:
@@ -49,12 +48,7 @@ def reset_diverged(model: Model, data: Data) -> Data:
     bad |= {k: x & ~bad[WarningType.BADQACC] for k, x in _bad_state(data).items()}
     data, lost = data.with_warnings(bad), functools.reduce(jnp.logical_or, bad.values())
     fresh = blank_data(model, data).replace(warning=data.warning)
-    return _chosen(lost, fresh, data)
-
-
-def _chosen(lost: Array, fresh: Any, now: Any) -> Any:
-    """`fresh` where the world is lost; of what has no entries there is nothing to choose."""
-    return jax.tree.map(lambda x, y: lax.select(lost, x, y) if y.size else y, fresh, now)
+    return chosen(lost, fresh, data)
 
 
 def _bad_state(data: Data) -> dict[WarningType, Array]:
@@ -98,6 +92,6 @@ def _masked_jvp(step: Step, primals: Any, tangents: Any) -> tuple[Data, Data]:
 
     def mask(slope: Any) -> Any:
         real = jnp.issubdtype(slope.dtype, jnp.floating)
-        return jnp.where(reset, 0, slope) if real else slope
+        return where(reset, 0, slope) if real else slope
 
     return out, jax.tree.map(mask, push(*map(mask, moved.slopes)))

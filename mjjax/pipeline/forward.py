@@ -19,6 +19,7 @@ from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_ve
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math.definite import solve_definite
+from mjjax.math.namespace import where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -121,7 +122,7 @@ def _sensed_energy(model: Model, data: Data, skipsensor: bool) -> Data:
     potential = is_read_now(model, data, SensorType.E_POTENTIAL)
     kinetic = is_read_now(model, data, SensorType.E_KINETIC)
     left = jnp.stack([potential, potential & kinetic])
-    return data.replace(energy=jnp.where(left, data.energy, 0))
+    return data.replace(energy=where(left, data.energy, 0))
 
 
 def control(model: Model, data: Data, callbacks: Callbacks) -> Data:

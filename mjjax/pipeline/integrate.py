@@ -17,7 +17,7 @@ from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
 from mjjax.math.definite import solve_definite, solve_symmetric
 from mjjax.math.linalg import solve
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -53,7 +53,7 @@ def advance(
     if s.na and not model.opt.disabled(DisableBit.ACTUATION):
         owner = np.repeat(np.arange(s.nu), np.maximum(s.actuator_actnum, 0))
         held = ~enabled_actuators(model)[owner]
-        data = data.replace(act=next_act(model, data.act, jnp.where(held, 0, act_dot)))
+        data = data.replace(act=next_act(model, data.act, where(held, 0, act_dot)))
     data = fall_asleep(model, data, callbacks)
     velocity = data.qvel + h * qacc
     moving = velocity if qvel is None else qvel
@@ -91,7 +91,7 @@ def implicit_inertia(model: Model, data: Data) -> Inertia:
     damping = model.dof_damping
     # damping that only pushes is integrated explicitly
     pulls, pushes = jnp.any(jnp.stack([damping > 0, damping < 0]), axis=1)
-    return inertia.plus_diagonal(s, h * jnp.where(pushes & ~pulls, 0, damping))
+    return inertia.plus_diagonal(s, h * where(pushes & ~pulls, 0, damping))
 
 
 def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -109,7 +109,7 @@ def velocity_derivative(model: Model, data: Data) -> Array:
     """Derivative D (nv, nv) of `implicit`."""
     if model.opt.integrator == IntegratorType.IMPLICIT:
         return smooth_vel(model, data, bias=True)
-    return jnp.where(dof_plan(model.structure).kept, smooth_vel(model, data, bias=False), 0)
+    return where(dof_plan(model.structure).kept, smooth_vel(model, data, bias=False), 0)
 
 
 def _implicit_qacc(model: Model, data: Data) -> Array:

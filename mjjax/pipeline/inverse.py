@@ -7,7 +7,7 @@ from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.math import safe
 from mjjax.math.definite import solve_definite
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -81,6 +81,6 @@ def compare_fwd_inv(model: Model, data: Data, callbacks: Callbacks | None = None
     errors = (data.qfrc_constraint - back.qfrc_constraint, applied - back.qfrc_inverse)
     some = data.nefc > 0
     return data.replace(
-        solver_fwdinv=jnp.where(some, jnp.stack([safe.norm(e) for e in errors]), 0),
-        qfrc_inverse=jnp.where(some, back.qfrc_inverse, data.qfrc_inverse),
+        solver_fwdinv=where(some, jnp.stack([safe.norm(e) for e in errors]), 0),
+        qfrc_inverse=where(some, back.qfrc_inverse, data.qfrc_inverse),
     )

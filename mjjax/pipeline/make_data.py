@@ -13,7 +13,7 @@ from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.struct import PyTree, specs
 from mjjax.dynamics.history import initial_history
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
@@ -156,11 +156,16 @@ def reset_data(
         }
         valid = k == keyframe
         fresh = fresh.replace(
-            **{name: jnp.where(valid, x, getattr(fresh, name)) for name, x in stored.items()}
+            **chosen(valid, stored, {name: getattr(fresh, name) for name in stored})
         )
     if where is True:
         return fresh
-    return jax.tree.map(lambda new, old: jnp.where(where, new, old), fresh, data)
+    return chosen(where, fresh, data)
+
+
+def chosen(condition: Any, fresh: Any, now: Any) -> Any:
+    """`fresh` where the condition holds; of what has no entries there is nothing to choose."""
+    return jax.tree.map(lambda x, y: where(condition, x, y) if y.size else y, fresh, now)
 
 
 def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:

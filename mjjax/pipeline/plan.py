@@ -8,7 +8,7 @@ import numpy as np
 
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.math.linalg import cho_solve, matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quadratic import box_qp
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -94,7 +94,7 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
     change, gain, promise = _backward(model, data, plan, residual, final)
 
     def attempt(length: Array) -> Plan:
-        taken = plan._replace(ctrl=plan.ctrl + length * change, gain=jnp.where(length > 0, gain, 0))
+        taken = plan._replace(ctrl=plan.ctrl + length * change, gain=where(length > 0, gain, 0))
         return _follow(model, data, taken, residual, final)
 
     # the plan's controls as they are, and ten lengths of the step
@@ -103,7 +103,7 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
     best = jnp.argmin(tried.cost)
     chosen = jax.tree.map(lambda x: x[best], tried)
     fine = (best > 0) | (promise <= NOTHING * chosen.cost)
-    damping = jnp.where(fine, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
+    damping = where(fine, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
     return chosen._replace(gain=gain, damping=damping)
 
 
@@ -121,7 +121,7 @@ def _bounds(model: Model) -> tuple[Array, Array]:
     """Limits of the controls (nu,), infinite where there are none."""
     low, high = model.actuator_ctrlrange.T
     limited = model.structure.actuator_ctrllimited
-    return jnp.where(limited, low, -jnp.inf), jnp.where(limited, high, jnp.inf)
+    return where(limited, low, -jnp.inf), where(limited, high, jnp.inf)
 
 
 def _cost(residual: Array) -> Array:
@@ -161,7 +161,7 @@ def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Rea
     qpos, qvel, act = (
         jnp.concatenate([x, x_end[None]]) for x, x_end in zip(states, last, strict=True)
     )
-    cost = jnp.where(jnp.isfinite(cost), cost, jnp.inf)
+    cost = where(jnp.isfinite(cost), cost, jnp.inf)
     return Plan(ctrl, qpos, qvel, act, plan.gain, cost, plan.damping)
 
 
@@ -188,7 +188,7 @@ def _backward(
         qxu = matmul(C.T, D) + matmul(A.T, onward)
         quu = matmul(D.T, D) + matmul(B.T, onward)
         solved = box_qp(quu + plan.damping * jnp.eye(len(u), dtype=u.dtype), qu, low - u, high - u)
-        gain = jnp.where(solved.free[:, None], -cho_solve(solved.factor, qxu.T), 0)
+        gain = where(solved.free[:, None], -cho_solve(solved.factor, qxu.T), 0)
         slope = matmul(quu, solved.x) + qu
         saved = -jnp.sum(solved.x * (slope + qu)) / 2
         grad = qx + matmul(gain.T, slope) + matmul(qxu, solved.x)

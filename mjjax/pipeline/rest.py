@@ -11,7 +11,7 @@ from jax.core import Tracer
 from mjjax.core.enums import DisableBit, SleepPolicy, Stage
 from mjjax.core.profile import stage
 from mjjax.math.all_worlds import largest_of_worlds
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -45,14 +45,14 @@ def settled(model: Model, data: Data) -> Array:
     for side in ties.equality.T:
         busy |= any_in_tree(side, data.eq_active & ties.mocap, s.ntree)
     up = jnp.minimum(old + 1, -1)
-    counter = jnp.where(ties.may_sleep & ~busy, up, FULLY_AWAKE)
+    counter = where(ties.may_sleep & ~busy, up, FULLY_AWAKE)
     awake = awake_trees(old)
     label = first_of_island(data.tree_island)
     unready = jnp.zeros(s.ntree, bool).at[label].max(awake & (counter < -1))
-    new = jnp.where(awake & ~unready[label], cycles(label, awake), counter)
-    new = jnp.where(awake, new, old)
+    new = where(awake & ~unready[label], cycles(label, awake), counter)
+    new = where(awake, new, old)
     if model.opt.disabled(DisableBit.ISLAND):
-        new = jnp.where(data.nefc > 0, old, new)
+        new = where(data.nefc > 0, old, new)
     return new
 
 
@@ -78,11 +78,11 @@ def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) ->
     some = jnp.any(slept)
 
     def again(data: Data) -> Data:
-        still = data.replace(qvel=jnp.where(slept[model.structure.dof_treeid], 0, data.qvel))
+        still = data.replace(qvel=where(slept[model.structure.dof_treeid], 0, data.qvel))
         return forward_skip(model, still, Stage.POS, callbacks=callbacks)
 
     repeated = lax.cond(largest_of_worlds(some), again, lambda data: data, data)
-    data = jax.tree.map(lambda x, y: jnp.where(some, x, y), repeated, data)
+    data = jax.tree.map(lambda x, y: where(some, x, y), repeated, data)
     return with_asleep(data, new)
 
 
@@ -134,9 +134,9 @@ def keep_asleep(model: Model, data: Data, old: Data) -> Data:
         return data
     assert data.sleep is not None
     on, tree = awake_dofs(model, data), coordinate_trees(model.structure)
-    qpos = jnp.where(awake_trees(data.sleep.tree_asleep)[tree], data.qpos, old.qpos)
+    qpos = where(awake_trees(data.sleep.tree_asleep)[tree], data.qpos, old.qpos)
     return data.replace(
-        qvel=jnp.where(on, data.qvel, old.qvel),
+        qvel=where(on, data.qvel, old.qvel),
         qpos=qpos,
         sleep=data.sleep.replace(qpos=qpos),
     )

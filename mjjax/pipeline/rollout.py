@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from mjjax.core.enums import WarningType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -145,7 +145,7 @@ def _divided(
 
     def own(now: tuple[State, Kept], length: Array) -> tuple[State, Kept]:
         after = part(now, length)
-        return jax.tree.map(lambda x, y: jnp.where(length > 0, x, y), after, now)
+        return jax.tree.map(lambda x, y: where(length > 0, x, y), after, now)
 
     def body(now: tuple[State, Kept], length: Array) -> tuple[tuple[State, Kept], None]:
         if not some:

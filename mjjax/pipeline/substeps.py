@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -121,14 +121,14 @@ def _search(
         error = jnp.max(jnp.abs(error), initial=0) / allowed
         accepted = (error <= 1) | (part <= SHORTEST)
         factor = jnp.clip(SAFETY * jnp.maximum(error, 1e-9) ** (-1 / ORDER), SHRINK, GROW)
-        factor = jnp.where(jnp.isfinite(error), factor, SHRINK)
+        factor = where(jnp.isfinite(error), factor, SHRINK)
         # the first trial has no length: it only evaluates the rates at the start
         stay = part == 0
-        parts = parts.at[count].set(jnp.where(accepted, part, 0))
+        parts = parts.at[count].set(where(accepted, part, 0))
         count = count + (accepted & ~stay).astype(jnp.int32)
-        left = left - jnp.where(accepted, part, 0)
-        wish = jnp.where(stay, 1, part * factor).astype(real)
-        data = jax.tree.map(lambda x, y: jnp.where(accepted, x, y), end, data)
+        left = left - where(accepted, part, 0)
+        wish = where(stay, 1, part * factor).astype(real)
+        data = jax.tree.map(lambda x, y: where(accepted, x, y), end, data)
         return data, parts, count, left, wish
 
     zero, one = jnp.zeros((), real), jnp.ones((), real)
@@ -153,7 +153,7 @@ def _pair(
     def stage(carry: tuple[Data, Rates, Array], row: Array) -> tuple[Any, None]:
         data, total, error = carry
         fraction, weight, part, within = row
-        rates = jax.tree.map(lambda x, y: jnp.where(within > 0, x, y), rates_of(data), total)
+        rates = jax.tree.map(lambda x, y: where(within > 0, x, y), rates_of(data), total)
         moved = drift(model, start, rates, fraction * length)
         data = forward_skip(model, moved, skipsensor=True, callbacks=callbacks)
         total = jax.tree.map(lambda sum_, x: sum_ + weight * x, total, rates_of(data))

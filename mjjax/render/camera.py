@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
 from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -107,10 +107,10 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> View:
     if not is_orthographic(model, camera):
         size, intrinsic = model.cam_sensorsize[camera], model.cam_intrinsic[camera]
         sensed = jnp.all(size != 0)
-        focal, centre = jnp.where(sensed, intrinsic[:2], 1), intrinsic[2:]
+        focal, centre = where(sensed, intrinsic[:2], 1), intrinsic[2:]
         centre = centre * jnp.asarray([1, -1], centre.dtype)  # it counts to the right and down
-        low = jnp.where(sensed, (centre - 0.5 * size) / focal, low)
-        high = jnp.where(sensed, (centre + 0.5 * size) / focal, high)
+        low = where(sensed, (centre - 0.5 * size) / focal, low)
+        high = where(sensed, (centre + 0.5 * size) / focal, high)
     return View(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from mjjax.core.enums import GeomType, ObjType
 from mjjax.dynamics.tendon import tendon_plan, wrapped
 from mjjax.math import quat, safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -139,8 +139,8 @@ def _segments(model: Model, data: Data, plan: _Plan) -> tuple[Array, Array, Arra
     one, two = (data.site_xpos[x[first:]] for x in (tendons.start, tendons.end))
     on, leave, join, _ = (x[plan.bent] for x in wrapped(model, data, tendons, one, two))
     n = len(owner) - m
-    near = jnp.where(on[:, None], leave, end[n:])
-    hidden = rgba[n:] * jnp.where(on, 1, 0).astype(rgba.dtype)[:, None]
+    near = where(on[:, None], leave, end[n:])
+    hidden = rgba[n:] * where(on, 1, 0).astype(rgba.dtype)[:, None]
     return (
         jnp.concatenate([start, leave, join]),
         jnp.concatenate([end[:n], near, join, end[n:]]),

@@ -8,7 +8,7 @@ import numpy as np
 from mjjax.core.enums import LightType
 from mjjax.math import safe
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -100,8 +100,8 @@ def toward_lights(shining: Lights, kinds: np.ndarray, point: Array) -> tuple[Arr
     dist = dist[..., 0]
     parallel = (kinds == LightType.DIRECTIONAL)[None]
     back = jnp.broadcast_to(-shining.dir[None], away.shape)
-    unit = jnp.where(parallel[..., None], back, unit)
-    return unit, jnp.where(parallel, jnp.inf, dist)
+    unit = where(parallel[..., None], back, unit)
+    return unit, where(parallel, jnp.inf, dist)
 
 
 def colour(
@@ -132,8 +132,8 @@ def colour(
     lambert = dot(at.normal[:, None], unit)
     half = safe.normalize(unit + at.toward[:, None])[0]
     shine = jnp.maximum(dot(at.normal[:, None], half), _LEAST)
-    shine = jnp.where(lambert > 0, shine ** (_SHININESS * at.shininess[:, None]), 0)
-    strength = jnp.where(free, _strength(shining, kinds, unit, dist), 0)
+    shine = where(lambert > 0, shine ** (_SHININESS * at.shininess[:, None]), 0)
+    strength = where(free, _strength(shining, kinds, unit, dist), 0)
     ambient, diffuse, specular = (shining.colours[None, :, k] for k in range(3))
     matte = (ambient + jnp.maximum(lambert, 0)[..., None] * diffuse) * at.rgb[:, None]
     gloss = (at.specular[:, None] * shine)[..., None] * specular
@@ -146,13 +146,13 @@ def colour(
 def _strength(shining: Lights, kinds: np.ndarray, unit: Array, dist: Array) -> Array:
     """Attenuation and cone (n, m) of lights; 1 for directional ones."""
     parallel = (kinds == LightType.DIRECTIONAL)[None]
-    dist = jnp.where(parallel, 1, dist)
+    dist = where(parallel, 1, dist)
     a, b, c = (shining.attenuation[None, :, k] for k in range(3))
     fall = a + b * dist + c * dist * dist
-    fall = 1 / jnp.where(parallel | (fall <= 0), 1, fall)
+    fall = 1 / where(parallel | (fall <= 0), 1, fall)
     along = -dot(unit, shining.dir[None])
     cone = jnp.maximum(along, _LEAST) ** shining.exponent[None]
     within = along >= jnp.cos(shining.cutoff * (np.pi / 180))[None]
-    cone = jnp.where(within, cone, 0)
+    cone = where(within, cone, 0)
     spot = (kinds == LightType.SPOT)[None] & (shining.cutoff[None] <= 90)
-    return jnp.where(parallel, 1, jnp.where(spot, cone, 1) * fall)
+    return where(parallel, 1, where(spot, cone, 1) * fall)

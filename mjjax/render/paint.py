@@ -9,7 +9,7 @@ import numpy as np
 from mjjax.core.enums import GeomType, TextureType
 from mjjax.math import safe
 from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -50,11 +50,11 @@ def paint(model: Model) -> Paint:
     ids, has = np.maximum(s.geom_matid, 0), s.geom_matid >= 0
     own = jnp.any(model.geom_rgba != jnp.asarray([_PLAIN], real), axis=1)
     return Paint(
-        jnp.where((~has | own)[:, None], model.geom_rgba, model.mat_rgba[ids]),
-        jnp.where(has, model.mat_emission[ids], rough.emission),
-        jnp.where(has, model.mat_specular[ids], rough.specular),
-        jnp.where(has, model.mat_shininess[ids], rough.shininess),
-        jnp.where(has & np.isin(s.geom_type, _MIRRORS), model.mat_reflectance[ids], 0),
+        where((~has | own)[:, None], model.geom_rgba, model.mat_rgba[ids]),
+        where(has, model.mat_emission[ids], rough.emission),
+        where(has, model.mat_specular[ids], rough.specular),
+        where(has, model.mat_shininess[ids], rough.shininess),
+        where(has & np.isin(s.geom_type, _MIRRORS), model.mat_reflectance[ids], 0),
     )
 
 
@@ -76,10 +76,10 @@ def _extents(model: Model) -> Array:
     size = jnp.take_along_axis(model.geom_size, jnp.asarray(column, jnp.int32), axis=1)
     if s.nhfield:
         field = model.hfield_size[np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), :3]
-        size = jnp.where((s.geom_type == GeomType.HFIELD)[:, None], field, size)
+        size = where((s.geom_type == GeomType.HFIELD)[:, None], field, size)
     endless = (s.geom_type == GeomType.PLANE)[:, None] & (size <= 0)
     flat = (s.geom_type == GeomType.PLANE)[:, None] & (np.arange(3) == 2)[None]
-    return jnp.where(endless | flat, 1, size)
+    return where(endless | flat, 1, size)
 
 
 class Triangles(NamedTuple):
@@ -124,7 +124,7 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
     w = dot(cross(one, at), area) / square
     weight = jnp.stack([1 - v - w, v, w], axis=1)[..., None]
     normal = jnp.sum(weight * corners(model.mesh_normal, s.mesh_normaladr, s.mesh_facenormal), 1)
-    normal = jnp.where(met[:, None], normal, 0)
+    normal = where(met[:, None], normal, 0)
     if not s.nmeshtexcoord:
         nothing = jnp.zeros_like(v)
         return Triangles(normal, local[:, :2] * 0, nothing, nothing > 0)
@@ -163,7 +163,7 @@ def texture_colour(
     pool = texture_pool(s)
     texture = jnp.full(geom.shape, above, jnp.int32)
     if s.ngeom:
-        texture = jnp.where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)
+        texture = where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)
     there, texture = texture >= 0, jnp.maximum(texture, 0)
     width = jnp.asarray(pool.size[:, 0], local.dtype)[texture]
     face, st, density = jnp.zeros_like(geom), local[:, :2], jnp.zeros_like(spread)
@@ -173,13 +173,13 @@ def texture_colour(
     if pool.cube[used].any():
         turned, scale = _cube_direction(model, geom, local)
         upright = jnp.stack([along[:, 0], along[:, 2], -along[:, 1]], axis=1)
-        side, place, reach = cube_place(jnp.where(met[:, None], turned, upright))
-        cube, scale = jnp.asarray(pool.cube)[texture], jnp.where(met, scale, 1)
-        face, st = jnp.where(cube, side, face), jnp.where(cube[:, None], place, st)
-        covered = jnp.where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
+        side, place, reach = cube_place(where(met[:, None], turned, upright))
+        cube, scale = jnp.asarray(pool.cube)[texture], where(met, scale, 1)
+        face, st = where(cube, side, face), where(cube[:, None], place, st)
+        covered = where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
     found = sample(pool, texture, face, st, covered)
-    nothing = jnp.where(met, 1, 0).astype(local.dtype)[:, None]
-    return jnp.where(there[:, None], found, nothing)
+    nothing = where(met, 1, 0).astype(local.dtype)[:, None]
+    return where(there[:, None], found, nothing)
 
 
 def _flat_place(
@@ -193,15 +193,15 @@ def _flat_place(
     s = model.structure
     ids = np.maximum(s.geom_matid, 0)
     uniform = jnp.asarray(s.mat_texuniform[ids])[:, None]
-    half = jnp.where(uniform, 1, _extents(model)[:, :2])
+    half = where(uniform, 1, _extents(model)[:, :2])
     factor = (0.5 * model.mat_texrepeat[ids] / half)[geom]
     st = 0.5 + factor * local[:, :2] * jnp.asarray([[1, -1]], local.dtype)
     density = safe.sqrt(jnp.abs(factor[:, 0] * factor[:, 1]))
     if triangles is None:
         return st, density
     mapped = triangles.mapped
-    st = jnp.where(mapped[:, None], triangles.st, st)
-    return st, jnp.where(mapped, triangles.density, density)
+    st = where(mapped[:, None], triangles.st, st)
+    return st, where(mapped, triangles.density, density)
 
 
 def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Array]:
@@ -216,8 +216,8 @@ def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Arr
     uniform = s.mat_texuniform[np.maximum(s.geom_matid, 0)]
     actual = np.isin(s.geom_type, _ACTUAL)
     size = _extents(model)
-    scale = jnp.where((actual & uniform)[:, None], size, 1)
-    scale = jnp.where((~actual & ~uniform)[:, None], 1 / size, scale)[geom]
+    scale = where((actual & uniform)[:, None], size, 1)
+    scale = where((~actual & ~uniform)[:, None], 1 / size, scale)[geom]
     return local * scale, jnp.max(scale, axis=1)
 
 

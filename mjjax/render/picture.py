@@ -14,7 +14,7 @@ from mjjax.collision.ray_shapes import SOLIDS
 from mjjax.core.profile import stage
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -237,7 +237,7 @@ def _look(scene: _Scene, start: Array, along: Array) -> tuple[Array, Array, Arra
     one = jnp.ones_like(start[:, 0])
     ray = _Ray(start, along, one, one < 0)
     hit, face = _first(scene, ray)
-    depth = jnp.where(hit.geomid >= 0, hit.dist * dot(along, scene.ahead[None]), scene.far)
+    depth = where(hit.geomid >= 0, hit.dist * dot(along, scene.ahead[None]), scene.far)
     rgb, following = _surface(scene, ray, hit, face)
     rgb = rgb + _beyond(scene, lax.stop_gradient(following))
     return jnp.clip(rgb, 0, 1), depth, hit.geomid
@@ -249,9 +249,9 @@ def _first(scene: _Scene, ray: _Ray) -> tuple[Hit, Array]:
     hit, face = cast_faces(scene.model, scene.data, scene.plan, lines, scene.seen)
     met = (hit.dist >= 0) & (hit.dist * dot(ray.along, scene.ahead[None]) <= scene.far)
     hit = Hit(
-        jnp.where(met, hit.dist, 0),
-        jnp.where(met, hit.geomid, -1),
-        jnp.where(met[:, None], hit.normal, 0),
+        where(met, hit.dist, 0),
+        where(met, hit.geomid, -1),
+        where(met[:, None], hit.normal, 0),
     )
     return hit, face
 
@@ -277,12 +277,12 @@ def _following(ray: _Ray, hit: Hit, alpha: Array, mirror: Array) -> _Ray:
     """The rays behind transparent surfaces, or from mirrors."""
     through = alpha < 1
     turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
-    off = jnp.where(through, 1 + _OFF, 1 - _OFF)
-    reflected = jnp.where(ray.mirrored, 0, mirror)
+    off = where(through, 1 + _OFF, 1 - _OFF)
+    reflected = where(ray.mirrored, 0, mirror)
     return _Ray(
         ray.start + (hit.dist * off)[:, None] * ray.along,
-        jnp.where(through[:, None], ray.along, turned),
-        ray.weight * jnp.where(through, 1 - alpha, reflected),
+        where(through[:, None], ray.along, turned),
+        ray.weight * where(through, 1 - alpha, reflected),
         ray.mirrored | ~through,
     )
 
@@ -302,9 +302,9 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
     if len(scene.plan.meshes):
         triangles = on_triangles(model, geom, face, local)
         smooth = safe.normalize(matvec3(turn, triangles.normal))[0]
-        normal = jnp.where(jnp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
-    slope = jnp.where(met, jnp.maximum(jnp.abs(dot(hit.normal, ray.along)), _GRAZING), 1)
-    size = jnp.where(met & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
+        normal = where(jnp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
+    slope = where(met, jnp.maximum(jnp.abs(dot(hit.normal, ray.along)), _GRAZING), 1)
+    size = where(met & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
     toward_eye = -ray.along
     if scene.parallel:  # highlights are where they are for an eye at the camera, as in MuJoCo
         toward_eye = safe.normalize(scene.eye[None] - point)[0]
@@ -317,11 +317,11 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
         look.specular[geom],
         look.shininess[geom],
     )
-    shade = jnp.where(met[:, None], _shade(scene, at, hit), 1)
+    shade = where(met[:, None], _shade(scene, at, hit), 1)
     rgb = texture_colour(model, hit.geomid, local, ray.along, size, triangles) * shade
-    alpha = jnp.where(met, look.rgba[geom, 3], 1)
-    counts = jnp.where(met | ~ray.mirrored, ray.weight * alpha, 0)
-    following = _following(ray, hit, alpha, jnp.where(met, look.mirror[geom], 0))
+    alpha = where(met, look.rgba[geom, 3], 1)
+    counts = where(met | ~ray.mirrored, ray.weight * alpha, 0)
+    following = _following(ray, hit, alpha, where(met, look.mirror[geom], 0))
     return counts[:, None] * rgb, following
 
 
@@ -340,7 +340,7 @@ def _shadows(scene: _Scene, at: Surface, hit: Hit, unit: Array, dist: Array) -> 
     point, normal, toward, away, unit, dist = lax.stop_gradient(
         (at.point, hit.normal, at.toward, hit.dist, unit, dist)
     )
-    outside = jnp.where(dot(normal, toward) < 0, -1, 1).astype(point.dtype)
+    outside = where(dot(normal, toward) < 0, -1, 1).astype(point.dtype)
     point = point + (_OFF * away * outside)[:, None] * normal
     start = jnp.broadcast_to(point[:, None], unit.shape).reshape(-1, 3)
     lines = Lines(start, unit.reshape(-1, 3), jnp.full(start.shape[0], -1, jnp.int32))

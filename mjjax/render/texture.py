@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.enums import TextureType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.structure import Structure
 
 _FACES = 6
@@ -104,18 +104,18 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     size, cube = jnp.asarray(pool.size)[texture, level], jnp.asarray(pool.cube)[texture]
     face = jnp.minimum(face, jnp.asarray(pool.faces)[texture] - 1)
     start = jnp.asarray(pool.first)[texture, level] + face * size[:, 0] * size[:, 1]
-    flat = jnp.where(cube[:, None], jnp.clip(st, 0, 1), st - jnp.floor(lax.stop_gradient(st)))
+    flat = where(cube[:, None], jnp.clip(st, 0, 1), st - jnp.floor(lax.stop_gradient(st)))
     place = flat * size.astype(st.dtype) - 0.5
     low = jnp.floor(lax.stop_gradient(place)).astype(jnp.int32)
     part = place - low.astype(st.dtype)
 
     at = low[:, None] + jnp.asarray(_CORNERS)[None]
     size = size[:, None]
-    at = jnp.where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
+    at = where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
     word = jnp.asarray(pool.pixel)[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
     colour = word[..., None] >> jnp.asarray([[[0, 8, 16]]], jnp.uint32) & jnp.uint32(_WHITE)
     part = part[:, None]
-    share = jnp.prod(jnp.where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
+    share = jnp.prod(where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
     return jnp.sum(share * colour.astype(st.dtype), axis=1) / _WHITE
 
 
@@ -125,8 +125,8 @@ def cube_place(direction: Array) -> tuple[Array, Array, Array]:
     axis = jnp.argmax(jnp.abs(direction), axis=1).astype(jnp.int32)
     largest = jnp.take_along_axis(direction, axis[:, None], axis=1)[:, 0]
     ahead = largest >= 0
-    across = jnp.where(axis == 0, jnp.where(ahead, -z, z), jnp.where((axis == 2) & ~ahead, -x, x))
-    down = jnp.where(axis == 1, jnp.where(ahead, z, -z), -y)
+    across = where(axis == 0, where(ahead, -z, z), where((axis == 2) & ~ahead, -x, x))
+    down = where(axis == 1, where(ahead, z, -z), -y)
     reach = jnp.maximum(jnp.abs(largest), jnp.finfo(direction.dtype).tiny)
     st = 0.5 * (jnp.stack([across, down], axis=1) / reach[:, None] + 1)
-    return 2 * axis + jnp.where(ahead, 0, 1).astype(jnp.int32), st, reach
+    return 2 * axis + where(ahead, 0, 1).astype(jnp.int32), st, reach

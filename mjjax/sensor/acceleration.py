@@ -8,7 +8,7 @@ from mjjax.core.enums import TrnType
 from mjjax.dynamics.objects import object_motion
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -33,9 +33,9 @@ def touch(model: Model, data: Data, ids: np.ndarray) -> Array:
     own = s.site_bodyid[site][:, None].astype(np.int32)
     first, second = own == body[None, :, 0], own == body[None, :, 1]
     on = (contact.geom[None, :, 0] >= 0) & (first | second) & (force > 0)
-    direction = jnp.where(second[:, :, None], -1.0, 1.0) * contact.frame[None, :, :3]
+    direction = where(second[:, :, None], -1.0, 1.0) * contact.frame[None, :, :3]
     hits = sites_ahead(model, data, site, contact.pos[None], direction)
-    return jnp.sum(jnp.where(on & hits, force, 0), axis=1)
+    return jnp.sum(where(on & hits, force, 0), axis=1)
 
 
 def frame_acceleration(part: slice):

@@ -2,11 +2,10 @@
 
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import ObjType, SensorType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.structure import Structure
 from mjjax.sleep.members import members
@@ -71,4 +70,4 @@ def keep_asleep(data: Data, ids: np.ndarray, values: Array, old: Array) -> Array
     """Readings of sensors, one after the other, with the old ones of those that sleep."""
     s = data.structure
     owner = np.repeat(np.arange(len(ids)), s.sensor_dim[ids])
-    return jnp.where(any_awake(data, sensor_trees(s)[ids])[owner], values, old)
+    return where(any_awake(data, sensor_trees(s)[ids])[owner], values, old)

@@ -13,7 +13,7 @@ from mjjax.core.enums import ObjType
 from mjjax.dynamics.tree import ancestors
 from mjjax.math import safe
 from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -96,7 +96,7 @@ def contact(model: Model, data: Data, ids: np.ndarray) -> Array:
         sums = _net(data, forces, match, flip, count)
         rest = jnp.zeros((len(ids), plan.most - 1, WIDTH), sums.dtype)
         whole = jnp.concatenate([sums[:, None], rest], axis=1)
-        total = jnp.where(net[:, None, None], whole, total)
+        total = where(net[:, None, None], whole, total)
     return total.ravel()[plan.reading]
 
 
@@ -128,22 +128,22 @@ def _selected(
     )
     strength = jnp.sum(forces[:, :3] ** 2, axis=1)
     reduce = plan.reduce[:, None]
-    key = jnp.where(
+    key = where(
         reduce == MINDIST,
         contact.dist[None],
-        jnp.where(reduce == MAXFORCE, -strength[None], 0),
+        where(reduce == MAXFORCE, -strength[None], 0),
     )
-    key = lax.stop_gradient(jnp.where(match, key, NO_CONTACT))
+    key = lax.stop_gradient(where(match, key, NO_CONTACT))
     missing = max(0, plan.most - key.shape[1])
     key = jnp.pad(key, ((0, 0), (0, missing)), constant_values=2 * NO_CONTACT)
     _, index = lax.top_k(-key, plan.most)
-    sign = jnp.where(flip[:, :, None], jnp.asarray(_FLIP, real)[None, None], 1)
+    sign = where(flip[:, :, None], jnp.asarray(_FLIP, real)[None, None], 1)
     values = jnp.pad(sign * table[None], ((0, 0), (0, missing), (0, 0)))
     chosen = jnp.take_along_axis(values, index[:, :, None], axis=1)
     filled = np.arange(plan.most, dtype=np.int32)[None] < count[:, None]
     found = jnp.broadcast_to(count[:, None], filled.shape).astype(real)
     chosen = jnp.concatenate([found[:, :, None], chosen], axis=2)
-    return jnp.where(filled[:, :, None], chosen, 0)
+    return where(filled[:, :, None], chosen, 0)
 
 
 def _net(data: Data, forces: Array, match: Array, flip: Array, count: Array) -> Array:
@@ -151,8 +151,8 @@ def _net(data: Data, forces: Array, match: Array, flip: Array, count: Array) -> 
     contact, real = data.contact, forces.dtype
     turn = jnp.swapaxes(mat3(contact.frame), 1, 2)
     force, torque = matvec3(turn, forces[:, :3]), matvec3(turn, forces[:, 3:])
-    sign = jnp.where(match, jnp.where(flip, -1.0, 1.0), 0).astype(real)[:, :, None]
-    weight = jnp.where(match, safe.norm(forces[:, :3])[None], 0)
+    sign = where(match, where(flip, -1.0, 1.0), 0).astype(real)[:, :, None]
+    weight = where(match, safe.norm(forces[:, :3])[None], 0)
     total = jnp.sum(weight, axis=1, keepdims=True)
     point = jnp.sum(weight[:, :, None] * contact.pos[None], axis=1)
     point = safe.divide(point, jnp.broadcast_to(total, point.shape))

@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import ConstraintType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.position import measured
@@ -26,7 +26,7 @@ def limit(kind: ConstraintType, read: Callable[[Data], Array]):
             first = np.where(mine, row, first)
         n = layout.nscalar
         field, on = jnp.append(read(data)[:n], 0), jnp.append(data.efc_mass[:n] > 0, False)
-        return jnp.where(on[first], field[first], jnp.where(on[last], field[last], 0))
+        return where(on[first], field[first], where(on[last], field[last], 0))
 
     return value
 

@@ -9,7 +9,7 @@ from mjjax.dynamics.objects import object_frames, object_quats
 from mjjax.math import quat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -53,7 +53,7 @@ def camprojection(model: Model, data: Data, ids: np.ndarray) -> Array:
     scaled = focal * at[:, :2] * jnp.asarray([[-1.0, 1.0]], at.dtype)
     depth = at[:, 2:]
     tiny = jnp.abs(depth) < MINVAL
-    depth = jnp.where(tiny, jnp.where(depth < 0, -MINVAL, MINVAL), depth)
+    depth = where(tiny, where(depth < 0, -MINVAL, MINVAL), depth)
     centre = jnp.asarray(s.cam_resolution[cam] / 2, at.dtype)
     return (scaled / depth + centre).ravel()
 
@@ -63,9 +63,9 @@ def focal_lengths(model: Model, cam: np.ndarray) -> Array:
     resolution = jnp.asarray(model.structure.cam_resolution[cam], model.cam_fovy.dtype)
     size = model.cam_sensorsize[cam]
     sensed = jnp.all(size != 0, axis=1, keepdims=True)
-    own = model.cam_intrinsic[cam, :2] / jnp.where(sensed, size, 1) * resolution
+    own = model.cam_intrinsic[cam, :2] / where(sensed, size, 1) * resolution
     angle = model.cam_fovy[cam, None] * (np.pi / 360)
-    return jnp.where(sensed, own, 0.5 / jnp.tan(angle) * resolution[:, 1:])
+    return where(sensed, own, 0.5 / jnp.tan(angle) * resolution[:, 1:])
 
 
 def jointpos(model: Model, data: Data, ids: np.ndarray) -> Array:

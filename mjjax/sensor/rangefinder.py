@@ -10,7 +10,7 @@ from mjjax.collision.ray import Lines, cast, ray_plan, visible
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -84,12 +84,12 @@ def rangefinder(model: Model, data: Data, ids: np.ndarray) -> Array:
     hit = cast(model, data, plan, lines, visible(model))
     met = hit.dist[:, None] >= 0
     point = origin + hit.dist[:, None] * direction
-    depth = jnp.where(met[:, 0], hit.dist * dot(direction, forward), -1)
+    depth = where(met[:, 0], hit.dist * dot(direction, forward), -1)
     columns = [
         hit.dist[:, None],
-        jnp.where(met, direction, 0),
+        where(met, direction, 0),
         origin,
-        jnp.where(met, point, 0),
+        where(met, point, 0),
         hit.normal,
         depth[:, None],
     ]
@@ -105,15 +105,15 @@ def _pixels(model: Model, data: Data, rays: Rays) -> tuple[Array, Array, Array]:
     size = model.cam_sensorsize[cam]
     sensed = jnp.all(size != 0, axis=1, keepdims=True)
     # as MuJoCo: with a sensor size the principal point counts from the corner of the image
-    own = model.cam_intrinsic[cam, 2:] / jnp.where(sensed, size, 1) * resolution
-    offset = centre - jnp.where(sensed, own, 0.5 * resolution)
+    own = model.cam_intrinsic[cam, 2:] / where(sensed, size, 1) * resolution
+    offset = centre - where(sensed, own, 0.5 * resolution)
     down = jnp.asarray([[1.0, -1.0]], real)
     flat = offset / focal_lengths(model, cam) * down
     back = -jnp.ones((len(cam), 1), real)
     look = safe.normalize(jnp.concatenate([flat, back], axis=1))[0]
     parallel = (s.cam_projection[cam] == ProjectionType.ORTHOGRAPHIC)[:, None]
     wide = (2 * centre / resolution - 1) * down * (0.5 * model.cam_fovy[cam, None])
-    shift = jnp.concatenate([jnp.where(parallel, wide, 0), 0 * back], axis=1)
-    look = jnp.where(parallel, jnp.concatenate([0 * flat, back], axis=1), look)
+    shift = jnp.concatenate([where(parallel, wide, 0), 0 * back], axis=1)
+    look = where(parallel, jnp.concatenate([0 * flat, back], axis=1), look)
     turn = mat3(data.cam_xmat[cam])
     return data.cam_xpos[cam] + matvec3(turn, shift), matvec3(turn, look), -turn[:, :, 2]

@@ -11,7 +11,7 @@ from mjjax.collision.distance import Separation, Types, candidates, closest, slo
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit, ObjType, SensorType
 from mjjax.math.linalg import row_sum
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -97,7 +97,7 @@ def normal(model: Model, data: Data, ids: np.ndarray) -> Array:
     offset = end - start
     square = row_sum(offset * offset)
     apart = square > MINVAL**2
-    return jnp.where(apart, offset / jnp.sqrt(jnp.where(apart, square, 1)), 0).ravel()
+    return where(apart, offset / jnp.sqrt(where(apart, square, 1)), 0).ravel()
 
 
 def fromto(model: Model, data: Data, ids: np.ndarray) -> Array:

@@ -11,7 +11,7 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.velocity import subtree_vel
 from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -128,7 +128,7 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
     limit = gather(model.sensor_cutoff, owner)
     over = (limit > 0) & (both | above) & (values > limit)
     under = (limit > 0) & both & (values < -limit)
-    return jnp.where(over, limit, jnp.where(under, -limit, values))
+    return where(over, limit, where(under, -limit, values))
 
 
 def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
@@ -141,7 +141,7 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
     past = read(x, b, data.time - model.sensor_delay[b.ids])
     now = _now(model, data, b.ids, x.user)
     entry = _padded_entries(model.structure, ids, b)
-    kept = jnp.where(now[:, None], jnp.append(values, 0)[entry], past)
+    kept = where(now[:, None], jnp.append(values, 0)[entry], past)
     held = entry < len(values)
     return jnp.asarray(values).at[entry[held]].set(kept[held])
 
@@ -192,10 +192,10 @@ def remember_sensors(model: Model, data: Data) -> Data:
         # what is in `sensordata` is from the past
         _, fresh = readings(model, data, ids)
         delay = gather(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
-        values = jnp.where(delay > 0, fresh, values)
+        values = where(delay > 0, fresh, values)
     old = samples(data.history, b)
     due = _due(model, data, ids, old.user)
     period = model.sensor_interval[ids, 0]
     new = inserted(old, b, data.time, jnp.append(values, 0)[_padded_entries(s, ids, b)])
-    new = new._replace(user=jnp.where(period > 0, old.user + period, old.user))
+    new = new._replace(user=where(period > 0, old.user + period, old.user))
     return data.replace(history=stored(data.history, b, chosen(due, new, old)))

@@ -15,7 +15,7 @@ from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat
 from mjjax.math.indexing import gather
 from mjjax.math.linalg import dot, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -131,7 +131,7 @@ def tactile(model: Model, data: Data, ids: np.ndarray) -> Array:
     last = jnp.argmax(ranks, axis=2)[..., None]
     felt = jnp.take_along_axis(ranks, last, axis=2) >= 0
     reading = jnp.take_along_axis(readings, last[..., None], axis=2)[:, :, 0]
-    return jnp.swapaxes(jnp.where(felt, reading, 0), 1, 2).ravel()[plan.reading]
+    return jnp.swapaxes(where(felt, reading, 0), 1, 2).ravel()[plan.reading]
 
 
 def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
@@ -147,7 +147,7 @@ def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
     return Skin(
         point,
         motion[:, 3:].reshape(point.shape),
-        jnp.where(plan.framed[:, None, None, None], tangent, 0),
+        where(plan.framed[:, None, None, None], tangent, 0),
         _first_contacts(s, data, geom),
     )
 
@@ -159,12 +159,12 @@ def _first_contacts(s: Structure, data: Data, geom: np.ndarray) -> Array:
     """
     pair = data.contact.geom
     weld = s.body_weldid[s.geom_bodyid].astype(np.int32)
-    body = jnp.where(pair >= 0, jnp.asarray(weld)[pair], -1)
+    body = where(pair >= 0, jnp.asarray(weld)[pair], -1)
     own = (body[None] == weld[geom][:, None, None])[..., None]
     hit = pair[None, :, :, None] == np.arange(s.ngeom, dtype=np.int32)[None, None, None]
     touches = jnp.any(own & hit[:, :, ::-1], axis=2)
     first = jnp.argmax(touches, axis=1).astype(jnp.int32)
-    return jnp.where(jnp.any(touches, axis=1), first, -1)
+    return where(jnp.any(touches, axis=1), first, -1)
 
 
 def _felt(
@@ -182,8 +182,8 @@ def _felt(
     relative = skin.velocity[:, :, None] - gather(motion, other)[:, None]
     speed = jnp.abs(dot(skin.tangent[:, :, None], relative[:, :, :, None]))
     reading = jnp.concatenate([(depth / (SOFTNESS - depth))[..., None], speed], axis=-1)
-    rank = jnp.where(other >= 0, skin.contact[np.arange(len(other))[:, None], other], -1)
-    return jnp.where(depth < 0, rank[:, None], -1), reading
+    rank = where(other >= 0, skin.contact[np.arange(len(other))[:, None], other], -1)
+    return where(depth < 0, rank[:, None], -1), reading
 
 
 def _distance(model: Model, kind: GeomType, other: np.ndarray, at: Array) -> Array:

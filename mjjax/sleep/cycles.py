@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.sleep import FULLY_AWAKE
 
 
@@ -22,7 +22,7 @@ def least_in_cycle(tree_asleep: Array, value: Array) -> Array:
     """Smallest `value` (T,) among the trees of each cycle; an awake tree is alone."""
     count = len(tree_asleep)
     alone = jnp.arange(count, dtype=jnp.int32)
-    after = jnp.where(awake_trees(tree_asleep), alone, tree_asleep)
+    after = where(awake_trees(tree_asleep), alone, tree_asleep)
     for _ in range(max(count - 1, 0).bit_length()):
         value = jnp.minimum(value, value[after])
         after = after[after]
@@ -31,8 +31,8 @@ def least_in_cycle(tree_asleep: Array, value: Array) -> Array:
 
 def wake(tree_asleep: Array, trees: Array) -> Array:
     """`tree_asleep` once some `trees` (T,) are woken, and those that sleep with them."""
-    mine = least_in_cycle(tree_asleep, jnp.where(trees, 0, 1)) == 0
-    return jnp.where(mine & ~awake_trees(tree_asleep), FULLY_AWAKE, tree_asleep)
+    mine = least_in_cycle(tree_asleep, where(trees, 0, 1)) == 0
+    return where(mine & ~awake_trees(tree_asleep), FULLY_AWAKE, tree_asleep)
 
 
 def wake_neighbours(tree_asleep: Array, links: Array, on: Array) -> Array:
@@ -50,16 +50,16 @@ def wake_neighbours(tree_asleep: Array, links: Array, on: Array) -> Array:
     one, two = links[:, 0], links[:, 1]
     first_awake, second_awake = (awake_trees(tree_asleep[jnp.maximum(x, 0)]) for x in (one, two))
     mixed = on & (one >= 0) & (two >= 0) & (first_awake != second_awake)
-    waker, sleeper = (jnp.where(first_awake, a, b) for a, b in ((one, two), (two, one)))
-    counter = jnp.where(mixed, tree_asleep[jnp.maximum(waker, 0)], 0)
-    place = jnp.where(mixed, sleeper, count)
+    waker, sleeper = (where(first_awake, a, b) for a, b in ((one, two), (two, one)))
+    counter = where(mixed, tree_asleep[jnp.maximum(waker, 0)], 0)
+    place = where(mixed, sleeper, count)
     number = np.arange(n, dtype=np.int32)
     first = jnp.full(count, n, jnp.int32).at[place].min(number, mode="drop")
     own = jnp.zeros(count, jnp.int32).at[place].min(counter, mode="drop")
     first = least_in_cycle(tree_asleep, first)
     inherited = jnp.append(counter, 0)[first]
     woken = (first < n) & ~awake_trees(tree_asleep)
-    return jnp.where(woken, jnp.minimum(inherited, own), tree_asleep)
+    return where(woken, jnp.minimum(inherited, own), tree_asleep)
 
 
 def components(count: int, links: Array, on: Array) -> Array:
@@ -74,7 +74,7 @@ def components(count: int, links: Array, on: Array) -> Array:
     if not len(on):
         return start
     there = on & (links[:, 0] >= 0) & (links[:, 1] >= 0)
-    one, two = (jnp.where(there, x, 0) for x in (links[:, 0], links[:, 1]))
+    one, two = (where(there, x, 0) for x in (links[:, 0], links[:, 1]))
 
     def round_(state: tuple[Array, Array]) -> tuple[Array, Array]:
         label, _ = state
@@ -92,16 +92,16 @@ def first_of_island(tree_island: Array) -> Array:
     """The first tree (T,) of each tree's island; a tree in none, -1, is alone."""
     count = len(tree_island)
     number = jnp.arange(count, dtype=jnp.int32)
-    place = jnp.where(tree_island < 0, count, tree_island)
+    place = where(tree_island < 0, count, tree_island)
     first = jnp.full(count, count, jnp.int32).at[place].min(number, mode="drop")
-    return jnp.where(tree_island < 0, number, first[tree_island])
+    return where(tree_island < 0, number, first[tree_island])
 
 
 def cycles(label: Array, trees: Array) -> Array:
     """Next tree (T,) of the same component among some `trees` (T,), in order and around."""
     count = len(label)
     number = jnp.arange(count, dtype=jnp.int32)
-    key, order = lax.sort((jnp.where(trees, label, count + number), number), num_keys=2)
+    key, order = lax.sort((where(trees, label, count + number), number), num_keys=2)
     same = jnp.append(key[1:] == key[:-1], False)
-    following = jnp.where(same, jnp.append(order[1:], 0), key)
+    following = where(same, jnp.append(order[1:], 0), key)
     return jnp.zeros(count, jnp.int32).at[order].set(following, unique_indices=True)

@@ -10,7 +10,7 @@ from jax import lax
 
 from mjjax.core.enums import EnableBit, JointType
 from mjjax.core.profile import stage
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import normalize
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -141,9 +141,9 @@ def keep_smooth(model: Model, old: Data, new: Data) -> Data:
     if not sleeps(model, new):
         return new
     on = awake_dofs(model, new)
-    qacc = jnp.where(on, new.qacc_smooth, old.qacc_smooth)
+    qacc = where(on, new.qacc_smooth, old.qacc_smooth)
     return new.replace(
-        qfrc_smooth=jnp.where(on, new.qfrc_smooth, old.qfrc_smooth),
+        qfrc_smooth=where(on, new.qfrc_smooth, old.qfrc_smooth),
         qacc_smooth=qacc,
-        qacc_warmstart=jnp.where(on, new.qacc_warmstart, qacc),
+        qacc_warmstart=where(on, new.qacc_warmstart, qacc),
     )

@@ -22,7 +22,7 @@ from mjjax.dynamics.joint_inertia import Inertia
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math.components import split
 from mjjax.math.indexing import gather, gather_columns
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
 from mjjax.solver.grouped_loop import queued_loop
@@ -147,8 +147,8 @@ def finish_alone(
     single = (trees == 1)[parts.tree] & parts.used[parts.tree]
     own, few = _own_contacts(problem, layout, kind, contact)
     taken = single[kind.tree] & few
-    own = jnp.where(taken[:, None], own, layout.ncontact)
-    place = jnp.where(taken, parts.tree[kind.tree], len(parts.used))
+    own = where(taken[:, None], own, layout.ncontact)
+    place = where(taken, parts.tree[kind.tree], len(parts.used))
     rules = [_at(jnp.broadcast_to(x, parts.used.shape), place) for x in tolerances]
     items = _problems(problem, layout, kind, own, contact), Tolerances(*rules)
     loop = queued_loop(body, running, len(kind.tree))
@@ -173,10 +173,10 @@ def _own_contacts(
         return jnp.zeros((len(kind.tree), 0), jnp.int32), jnp.ones(len(kind.tree), bool)
     active = jnp.any(problem.D[layout.nscalar :].reshape(n, -1) > 0, axis=1)
     tree = jnp.asarray(layout.structure.body_treeid, jnp.int32)[rows.body]
-    owner = jnp.where(active, jnp.max(tree, axis=1), -1)
+    owner = where(active, jnp.max(tree, axis=1), -1)
     mine = owner[None] == kind.tree[:, None].astype(np.int32)
     count = jnp.cumsum(mine, axis=1, dtype=jnp.int32)
-    place = jnp.where(mine, count - 1, most)
+    place = where(mine, count - 1, most)
     own = jnp.full((len(kind.tree), most), n, jnp.int32)
     slot = np.broadcast_to(np.arange(n, dtype=np.int32), mine.shape)
     own = own.at[np.arange(len(kind.tree))[:, None], place].set(slot, mode="drop")
@@ -222,10 +222,10 @@ def _contact_rows(
     s, tree = layout.structure, kind.tree[:, None, None].astype(np.int32)
     body, push, turn, arms = map(contacts, (rows.body, rows.push, rows.turn, rows.arm))
     inside = jnp.asarray(s.body_treeid, jnp.int32)[body] == tree
-    local = jnp.where(inside, jnp.asarray(kind.body)[body], kind.moves.shape[1] - 1)
+    local = where(inside, jnp.asarray(kind.body)[body], kind.moves.shape[1] - 1)
     moves = jnp.asarray(kind.moves)[np.arange(len(tree))[:, None, None], local]
     side = (moves[:, :, 1] - moves[:, :, 0]).astype(push.dtype)
-    arm = split(jnp.where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
+    arm = split(where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
     wrench = row_wrenches(arm, split(push), split(turn) if turn.shape[2] else None)
     axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)
     return jax.vmap(rows_of)(wrench, axis, side)
@@ -267,12 +267,12 @@ def _with(
     n = layout.nscalar
 
     def dofs(new: Array, old: Array) -> Array:
-        kept = jnp.where(taken[:, None, None], new, _own_dofs(kind, old)).swapaxes(0, 1)
+        kept = where(taken[:, None, None], new, _own_dofs(kind, old)).swapaxes(0, 1)
         return jnp.asarray(old).at[:, kind.dof].set(kept)
 
     def rows(new: Array, old: Array) -> Array:
         count = kind.row.shape[1]
-        first = jnp.where(taken[:, None], new[:, :count], gather(old, kind.row))
+        first = where(taken[:, None], new[:, :count], gather(old, kind.row))
         contact = jnp.asarray(old[n:]).reshape(layout.ncontact, layout.per_contact)
         its = new[:, count:].reshape(*own.shape, layout.per_contact)
         contact = contact.at[own].set(its, mode="drop")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import factor_by_tree, solve_factored
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver import primal
 from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
 from mjjax.solver.problem import Problem
@@ -51,7 +51,7 @@ def _iterate(
         layout, state.grad * (solved - last.solved), last.grad * last.solved
     )
     beta = turn / jnp.maximum(MINVAL, size)
-    beta = jnp.where(state.niter == 0, 0, jnp.maximum(beta, 0))
+    beta = where(state.niter == 0, 0, jnp.maximum(beta, 0))
     step = parts.to_dofs(layout, beta) * last.step - solved
     memory = Memory(step, state.grad, solved)
     return primal.iterate(problem, layout, limits, tolerances, state, step, memory, unit=False)

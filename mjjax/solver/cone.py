@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.math import safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver.problem import Problem
 
 
@@ -36,7 +36,7 @@ def cost(problem: Problem, d: Array, r: Array) -> Array:
     gap = normal - problem.mu * tangent
     quadratic = 0.5 * jnp.sum(d * r * r, axis=-1)
     cone = 0.5 * _middle_mass(problem, d) * gap * gap
-    return jnp.where(bottom, quadratic, jnp.where(middle, cone, 0))
+    return where(bottom, quadratic, where(middle, cone, 0))
 
 
 def force(problem: Problem, d: Array, r: Array) -> Array:
@@ -46,14 +46,14 @@ def force(problem: Problem, d: Array, r: Array) -> Array:
     pull = -_middle_mass(problem, d) * (normal - mu * tangent) * mu
     slope = safe.divide(-pull, tangent)[:, None] * u[:, 1:] * problem.friction[:, 1:]
     cone = jnp.concatenate([pull[:, None], slope], axis=-1)
-    return jnp.where(bottom[:, None], -d * r, jnp.where(middle[:, None], cone, 0))
+    return where(bottom[:, None], -d * r, where(middle[:, None], cone, 0))
 
 
 def state(problem: Problem, r: Array) -> Array:
     """Zone (n,) of contacts at residuals `r` (n, width), as `ConstraintState`."""
     *_, bottom, middle = _zones(problem, r)
-    inside = jnp.where(middle, ConstraintState.CONE, ConstraintState.SATISFIED)
-    return jnp.where(bottom, ConstraintState.QUADRATIC, inside)
+    inside = where(middle, ConstraintState.CONE, ConstraintState.SATISFIED)
+    return where(bottom, ConstraintState.QUADRATIC, inside)
 
 
 def hessian(problem: Problem, d: Array, r: Array) -> Array:
@@ -72,7 +72,7 @@ def hessian(problem: Problem, d: Array, r: Array) -> Array:
     cone = mass * (lead[:, :, None] * lead[:, None, :] - bend) * scale[:, :, None] * scale[:, None]
     diagonal = jnp.eye(width, dtype=r.dtype)[None] * d[:, :, None]
     pick = (bottom[:, None, None], middle[:, None, None])
-    return jnp.where(pick[0], diagonal, jnp.where(pick[1], cone, 0))
+    return where(pick[0], diagonal, where(pick[1], cone, 0))
 
 
 def along(problem: Problem, d: Array, r: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -103,6 +103,6 @@ def along(problem: Problem, d: Array, r: Array, v: Array, a: Array) -> tuple[Arr
         mass * (gap1 * gap1 - gap * mu * t2),
     )
     cost, slope, curvature = (
-        jnp.where(bottom, q, jnp.where(top, 0, c)) for q, c in zip(quadratic, middle, strict=True)
+        where(bottom, q, where(top, 0, c)) for q, c in zip(quadratic, middle, strict=True)
     )
     return cost, slope, curvature

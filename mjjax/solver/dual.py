@@ -21,7 +21,7 @@ from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, solve_factored
 from mjjax.math import safe
 from mjjax.math.all_worlds import largest_of_worlds
 from mjjax.math.linalg import einsum, matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver.method import Tolerances, scaled_norm
 from mjjax.solver.objective import residual, split
 from mjjax.solver.problem import Problem
@@ -100,13 +100,13 @@ def rows_of(problem: Problem, layout: RowLayout) -> Rows:
     s = layout.structure
     factors = factor_by_tree(s, problem.inertia.M)  # noslip differentiates them
     on = problem.D > 0
-    jac = jnp.where(on[:, None], dense(layout, problem.jac), 0)
+    jac = where(on[:, None], dense(layout, problem.jac), 0)
     return Rows(
         smooth=solve_factored(s, factors, problem.smooth),
         jac=jac,
         inv=solve_factored(s, factors, jac.T).T,
-        aref=jnp.where(on, problem.aref, 0),
-        R=jnp.where(on, 1 / jnp.where(on, problem.D, 1), 0),
+        aref=where(on, problem.aref, 0),
+        R=where(on, 1 / where(on, problem.D, 1), 0),
         exists=on,
     )
 
@@ -148,7 +148,7 @@ def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
         r = jnp.zeros_like(r)
     A = einsum("kin,kjn->kij", jac, inv)
     eye = jnp.eye(A.shape[1], dtype=bool)[None]
-    A = jnp.where(eye, jnp.maximum(A + r[:, :, None], floor), A)
+    A = where(eye, jnp.maximum(A + r[:, :, None], floor), A)
     count = jnp.sum(exists, dtype=jnp.int32)
     return Blocks(jac, inv, aref, r, A, (), order, jnp.argsort(order), count)
 
@@ -188,8 +188,8 @@ def sweep(
         delta = new - old
         change = jnp.sum(delta * (0.5 * jnp.sum(A * delta[None], axis=1) + res))
         better = change <= WORSE
-        new, delta = jnp.where(better, new, old), jnp.where(better, delta, 0)
-        return a + jnp.sum(delta[:, None] * inv, axis=0), (new, jnp.where(better, change, 0))
+        new, delta = where(better, new, old), where(better, delta, 0)
+        return a + jnp.sum(delta[:, None] * inv, axis=0), (new, where(better, change, 0))
 
     def visit(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         a, force, total = state
@@ -250,14 +250,14 @@ def residual_of(problem: Problem, layout: RowLayout, a: Array, force: Array) -> 
     parts, n = split(layout, force), layout.nscalar
     found = split(layout, residual(problem, layout, a))
     on = problem.D > 0
-    soft = split(layout, -jnp.where(on, force / jnp.where(on, problem.D, 1), 0))
+    soft = split(layout, -where(on, force / where(on, problem.D, 1), 0))
     count = parts.scalar.shape[0]
     inside = (parts.scalar > problem.low[:count]) & (parts.scalar < problem.high[:count])
-    scalar = jnp.where(inside, soft.scalar, found.scalar)
+    scalar = where(inside, soft.scalar, found.scalar)
     if layout.pyramidal:
         return scalar
     sticks = _friction_part(problem, parts.cone) < (1 - 1e-9) * parts.cone[:, 0]
-    cones = jnp.where(sticks[:, None], soft.cone, found.cone)
+    cones = where(sticks[:, None], soft.cone, found.cone)
     return jnp.concatenate([scalar[:n], cones.reshape(-1)])
 
 
@@ -270,17 +270,17 @@ def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
     parts = split(layout, state.force)
     n = parts.scalar.shape[0]
     low, high = problem.low[:n], problem.high[:n]
-    at_low = jnp.where(low == 0, ConstraintState.SATISFIED, ConstraintState.LINEARPOS)
+    at_low = where(low == 0, ConstraintState.SATISFIED, ConstraintState.LINEARPOS)
     friction = layout.mask(*FRICTION)[:n]
-    at_low = jnp.where(friction, ConstraintState.LINEARPOS, at_low)
-    free = jnp.where(parts.scalar >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
-    scalar = jnp.where(parts.scalar <= low, at_low, free)
+    at_low = where(friction, ConstraintState.LINEARPOS, at_low)
+    free = where(parts.scalar >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
+    scalar = where(parts.scalar <= low, at_low, free)
     if layout.pyramidal:
         return scalar.astype(jnp.int32)
     normal = parts.cone[:, 0]
     slides = _friction_part(problem, parts.cone) > (1 - 1e-9) * normal
-    cones = jnp.where(slides, ConstraintState.CONE, ConstraintState.QUADRATIC)
-    cones = jnp.where(normal > 0, cones, ConstraintState.SATISFIED)
+    cones = where(slides, ConstraintState.CONE, ConstraintState.QUADRATIC)
+    cones = where(normal > 0, cones, ConstraintState.SATISFIED)
     return jnp.concatenate([scalar, jnp.repeat(cones, layout.width)]).astype(jnp.int32)
 
 

@@ -16,7 +16,7 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 ITERATIONS = 20
 CLOSE = 1e-10  # excess of |y|^2 over r^2, and step of la, that end the search
@@ -42,10 +42,10 @@ def ball(A: Array, axes: Array) -> Ball:
     used = axes > 0
     scaled = A * axes[:, None] * axes[None] + jnp.diag(1 - used.astype(A.dtype))
     pivots = jnp.stack(_factor(scaled, jnp.zeros((), A.dtype))[1])
-    least = jnp.where(jnp.sum(used) > 3, jnp.min(pivots), jnp.prod(pivots))
+    least = where(jnp.sum(used) > 3, jnp.min(pivots), jnp.prod(pivots))
     regular = (least >= SINGULAR) & jnp.all(pivots > 0)
     eye = jnp.eye(len(axes), dtype=A.dtype)
-    return Ball(jnp.where(regular, scaled, eye), jnp.where(regular, axes, 0))
+    return Ball(where(regular, scaled, eye), where(regular, axes, 0))
 
 
 def minimise(problem: Ball, b: Array, r: Array) -> Array:
@@ -74,15 +74,15 @@ def _in_ball(A: Array, b: Array, r: Array) -> tuple[Array, Array]:
         y = -_solve(factor, b)
         excess = jnp.sum(y * y) - r * r
         slope = 2 * jnp.sum(y * _solve(factor, y))
-        change = excess / jnp.where(slope > 0, slope, 1)
+        change = excess / where(slope > 0, slope, 1)
         going = (excess >= CLOSE) & (change >= CLOSE)
-        return y, jnp.where(going, la + change, la), going, k + 1
+        return y, where(going, la + change, la), going, k + 1
 
     start = (jnp.zeros((size,), b.dtype), zero, jnp.bool_(True), jnp.int32(0))
     y, la, *_ = lax.while_loop(lambda s: s[2] & (s[3] < ITERATIONS), advance, start)
     # an unfinished search ends outside
     onto = safe.sqrt(r * r / jnp.maximum(MINVAL, jnp.sum(y * y)))
-    return y * jnp.where(la > 0, onto, 1), la
+    return y * where(la > 0, onto, 1), la
 
 
 @_in_ball.defjvp
@@ -96,7 +96,7 @@ def _in_ball_jvp(
     load = _solve(factor, db + jnp.sum(dA * y[None], axis=1))
     by_la = _solve(factor, y)
     needed = -safe.divide(jnp.sum(y * load) + r * dr, jnp.sum(y * by_la))
-    dla = jnp.where(la > 0, needed, 0)
+    dla = where(la > 0, needed, 0)
     return (y, la), (-load - dla * by_la, dla)
 
 

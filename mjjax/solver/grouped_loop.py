@@ -18,7 +18,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.extend.core import jaxpr_as_fun
 
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 Tree = Any
 GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so many worlds
@@ -153,7 +153,7 @@ def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: T
     def advance(state: Tree) -> Tree:
         going = jax.vmap(running)(state)
         new = jax.vmap(body)(problem, state)
-        return jax.tree.map(lambda a, b: jnp.where(_like(going, a), a, b), new, state)
+        return jax.tree.map(lambda a, b: where(_like(going, a), a, b), new, state)
 
     def many(state: Tree) -> Array:
         return jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > few
@@ -171,7 +171,7 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
     def advance(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         order, state = carry
         others = order[group] < len(first)
-        few = jnp.where(others, group // REST, 0).astype(jnp.int32)
+        few = where(others, group // REST, 0).astype(jnp.int32)
         iterate = partial(_together, body, running, few)
         state = _some(iterate, order[:group], problem, state)
         return _running_first(running, state), state
@@ -184,7 +184,7 @@ def _running_first(running: Any, state: Tree) -> Array:
     going = jax.vmap(running)(state)
     # sorting is one operation, `nonzero` with a size is fifteen
     size = len(going)
-    return jnp.sort(jnp.where(going, np.arange(size, dtype=np.int32), np.int32(size)))
+    return jnp.sort(where(going, np.arange(size, dtype=np.int32), np.int32(size)))
 
 
 def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:

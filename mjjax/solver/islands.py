@@ -15,7 +15,7 @@ from mjjax.constraint.trees import item_trees, scalar_trees
 from mjjax.core.enums import DisableBit, SolverType
 from mjjax.math.indexing import WIDEST
 from mjjax.math.linalg import matmul, total
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 
@@ -127,11 +127,11 @@ def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
     count = model.structure.ntree
     if count < 2 or not are_apart(model):
         return Whole()
-    place = jnp.where(data.tree_island < 0, count - 1, data.tree_island)
+    place = where(data.tree_island < 0, count - 1, data.tree_island)
     tree = item_trees(layout, data)
     return Islands(
         tree=place,
         dof=place[model.structure.dof_treeid],
-        item=jnp.where(tree >= 0, place[tree], count),
+        item=where(tree >= 0, place[tree], count),
         used=np.arange(count, dtype=np.int32) < data.nisland,
     )

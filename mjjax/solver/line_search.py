@@ -15,7 +15,7 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math.linalg import stack
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 
 class Points(NamedTuple):
@@ -65,7 +65,7 @@ class Points(NamedTuple):
         point, low = self.at(0), key[0]
         for k in range(1, len(key)):
             closer = key[k] < low
-            point, low = _pick(closer, self.at(k), point), jnp.where(closer, key[k], low)
+            point, low = _pick(closer, self.at(k), point), where(closer, key[k], low)
         return point, low
 
 
@@ -123,9 +123,9 @@ def search(
     alpha, cost, slope, curvature = (x[0] for x in evaluate(first[None]))
     start = Points.of((alpha, cost, slope, curvature))
     settled = idle | ~(jnp.abs(slope) >= gtol)
-    phase = jnp.where(settled, DONE, NEWTON).astype(jnp.int32)
+    phase = where(settled, DONE, NEWTON).astype(jnp.int32)
     state = State(phase, jnp.full_like(phase, 2), _pair(start, start))
-    direction = jnp.where(slope < 0, 1, -1).astype(gtol.dtype)
+    direction = where(slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
         alpha = state.ends.alpha
@@ -147,24 +147,24 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
     found = jnp.abs(point.slope) < gtol
     behind = -point.slope * direction >= gtol
     stop = found | (count >= iterations)
-    phase = jnp.where(stop, DONE, jnp.where(behind, NEWTON, BRACKET)).astype(jnp.int32)
+    phase = where(stop, DONE, where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
-    count = count + jnp.where(phase == BRACKET, 1, 0).astype(jnp.int32)
+    count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
     return State(phase, count, _pair(point, state.ends.at(0)))
 
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
     good = jnp.abs(points.slope) < gtol[None]
-    best, _ = points.lowest(jnp.where(good, points.cost, jnp.inf))
+    best, _ = points.lowest(where(good, points.cost, jnp.inf))
     ends, moved = _closer(state.ends, points)
     found, stuck = good[0] | good[1] | good[2], ~(moved[0] | moved[1])
     done = found | stuck
     ends = _with_result(done, _pick(found, best, points.at(2)), ends)
     # a search that has found the minimum does not look at the next points
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
-    count = state.count + 1 + jnp.where(found, 0, more).astype(jnp.int32)
-    return State(jnp.where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
+    count = state.count + 1 + where(found, 0, more).astype(jnp.int32)
+    return State(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:
@@ -173,14 +173,14 @@ def _out_of_budget(state: State, iterations: int) -> State:
     end, other = state.ends.at(0), state.ends.at(1)
     best = _pick(end.cost <= other.cost, end, other)
     best = _pick(best.cost < 0, best, Points(jnp.zeros_like(best.packed)))
-    phase = jnp.where(spent, DONE, state.phase).astype(jnp.int32)
+    phase = where(spent, DONE, state.phase).astype(jnp.int32)
     return State(phase, state.count, _with_result(spent, best, state.ends))
 
 
 def _closer(ends: Points, points: Points) -> tuple[Points, Array]:
     """The candidates with slopes of the ends' signs and nearest to zero, if nearer than these."""
     sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
-    size = jnp.where(slope * sign > 0, jnp.abs(slope), jnp.inf)
+    size = where(slope * sign > 0, jnp.abs(slope), jnp.inf)
     nearest, least = Points(points.packed[:, :, None]).lowest(size)
     moved = (least < jnp.abs(ends.slope)) & (sign[0] != 0)
     return _pick(moved, nearest, ends), moved
@@ -196,12 +196,12 @@ def _with_result(condition: Array, result: Points, ends: Points) -> Points:
 
 
 def _pick(condition: Array, a: Points, b: Points) -> Points:
-    return Points(jnp.where(condition[None], a.packed, b.packed))
+    return Points(where(condition[None], a.packed, b.packed))
 
 
 def _choose(condition: Array, a: State, b: State) -> State:
     def pick(x: Array, y: Array) -> Array:
-        return jnp.where(jnp.broadcast_to(condition, y.shape), x, y)
+        return where(jnp.broadcast_to(condition, y.shape), x, y)
 
     return jax.tree.map(pick, a, b)
 

@@ -20,7 +20,7 @@ from mjjax.dynamics.tree import dof_sum
 from mjjax.math import definite, safe
 from mjjax.math.components import components_last, split
 from mjjax.math.linalg import einsum, matmul, mul_blocks, total, unstack
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
     Curvature,
@@ -113,7 +113,7 @@ def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int
         size = of.dot(left, ready)
         step = ready + of.spread(safe.divide(size, last)) * step
         moved = of.multiply(step)
-        length = jnp.where(more, safe.divide(size, of.dot(step, moved)), 0)
+        length = where(more, safe.divide(size, of.dot(step, moved)), 0)
         x, left = x + of.spread(length) * step, left - of.spread(length) * moved
         return k + 1, more & going(left), x, left, step, size
 

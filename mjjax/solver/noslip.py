@@ -17,7 +17,7 @@ from jax import lax
 
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
 from mjjax.solver.method import Limits, Progress, Tolerances, run
@@ -86,7 +86,7 @@ def iterate(
         force, decrease = span.put(force, found), decrease + more
     # the regularization that the main solver paid for is dropped at once
     dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
-    improvement = tolerances.scale * (decrease + jnp.where(state.niter == 0, dropped, 0))
+    improvement = tolerances.scale * (decrease + where(state.niter == 0, dropped, 0))
     state = dual.finished(
         problem, layout, tolerances, state, a, force, improvement, tolerances.noslip
     )
@@ -100,16 +100,16 @@ def _edges(A: Array, force: Array, res: Array, both: Array) -> Array:
     curvature = A[0, 0] + A[1, 1] - A[0, 1] - A[1, 0]
     slope = mid * (A[0, 0] - A[1, 1]) + b[0] - b[1]
     steep = curvature >= MINVAL
-    y = jnp.where(steep, -slope / jnp.where(steep, curvature, 1), 0)
+    y = where(steep, -slope / where(steep, curvature, 1), 0)
     y = jnp.clip(y, -mid, mid)
-    return jnp.where(both, jnp.stack([mid + y, mid - y]), force)
+    return where(both, jnp.stack([mid + y, mid - y]), force)
 
 
 def _tangents(A: Array, force: Array, res: Array, extra: tuple[Ball, Array]) -> Array:
     """The friction of an elliptic contact under its normal force."""
     inner, normal = extra
     b = res - jnp.sum(A * force[None], axis=1)
-    return jnp.where(normal < MINVAL, 0, minimise(inner, b, normal))
+    return where(normal < MINVAL, 0, minimise(inner, b, normal))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
@@ -150,7 +150,7 @@ def _remove_slip_jvp(layout, limits, primals, tangents):
         def advance(state: dual.State) -> dual.State:
             new, _ = iterate(problem, layout, prepared, limits, tolerances, state, every=True)
             going = state.niter < niter.astype(jnp.int32)
-            return jax.tree.map(lambda x, y: jnp.where(going, x, y), new, state)
+            return jax.tree.map(lambda x, y: where(going, x, y), new, state)
 
         def body(state: dual.State, _: None) -> tuple[dual.State, None]:
             return advance(state), None

@@ -17,7 +17,7 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
 from mjjax.math.indexing import gather, scatter_sum
 from mjjax.math.linalg import by_entry, matmul, row_sum
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
 from mjjax.solver.problem import Problem
@@ -44,13 +44,13 @@ def scalar_force(problem: Problem, layout: RowLayout, r: Array) -> tuple[Array, 
     free = -(d * r)
     above, below = free >= high, free <= low
     # where the bounds meet, at no friction, each side has the derivative of its own bound
-    force = jnp.where(above, high, jnp.where(below, low, free))
+    force = where(above, high, where(below, low, free))
     return force, d, ~above & ~below
 
 
 def half_inverse(d: Array) -> Array:
     """1 / (2 D) of rows (n,), 0 for inactive ones."""
-    return 0.5 / jnp.where(d > 0, d, jnp.inf)
+    return 0.5 / where(d > 0, d, jnp.inf)
 
 
 def row_force(problem: Problem, layout: RowLayout, r: Array) -> Array:
@@ -68,12 +68,12 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
     parts = split(layout, r)
     force, d, inside = scalar_force(problem, layout, parts.scalar)
     low = problem.low[: len(d)]
-    beyond = jnp.where(
+    beyond = where(
         low == 0,
         ConstraintState.SATISFIED,
-        jnp.where(force <= low, ConstraintState.LINEARPOS, ConstraintState.LINEARNEG),
+        where(force <= low, ConstraintState.LINEARPOS, ConstraintState.LINEARNEG),
     )
-    scalar = jnp.where(inside, ConstraintState.QUADRATIC, beyond)
+    scalar = where(inside, ConstraintState.QUADRATIC, beyond)
     if layout.pyramidal:
         return scalar.astype(jnp.int32)
     state = cone.state(problem, parts.cone)
@@ -163,7 +163,7 @@ def curvature(problem: Problem, layout: RowLayout, r: Array) -> Curvature:
     """Curvature of the row costs at the residuals `r`."""
     parts, n = split(layout, r), layout.nscalar
     _, d, inside = scalar_force(problem, layout, parts.scalar)
-    weight = jnp.where(inside, d, 0)
+    weight = where(inside, d, 0)
     if not layout.pyramidal:
         block = cone.hessian(problem, split(layout, problem.D).cone, parts.cone)
         return Curvature(weight, block)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
 from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
@@ -54,11 +54,11 @@ def _initial(
     force = jnp.zeros_like(rows.aref)
     if start.warm is not None:
         warm = row_force(problem, layout, residual(problem, layout, start.warm))
-        warm = jnp.where(problem.D > 0, warm, 0)
+        warm = where(problem.D > 0, warm, 0)
         b = matmul(rows.jac, rows.smooth) - rows.aref
         a_cost = jnp.sum(matmul(warm, rows.jac) * matmul(warm, rows.inv))
         cost = jnp.sum(warm * b) + 0.5 * (a_cost + jnp.sum(rows.R * warm * warm))
-        force = jnp.where(cost > 0, 0, warm)
+        force = where(cost > 0, 0, warm)
     return dual.initial(rows, force)
 
 
@@ -94,11 +94,11 @@ def _cone(A: Array, force: Array, res: Array, inner: Ball) -> Array:
     lone = jnp.maximum(old - res[0] / A[0, 0], 0)
     curvature = jnp.sum(force * jnp.sum(A * force[None], axis=1))
     steep = curvature >= MINVAL
-    length = jnp.where(steep, -jnp.sum(force * res) / jnp.where(steep, curvature, 1), 0)
-    normal = jnp.where(old < MINVAL, lone, old * (1 + jnp.maximum(length, -1)))
+    length = where(steep, -jnp.sum(force * res) / where(steep, curvature, 1), 0)
+    normal = where(old < MINVAL, lone, old * (1 + jnp.maximum(length, -1)))
     # slope of the cost at zero friction, all else as it is now
     b = res[1:] - jnp.sum(A[1:, 1:] * force[None, 1:], axis=1) + A[1:, 0] * (normal - old)
-    friction = jnp.where(normal < MINVAL, 0, minimise(inner, b, normal))
+    friction = where(normal < MINVAL, 0, minimise(inner, b, normal))
     return jnp.concatenate([normal[None], friction])
 
 

@@ -10,7 +10,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.math.linalg import stack
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
 from mjjax.solver.line_search import Evaluate, Points, Values, newton_point, search
@@ -106,9 +106,9 @@ def better_start(problem: Problem, layout: RowLayout, start: Start) -> Beginning
         dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)
         rows |= ~problem.parts.to_rows(layout, problem.parts.used)
     return Beginning(
-        jnp.where(dofs, smooth.a, warm.a),
-        jnp.where(dofs, smooth.gauss_grad, warm.gauss_grad),
-        jnp.where(rows, smooth.r, warm.r),
+        where(dofs, smooth.a, warm.a),
+        where(dofs, smooth.gauss_grad, warm.gauss_grad),
+        where(rows, smooth.r, warm.r),
     )
 
 
@@ -151,7 +151,7 @@ def iterate(
     one = jnp.ones_like(length)
     first = one if unit else newton_point(Points.of(evaluate(jnp.zeros_like(one)[None])).at(0))
     found = search(evaluate, first, gtol, terms, limits.ls_iterations, state.done)
-    alpha = jnp.where((length < MINVAL) | state.done, 0, found.alpha)
+    alpha = where((length < MINVAL) | state.done, 0, found.alpha)
     along, across = parts.to_dofs(layout, alpha), parts.to_rows(layout, alpha)
     a = state.a + along * step
     gauss_grad = state.gauss_grad + along * gauss_step
@@ -170,7 +170,7 @@ def iterate(
     tally = 2 * (state.niter + (alpha != 0).astype(jnp.int32)) + done.astype(jnp.int32)
     new = State(stack([a, gauss_grad, grad]), r, tally, memory)
     (slope,) = parts.sum_dofs(layout, grad * step)
-    slope = jnp.where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
+    slope = where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     decrease, slope = tolerances.scale * found.decrease, tolerances.scale * slope
     return new, Progress(decrease, grad_norm, slope, found.count)
 
@@ -235,7 +235,7 @@ def ray(
         cost = -a * direction.scalar[None] * force - (force - force0[None]) * (
             base.scalar[None] + half[None] * (force + force0[None])
         )
-        terms = stack([cost, -force * direction.scalar[None], jnp.where(inside, bend[None], 0)])
+        terms = stack([cost, -force * direction.scalar[None], where(inside, bend[None], 0)])
         cones = None
         if cone0 is not None:
             a = parts.to_contacts(layout, alpha)

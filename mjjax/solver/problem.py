@@ -14,7 +14,7 @@ from mjjax.constraint.jacobian import RowJacobian, row_jacobian
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.enums import ConstraintType
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver.islands import Parts, parts_of
@@ -55,15 +55,15 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     free = layout.mask(ConstraintType.EQUALITY)
     if not layout.pyramidal:
         free |= np.arange(n) >= layout.nscalar
-    low, high = jnp.where(free, -jnp.inf, 0).astype(d.dtype), jnp.full(n, jnp.inf, d.dtype)
+    low, high = where(free, -jnp.inf, 0).astype(d.dtype), jnp.full(n, jnp.inf, d.dtype)
     if friction.any():
         loss = jnp.pad(data.efc_scalar_frictionloss, (0, n - layout.nscalar))
-        low, high = jnp.where(friction, -loss, low), jnp.where(friction, loss, high)
+        low, high = where(friction, -loss, low), where(friction, loss, high)
     coefficients = data.contact.friction[: layout.ncontact, : layout.width - 1]
     mu = data.contact.friction[: layout.ncontact, 0] / jnp.sqrt(model.opt.impratio)
     dim = data.contact.dim[: layout.ncontact]
     used = np.arange(1, layout.width, dtype=np.int32)[None] < dim[:, None]
-    axes = jnp.concatenate([mu[:, None], jnp.where(used, coefficients, 0)], axis=-1)
+    axes = jnp.concatenate([mu[:, None], where(used, coefficients, 0)], axis=-1)
     return Problem(
         inertia=inertia_of(model, data),
         smooth=data.qfrc_smooth,

@@ -7,7 +7,7 @@ from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import diagonal_by_tree
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import complete_or_absent
@@ -37,7 +37,7 @@ def settings_of(model: Model, problem: Problem, layout: RowLayout) -> tuple[Limi
         s = layout.structure
         diagonal = diagonal_by_tree(s, split_blocks(s, problem.inertia.M))
         (inertia,) = problem.parts.sum_dofs(layout, diagonal)
-        scale = 1 / jnp.where(inertia > 0, inertia, 1)
+        scale = 1 / where(inertia > 0, inertia, 1)
     else:
         scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
     limits = Limits(opt.iterations, opt.ls_iterations, opt.noslip_iterations)
@@ -85,7 +85,7 @@ def fwd_constraint(model: Model, data: Data) -> Data:
         qacc=qacc,
         qfrc_constraint=mul_t(layout, problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
-        solver_niter=jnp.where(data.nefc > 0, niter, 0).astype(jnp.int32),
+        solver_niter=where(data.nefc > 0, niter, 0).astype(jnp.int32),
         solver_gradient=left,
     )
 

@@ -10,7 +10,7 @@ from jax import lax
 
 from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.core.enums import SolverType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver import dual, noslip
@@ -101,18 +101,18 @@ def _history(
         on, going = ~state.done, jnp.any(~state.done)
 
         def of_running(reduce: Callable[[Array], Array], x: Array) -> Array:
-            return reduce(jnp.where(on, x, 0))
+            return reduce(where(on, x, 0))
 
         stat = SolverStat(
             improvement=of_running(jnp.sum, progress.improvement),
             gradient=of_running(jnp.max, progress.left),
             lineslope=of_running(jnp.max, progress.lineslope),
-            nactive=jnp.where(going, jnp.sum(exists & (after != 0), dtype=jnp.int32), 0),
-            nchange=jnp.where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
+            nactive=where(going, jnp.sum(exists & (after != 0), dtype=jnp.int32), 0),
+            nchange=where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
             neval=of_running(jnp.sum, progress.neval).astype(jnp.int32),
         )
         # an island that is done stays as it is
-        return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state), stat
+        return jax.tree.map(lambda a, b: where(going, a, b), new, state), stat
 
     return lax.scan(advance, start, length=iterations)
 
@@ -128,4 +128,4 @@ def constraint_state(model: Model, data: Data) -> Array:
         return jnp.zeros(empty, jnp.int32)
     problem = problem_of(model, data, layout)
     state = row_state(problem, layout, residual(problem, layout, data.qacc))
-    return jnp.pad(jnp.where(problem.D > 0, state, 0), (0, empty))
+    return jnp.pad(where(problem.D > 0, state, 0), (0, empty))

@@ -11,7 +11,7 @@ from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.math import quat
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -93,7 +93,7 @@ def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
     """
     body = pull.body
     mass = 1 / jnp.maximum(model.body_invweight0[body, 0], _LEAST)
-    mass = jnp.where(model.body_invweight0[body, 0] > 0, mass, 0)
+    mass = where(model.body_invweight0[body, 0] > 0, mass, 0)
     at = data.xpos[body] + quat.rotate(data.xquat[body], jnp.asarray(pull.point, mass.dtype))
     root = jnp.asarray(model.structure.body_rootid, jnp.int32)[body]
     spin, swing = data.cvel[body, :3], data.cvel[body, 3:]
@@ -102,7 +102,7 @@ def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
     away = jnp.asarray(pull.target, mass.dtype) - at
     force = mass * (stiffness * away - 2 * jnp.sqrt(stiffness) * velocity)
     torque = cross(at - data.xipos[body], force)
-    wrench = jnp.where(mine, jnp.concatenate([force, torque]), 0)
+    wrench = where(mine, jnp.concatenate([force, torque]), 0)
     return data.replace(xfrc_applied=jnp.zeros_like(data.xfrc_applied).at[body].set(wrench))
 
 

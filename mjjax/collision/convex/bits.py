@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.math.namespace import where
+
 WORD = 32
 ALL = 0xFFFFFFFF
 
@@ -24,18 +26,18 @@ def nth(words: jax.Array, n: jax.Array) -> jax.Array:
     for i, bits in enumerate(words):
         here = lax.population_count(bits)[None].astype(jnp.int32)
         mine = beyond & (rest < here)
-        word = jnp.where(mine, bits[None], word)
-        place = jnp.where(mine, i * WORD, place)
+        word = where(mine, bits[None], word)
+        place = where(mine, i * WORD, place)
         beyond &= ~mine
-        rest = jnp.where(beyond, rest - here, rest)
+        rest = where(beyond, rest - here, rest)
     for half in (16, 8, 4, 2, 1):
         low = word & np.uint32((1 << half) - 1)
         here = lax.population_count(low).astype(jnp.int32)
         upper = rest >= here
-        word = jnp.where(upper, word >> np.uint32(half), low)
-        place = jnp.where(upper, place + half, place)
-        rest = jnp.where(upper, rest - here, rest)
-    return jnp.where(beyond, len(words) * WORD, place)
+        word = where(upper, word >> np.uint32(half), low)
+        place = where(upper, place + half, place)
+        rest = where(upper, rest - here, rest)
+    return where(beyond, len(words) * WORD, place)
 
 
 def without(words: jax.Array, n: jax.Array) -> jax.Array:
@@ -43,5 +45,5 @@ def without(words: jax.Array, n: jax.Array) -> jax.Array:
     last = nth(words, n[None])  # the first that stays
     start = np.arange(len(words), dtype=np.int32)[:, None] * WORD
     gone = jnp.clip(last - start, 0, WORD).astype(jnp.uint32)
-    mask = jnp.where(gone >= WORD, np.uint32(0), np.uint32(ALL) << (gone % WORD))
+    mask = where(gone >= WORD, np.uint32(0), np.uint32(ALL) << (gone % WORD))
     return words & mask

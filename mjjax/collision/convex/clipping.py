@@ -22,6 +22,7 @@ from mjjax.collision.convex.support import Sides
 from mjjax.collision.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import where
 
 SQUARE = 0.00159999931  # sine of 1.6e-3 rad
 POINTS = 4
@@ -70,21 +71,21 @@ def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
     face2, end1, fits1 = square(n2, e1)
     face1, end2, fits2 = square(n1, e2)
     first, second = first & fits1, second & fits2
-    i, j = jnp.where(second, face1, i), jnp.where(first, face2, j)
+    i, j = where(second, face1, i), where(first, face2, j)
 
     p1, c1 = polygon_of(pools, one, look_up(n1.id, i))
     p2, c2 = polygon_of(pools, two, look_up(n2.id, j))
     normal1, normal2 = look_up(n1.direction, i), look_up(n2.direction, j)
     segment1 = _segment(f1.point[0], look_up(e1.end, end1), p1)
     segment2 = _segment(f2.point[0], look_up(e2.end, end2), p2)
-    window, sides_of_window = keep(first, p2, p1), jnp.where(first, c2, c1)
+    window, sides_of_window = keep(first, p2, p1), where(first, c2, c1)
     subject = keep(first, segment1, keep(second, segment2, p2))
-    number = jnp.where(first | second, 2, c2)
+    number = where(first | second, 2, c2)
     normal = keep(first, normal2, normal1)
     depth = norm(step)
     step = keep(second, -normal1, normal2) * depth
     polygon, number = clip_polygon(window, sides_of_window, subject, number, normal)
-    number = jnp.where(flat | first | second, number, 0)
+    number = where(flat | first | second, number, 0)
     count, points = _chosen(polygon, number)
     return Clipped(count, points, step)
 
@@ -121,7 +122,7 @@ def clip_polygon(
         b = keep(k + 1 == sides, window[0], window[(k + 1) % room])
         new, number = _clip_once(polygon, count, a, cross(b - a, normal))
         on = k < sides
-        return k + 1, keep(on, new, polygon), jnp.where(on, number, count)
+        return k + 1, keep(on, new, polygon), where(on, number, count)
 
     state = jnp.int32(0), _grown(subject, 2 * room), count
     _, polygon, count = lax.while_loop(lambda s: s[0] < jnp.max(sides), body, state)
@@ -139,7 +140,7 @@ def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[
     inside_next = dot(following - start, plane) > -MINVAL
     edge = following - polygon
     slope = dot(plane, edge)
-    t = (dot(plane, start)[None] - dot(plane, polygon)) / jnp.where(slope == 0, 1, slope)
+    t = (dot(plane, start)[None] - dot(plane, polygon)) / where(slope == 0, 1, slope)
     meets = valid & (inside != inside_next) & (slope != 0) & (t >= 0) & (t <= 1)
     kept = valid & inside_next
     cut = polygon + edge * t
@@ -149,9 +150,9 @@ def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[
 
     def written(table: jax.Array, cut: jax.Array, following: jax.Array) -> jax.Array:
         # the cut before the vertex that follows; writes beyond the end are dropped
-        row = jnp.where(meets, here - 1 - kept_here, room)
+        row = where(meets, here - 1 - kept_here, room)
         table = table.at[row, lanes].set(cut, mode="drop")
-        return table.at[jnp.where(kept, here - 1, room), lanes].set(following, mode="drop")
+        return table.at[where(kept, here - 1, room), lanes].set(following, mode="drop")
 
     new = jax.tree.map(lambda x, *y: written(jnp.zeros_like(x), *y), polygon, cut, following)
     return new, jnp.minimum(here[-1], room)
@@ -159,9 +160,9 @@ def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[
 
 def _chosen(polygon: Vec, number: jax.Array) -> tuple[jax.Array, Vec]:
     """At most four vertices: of more, a quadrilateral as large as MuJoCo finds it."""
-    corner = _largest_quad(polygon, jnp.where(number > POINTS, number, 0))
+    corner = _largest_quad(polygon, where(number > POINTS, number, 0))
     many = number > POINTS
-    rows = [jnp.where(many, corner[k], k) for k in range(POINTS)]
+    rows = [where(many, corner[k], k) for k in range(POINTS)]
     points = look_up(polygon, jnp.stack(rows))
     # without repeated ones, in their order
     fresh = []
@@ -174,7 +175,7 @@ def _chosen(polygon: Vec, number: jax.Array) -> tuple[jax.Array, Vec]:
     flags = jnp.stack(fresh)
     rank = jnp.cumsum(flags, axis=0, dtype=jnp.int32) - 1
     rows = [
-        sum(jnp.where(flags[k] & (rank[k] == slot), k, 0) for k in range(POINTS))
+        sum(where(flags[k] & (rank[k] == slot), k, 0) for k in range(POINTS))
         for slot in range(POINTS)
     ]
     kept = look_up(points, jnp.stack([jnp.asarray(row) for row in rows]))
@@ -198,32 +199,32 @@ def _largest_quad(polygon: Vec, number: jax.Array) -> jax.Array:
     last = number - 1
 
     def following(k: jax.Array) -> jax.Array:
-        return jnp.where(k == last, 0, k + 1)
+        return where(k == last, 0, k + 1)
 
     def area(corner: list[jax.Array]) -> jax.Array:
         return quad_area([look_up(polygon, k) for k in corner])
 
     def body(s: _Quad) -> _Quad:
-        pushed = [jnp.where(s.turn == k, following(x), x) for k, x in enumerate(s.corner)]
+        pushed = [where(s.turn == k, following(x), x) for k, x in enumerate(s.corner)]
         grown = area(pushed)
         better = grown > s.area
         # corner 3 grows: then 2, until it stops, then 1, until it stops, then 3 again
-        after = jnp.where(s.turn == 2, 1, 3)
-        turn = jnp.where(better, jnp.minimum(s.turn, 2), after)
+        after = where(s.turn == 2, 1, 3)
+        turn = where(better, jnp.minimum(s.turn, 2), after)
         move = ~better & (s.turn == 3)
-        a, b, c, d = (jnp.where(better, p, x) for p, x in zip(pushed, s.corner, strict=True))
+        a, b, c, d = (where(better, p, x) for p, x in zip(pushed, s.corner, strict=True))
         push = move & (b == a)
-        b = jnp.where(push, following(b), b)
+        b = where(push, following(b), b)
         push &= c == b
-        c = jnp.where(push, following(c), c)
-        d = jnp.where(push & (d == c), following(d), d)
+        c = where(push, following(c), c)
+        d = where(push & (d == c), following(d), d)
         corner = keep(s.on, jnp.stack([a + move.astype(jnp.int32), b, c, d]), s.corner)
         on = s.on & (corner[0] < number)
         return _Quad(
             on,
             corner,
-            jnp.where(s.on, turn, s.turn),
-            jnp.where(s.on & better, grown, s.area),
+            where(s.on, turn, s.turn),
+            where(s.on & better, grown, s.area),
             keep(s.on & better, jnp.stack(pushed), s.best),
         )
 

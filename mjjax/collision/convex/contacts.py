@@ -26,6 +26,7 @@ from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.lanes import Vec, keep, normalize, put
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import where
 
 DEEP_CHUNK = 32  # pairs that touch and are finished together
 
@@ -135,12 +136,12 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
         turn = jnp.broadcast_to(trip, (1, n))
         new = new._replace(label=jnp.concatenate([new.label, turn]))
         fresh = (new.dist < 0) & (first | distinct(s.pos, s.count[0], new.pos, radius))
-        new = new._replace(dist=jnp.where(first, new.dist, s.dist[0]))
-        row = jnp.where(on & fresh, s.count[0], len(s.dist))
+        new = new._replace(dist=where(first, new.dist, s.dist[0]))
+        row = where(on & fresh, s.count[0], len(s.dist))
         count = s.count[0] + (on & fresh).astype(jnp.int32)
         s = put(s, row, new)
         s = keep(first, _with_clipped(s, clipped), s)
-        count = jnp.where(first & (clipped.count > 0), clipped.count, count)
+        count = where(first & (clipped.count > 0), clipped.count, count)
         return trip + 1, s._replace(count=jnp.broadcast_to(count, s.count.shape))
 
     def unfinished(state: tuple[jax.Array, _Contacts]) -> jax.Array:
@@ -203,20 +204,20 @@ def signed_distance(
     overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
     touch = _apart(sides, search)
     deep = overlap & ~search.core & (search.count > 1)
-    touch = touch._replace(dist=jnp.where(overlap, 0, touch.dist))
-    touch = touch._replace(dist=jnp.where(touch.dist > cutoff, FAR, touch.dist))
+    touch = touch._replace(dist=where(overlap, 0, touch.dist))
+    touch = touch._replace(dist=where(touch.dist > cutoff, FAR, touch.dist))
     return _finish(pools, sides, search, deep, touch, flat, settings)
 
 
 def _apart(sides: Sides, s: Search) -> Touch:
     """What the search for the nearest points found, with the radii of points and segments."""
     n = s.count.shape[0]
-    extra = jnp.where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
+    extra = where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
     one, two = witnesses(s)
     normal = -normalize(Vec.of(s.x))
-    dist = jnp.where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
+    dist = where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
     counts = np.arange(3, dtype=np.int32)[:, None] < s.count[None]
-    label = jnp.where(counts, s.corners.label[:, :3], -1)
+    label = where(counts, s.corners.label[:, :3], -1)
     one, two = one + normal * extra[:n], two - normal * extra[n:]
     return Touch(dist, one, two, normal, label, s.weight[:3])
 
@@ -238,7 +239,7 @@ def _finish(
     n, single = deep.shape[0], touch.dist.dtype == np.float32
     size = min(n, DEEP_CHUNK)
     wanted = deep | (touch.dist < FAR) if single else deep
-    rank = jnp.where(deep, 0, jnp.where(wanted, 1, 2))
+    rank = where(deep, 0, where(wanted, 1, 2))
     order = jnp.argsort(rank, stable=True).astype(jnp.int32)
     order = jnp.pad(order, (0, size), constant_values=n)
     total = jnp.sum(wanted, dtype=jnp.int32)
@@ -256,7 +257,7 @@ def _finish(
             simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
             hint = search.hint[jnp.concatenate([index, index + n])]
             own = settings._replace(tolerance=settings.tolerance[index])
-            count = jnp.where(on, search.count[index], 0)
+            count = where(on, search.count[index], 0)
             found = epa(pools, pairs, simplex, count, hint, own)
             touch, clipped = keep(on, _of_depth(found), old[0]), old[1]
             if flat is not None:
@@ -264,13 +265,13 @@ def _finish(
                 clipped = lax.cond(
                     jnp.any(lying), lambda: clip(pools, pairs, found), lambda: clipped
                 )
-                clipped = clipped._replace(count=jnp.where(lying, clipped.count, 0))
+                clipped = clipped._replace(count=where(lying, clipped.count, 0))
             return touch, clipped
 
         touch, clipped = lax.cond(jnp.any(on), expanded, lambda x: x, old)
         if single:
             touch = polish(pools, pairs, touch)
-        place = jnp.where(used, place, n)
+        place = where(used, place, n)
         new = touch, clipped
         tables = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), tables, new)
         return start + size, tables
@@ -287,5 +288,5 @@ def _unclipped(touch: Touch, flat: jax.Array | None) -> Clipped:
 
 
 def _of_depth(d: Depth) -> Touch:
-    dist = jnp.where(d.found, -d.depth, 0)
+    dist = where(d.found, -d.depth, 0)
     return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label, d.weight)

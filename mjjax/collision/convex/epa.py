@@ -24,6 +24,7 @@ from mjjax.collision.lanes import Vec, combine, dot, keep, look_up, when_any
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import where
 
 FIRST = 5  # points of the first polytope
 FACES_AT_ONCE = 8  # that are attached together
@@ -111,7 +112,7 @@ def epa(
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     dtype = faces.plane.dtype
     rounding = sides.rounding()
-    tolerance = jnp.where(discrete, MINVAL, settings.tolerance).astype(dtype)
+    tolerance = where(discrete, MINVAL, settings.tolerance).astype(dtype)
     rules = _Rules(jnp.maximum(tolerance, rounding), discrete, rounding)
     start = Expansion(
         valid,
@@ -153,22 +154,22 @@ def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _
     square = s.faces.plane[0]
     least = jnp.min(square, axis=0)
     slots = np.arange(len(square), dtype=np.int32)[:, None]
-    face = jnp.min(jnp.where(square == least[None], slots, len(square) - 1), axis=0)
+    face = jnp.min(where(square == least[None], slots, len(square) - 1), axis=0)
     proper = when_any(s.going, _may_improve, s.going, least, s.upper)
     foot = look_up(s.faces.plane, face)[1:]
     s = s._replace(
-        best=jnp.where(proper, look_up(s.faces.vertex, face), s.best),
+        best=where(proper, look_up(s.faces.vertex, face), s.best),
         foot=keep(proper, foot, s.foot),
     )
     going = proper & (least > 0)
     lower = jnp.sqrt(least)
 
     def ask(foot: jax.Array, lower: jax.Array, going: jax.Array) -> tuple[Corners, jax.Array]:
-        direction = foot / jnp.where(lower > MINVAL, lower, 1)[None]
+        direction = foot / where(lower > MINVAL, lower, 1)[None]
         twice = jnp.concatenate([going, going])
         both = both_ways(Vec.of(direction))
         point, label = support(pools, sides, both, s.hint, jnp.zeros_like(twice), twice)
-        return Corners.of(point, label), jnp.where(twice, label, s.hint)
+        return Corners.of(point, label), where(twice, label, s.hint)
 
     new, hint = when_any(going, ask, foot, lower, going)
     rest = sides, s, new, place, least, foot
@@ -196,7 +197,7 @@ def _bounded(
     """Whether items (N,) go on after their new points, and the upper bounds of their depths."""
     lower = jnp.sqrt(least)
     bound = dot(Vec.of(foot), new.point) / lower
-    upper = jnp.where(going, jnp.minimum(s.upper, bound), s.upper)
+    upper = where(going, jnp.minimum(s.upper, bound), s.upper)
     seen = rules.discrete & _seen(sides, s, new, place)
     return going & ~(upper - lower < rules.tolerance) & ~seen, upper
 
@@ -247,7 +248,7 @@ def _grow(
         return jnp.any(going & (state[0] < walk.count))
 
     gone = jnp.asarray([FAR, 0, 0, 0], least.dtype)[:, None, None]
-    faces = s.faces._replace(plane=jnp.where(visible[None], gone, s.faces.plane))
+    faces = s.faces._replace(plane=where(visible[None], gone, s.faces.plane))
     start = jnp.int32(0), jnp.ones_like(going), faces
     _, sound, faces = lax.while_loop(left, body, start)
     room = jnp.sum(lax.population_count(s.free), axis=0).astype(jnp.int32)
@@ -269,7 +270,7 @@ def _above(rules: _Rules, foot: Vec, w: Vec) -> jax.Array:
     """
     square = dot(foot, foot)
     height = dot(foot, w) - square - MINVAL  # times the distance of the plane
-    return jnp.where(height > 0, height * height - square * rules.rounding[None] ** 2, height)
+    return where(height > 0, height * height - square * rules.rounding[None] ** 2, height)
 
 
 class _Walk(NamedTuple):
@@ -308,12 +309,12 @@ def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -
         inside = look_up(visible, beyond % slots)
         closed = w.on & (w.count > 0) & (w.horizon[0] == w.at)
         found = w.on & ~inside & ~closed & (w.count < most)
-        after = jnp.where(inside, beyond, w.at) + slots
-        after = jnp.where(after >= 3 * slots, after - 3 * slots, after)
+        after = where(inside, beyond, w.at) + slots
+        after = where(after >= 3 * slots, after - 3 * slots, after)
         return _Walk(
             w.on & ~closed & (inside | found),
-            jnp.where(w.on, after, w.at),
-            jnp.where(found[None] & (rows == w.count[None]), w.at[None], w.horizon),
+            where(w.on, after, w.at),
+            where(found[None] & (rows == w.count[None]), w.at[None], w.horizon),
             w.count + found.astype(jnp.int32),
             w.closed | closed,
             w.left - 1,
@@ -345,7 +346,7 @@ def _attach(
     slots, lanes = faces.vertex.shape
     count = some.walk.count[None]
     k = first + np.arange(-1, FACES_AT_ONCE + 1, dtype=np.int32)[:, None]
-    slot = nth(free, jnp.where(k < 0, count - 1, jnp.where(k == count, 0, k)))
+    slot = nth(free, where(k < 0, count - 1, where(k == count, 0, k)))
     before, slot, after = slot[:-2], slot[1:-1], slot[2:]
     k = jnp.broadcast_to(k[1:-1], slot.shape)
     on = (k < count) & (slot < slots)
@@ -353,7 +354,7 @@ def _attach(
     edge = look_up(some.walk.horizon, k)
     beyond = look_up(faces.across.reshape(3 * slots, lanes), edge)
     word, side = look_up(faces.vertex, edge % slots), edge // slots
-    a, b = unpack(word, side), unpack(word, jnp.where(side == 2, 0, side + 1))
+    a, b = unpack(word, side), unpack(word, where(side == 2, 0, side + 1))
 
     def at(row: jax.Array) -> Vec:
         ends = Vec.of(look_up(corners.ends, row))
@@ -364,7 +365,7 @@ def _attach(
 
     foot, square = when_any(on, feet, a, b)
     is_open = (square >= some.least[None]) & (square <= some.most[None])
-    key = jnp.where(is_open, square, FAR)
+    key = where(is_open, square, FAR)
     numbers = jnp.stack(
         [before + 2 * slots, beyond, after, slot + slots, pack(jnp.full_like(a, some.place), a, b)]
     )
@@ -380,7 +381,7 @@ def _attach(
 def _written(table: jax.Array, rows: jax.Array, values: jax.Array, on: jax.Array) -> jax.Array:
     """Values (m, k, N) written to rows of a table (j, S, N), counted through, where `on` (k, N)."""
     flat = table.reshape(-1, table.shape[-1])
-    rows = jnp.where(on[None], rows, len(flat))  # writes beyond the end are dropped
+    rows = where(on[None], rows, len(flat))  # writes beyond the end are dropped
     column = np.arange(flat.shape[1], dtype=np.int32)
     return flat.at[rows, column].set(values, mode="drop").reshape(table.shape)
 
@@ -391,7 +392,7 @@ def _result(s: Expansion) -> Depth:
     foot = Vec.of(s.foot)
     area, parts = plane_weights(corners.points(3), foot)
     proper = s.valid & (area != 0)
-    weight = [p / jnp.where(proper, area, 1) for p in parts]
+    weight = [p / where(proper, area, 1) for p in parts]
     one, two = (combine(weight, [side[k] for k in range(3)]) for side in (corners.one, corners.two))
     depth = jnp.sqrt(dot(foot, foot))
     return Depth(s.valid & (depth > 0), depth, one, two, foot, corners, jnp.stack(weight))

@@ -25,7 +25,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 ALIGNED = 0.99999872  # cosine of 1.6e-3 rad
 # Corners of the faces of a cube, clockwise seen from outside, as MuJoCo lists them; by label.
@@ -53,9 +53,9 @@ def feature_of(label: jax.Array, point: Vec) -> Feature:
     a, b, c = label
     second = a != b
     third = second & (c != a) & (c != b)
-    dim = jnp.where(third, 3, jnp.where(second | (a != c), 2, 1))
-    label = jnp.stack([a, jnp.where(second, b, c), c])
-    point = jax.tree.map(lambda x: jnp.stack([x[0], jnp.where(second, x[1], x[2]), x[2]]), point)
+    dim = where(third, 3, where(second | (a != c), 2, 1))
+    label = jnp.stack([a, where(second, b, c), c])
+    point = jax.tree.map(lambda x: jnp.stack([x[0], where(second, x[1], x[2]), x[2]]), point)
     return Feature(dim, label, point)
 
 
@@ -95,9 +95,9 @@ def faces_around(pools: Pools, side: Sides, f: Feature, outward: Vec) -> Candida
         shared = jnp.any((ids[:, None] == lists[k][1][None]) & lists[k][0][None], axis=1)
         on &= shared | (f.dim <= k)[None]
     rank = jnp.cumsum(on, axis=0, dtype=jnp.int32)
-    on &= rank <= jnp.where(f.dim == 3, 1, jnp.where(f.dim == 2, 2, len(ids)))[None]
+    on &= rank <= where(f.dim == 3, 1, where(f.dim == 2, 2, len(ids)))[None]
     world = side.offset // max(len(pools.hulls.vert), 1)
-    row = jnp.where(on, ids + (side.poly + world * len(polygons.vert_adr))[None], 0)
+    row = where(on, ids + (side.poly + world * len(polygons.vert_adr))[None], 0)
     normal = turn(side.mat, _vectors(pools.polygon_normal, row))
     return _either(is_mesh, Candidates(on, ids, normal, normal), box)
 
@@ -115,20 +115,20 @@ def edges_from(pools: Pools, side: Sides, f: Feature) -> Candidates:
         is_mesh = side.kind >= GeomType.MESH
         on, row = _map_rows(pools, side, corner, is_mesh)
         before = jnp.asarray(polygons.before, jnp.int32)[row] + (side.first + side.offset)[None]
-        ends = turn(side.mat, _vectors(pools.vert, jnp.where(on, before, 0))) + side.pos
+        ends = turn(side.mat, _vectors(pools.vert, where(on, before, 0))) + side.pos
         mesh = Candidates(on, jnp.zeros_like(row), ends, ends)
         found = _either(is_mesh, mesh, found)
     single = f.dim == 2
     first = np.arange(len(found.on), dtype=np.int32)[:, None] == 0
     end = keep(single, f.point[1][None], found.end)
     return Candidates(
-        jnp.where(single[None], first, found.on), found.id, normalize(end - f.point[:1]), end
+        where(single[None], first, found.on), found.id, normalize(end - f.point[:1]), end
     )
 
 
 def box_corner(size: Vec, label: jax.Array) -> Vec:
     """Corners of boxes by label: x, y, z positive are 1 + 2 + 4."""
-    signs = [jnp.where((label >> i) & 1 > 0, 1, -1).astype(size.x.dtype) for i in range(3)]
+    signs = [where((label >> i) & 1 > 0, 1, -1).astype(size.x.dtype) for i in range(3)]
     return Vec(*(over_rows(operator.mul, sign, x) for sign, x in zip(signs, size, strict=True)))
 
 
@@ -139,17 +139,17 @@ def polygon_of(pools: Pools, side: Sides, face: jax.Array) -> tuple[Vec, jax.Arr
     polygons = pools.polygons
     if len(polygons.map):
         is_mesh = side.kind >= GeomType.MESH
-        row = jnp.where(is_mesh, side.poly + face, 0)
+        row = where(is_mesh, side.poly + face, 0)
         adr, num = (jnp.asarray(t, jnp.int32)[row] for t in (polygons.vert_adr, polygons.vert_num))
         length = max(4, int(polygons.vert_num.max()))
         place = np.arange(length, dtype=np.int32)[:, None]
         on = is_mesh[None] & (place < num[None])
         last = (adr + num)[None] - 1 - place
-        vertex = jnp.asarray(polygons.vert, jnp.int32)[jnp.where(on, last, 0)]
-        local = _vectors(pools.vert, jnp.where(on, vertex + (side.first + side.offset)[None], 0))
+        vertex = jnp.asarray(polygons.vert, jnp.int32)[where(on, last, 0)]
+        local = _vectors(pools.vert, where(on, vertex + (side.first + side.offset)[None], 0))
         corners = jax.tree.map(lambda x: jnp.pad(x, [(0, length - 4), (0, 0)]), corners)
         corners = keep(is_mesh, local, corners)
-        count = jnp.where(is_mesh, num, count)
+        count = where(is_mesh, num, count)
     return turn(side.mat, corners) + side.pos, count
 
 
@@ -177,15 +177,15 @@ def _box_faces(side: Sides, f: Feature, outward: Vec) -> Candidates:
         up = (f.label >> i) & 1 > 0
         above, below = jnp.all(up | ~used, axis=0), jnp.all(~up | ~used, axis=0)
         shared.append(above | below)
-        ids.append(jnp.where(above, 2 * i, 2 * i + 1))
+        ids.append(where(above, 2 * i, 2 * i + 1))
     on = jnp.stack(shared)
     local = normalize(turn_back(side.mat, outward)).joined()
     proper = jnp.sum(on, axis=0, dtype=jnp.int32) == 4 - f.dim
     close = jnp.abs(local) > ALIGNED
-    on = jnp.where(proper[None], on, close)
+    on = where(proper[None], on, close)
     axis = 2 * np.arange(3, dtype=np.int32)[:, None]
-    ids = jnp.where(proper[None], jnp.stack(ids), axis + (local < 0).astype(jnp.int32))
-    sign = jnp.where(ids % 2 == 0, 1, -1).astype(local.dtype)
+    ids = where(proper[None], jnp.stack(ids), axis + (local < 0).astype(jnp.int32))
+    sign = where(ids % 2 == 0, 1, -1).astype(local.dtype)
     normal = Vec(*(row.joined() * sign for row in side.mat))
     return Candidates(on, ids, normal, normal)
 
@@ -196,17 +196,17 @@ def _map_rows(
     """Which entries of the map of polygons belong to vertices (N,): mask and rows (K, N)."""
     tables = pools.polygons
     place = np.arange(max(3, int(tables.map_num.max())), dtype=np.int32)[:, None]
-    at = jnp.where(is_mesh, side.first + vertex, 0)
+    at = where(is_mesh, side.first + vertex, 0)
     adr, num = (jnp.asarray(t, jnp.int32)[at] for t in (tables.map_adr, tables.map_num))
     on = is_mesh[None] & (place < num[None])
-    return on, jnp.where(on, adr[None] + place, 0)
+    return on, where(on, adr[None] + place, 0)
 
 
 def _polygons_of(
     pools: Pools, side: Sides, vertex: jax.Array, is_mesh: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     on, row = _map_rows(pools, side, vertex, is_mesh)
-    return on, jnp.where(on, jnp.asarray(pools.polygons.map, jnp.int32)[row], -1)
+    return on, where(on, jnp.asarray(pools.polygons.map, jnp.int32)[row], -1)
 
 
 def quad_area(corners: list[Vec]) -> jax.Array:
@@ -220,13 +220,13 @@ def first_pair(mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     a, b, n = mask.shape
     flat = mask.reshape(a * b, n)
     number = np.arange(a * b, dtype=np.int32)[:, None]
-    index = jnp.min(jnp.where(flat, number, a * b), axis=0)
+    index = jnp.min(where(flat, number, a * b), axis=0)
     found = index < a * b
-    index = jnp.where(found, index, 0)
+    index = where(found, index, 0)
     return index // b, index % b, found
 
 
 def against(one: Candidates, two: Candidates) -> jax.Array:
     """Cosines (A, B, N) of the angles between directions; 0 where one is not there."""
     cosine = dot(one.direction[:, None], two.direction[None])
-    return jnp.where(one.on[:, None] & two.on[None], cosine, 0)
+    return where(one.on[:, None] & two.on[None], cosine, 0)

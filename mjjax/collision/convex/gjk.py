@@ -33,6 +33,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import where
 
 SEARCH, DECIDE, DONE = 0, 1, 2
 # What a new support point means: nothing yet, the search has converged, the shapes are apart, a
@@ -121,7 +122,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
         start,
         cutoff,
         cutoff + extra[:n] + extra[n:],
-        jnp.where(discrete, 0, square),
+        where(discrete, 0, square),
         sides.rounding(),
         settings,
     )
@@ -129,7 +130,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     empty = Corners(jnp.zeros((3, 2, 4, n), start.dtype), jnp.full((2, 4, n), -1, jnp.int32))
     zero = jnp.zeros(n, jnp.int32)
     state = Search(
-        jnp.where(on, SEARCH, DONE),
+        where(on, SEARCH, DONE),
         has_core,
         ~has_core,
         start,
@@ -165,7 +166,7 @@ class _Rules(NamedTuple):
         return jnp.maximum(self.settings.tolerance, self.rounding)
 
     def limit(self, s: Search) -> jax.Array:
-        return jnp.where(s.core, self.core_cutoff, self.cutoff)
+        return where(s.core, self.core_cutoff, self.cutoff)
 
 
 def _support(pools: Pools, sides: Sides, s: Search) -> tuple[Corners, jax.Array]:
@@ -174,7 +175,7 @@ def _support(pools: Pools, sides: Sides, s: Search) -> tuple[Corners, jax.Array]
 
     def ask(direction: jax.Array, hint: jax.Array) -> tuple[Corners, jax.Array]:
         point, label = support(pools, sides, both_ways(Vec.of(direction)), hint, *twice)
-        return Corners.of(point, label), jnp.where(twice[1], label, hint)
+        return Corners.of(point, label), where(twice[1], label, hint)
 
     return when_any(on, ask, s.direction, s.hint)
 
@@ -189,10 +190,10 @@ def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
     zero = jnp.zeros_like(s.count)
     s = s._replace(
         x=x,
-        count=jnp.where(on, zero, s.count),
-        place=jnp.where(on, zero, s.place),
-        trip=jnp.where(on, zero, s.trip),
-        fallback=jnp.where(on, rules.limit(s) <= 0, s.fallback),
+        count=where(on, zero, s.count),
+        place=where(on, zero, s.place),
+        trip=where(on, zero, s.trip),
+        fallback=where(on, rules.limit(s) <= 0, s.fallback),
         weight=keep(on, _at_centre(s.length), s.weight),
     )
     return _aim(rules, s, on & (s.mode != DONE))
@@ -202,13 +203,13 @@ def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
     """Directs items that search towards the origin; those within the tolerance of it are done."""
     x = Vec.of(s.x)
     square = dot(x, x)
-    near = jnp.where(s.count > 0, rules.overlap, jnp.maximum(rules.rounding, MINVAL))
+    near = where(s.count > 0, rules.overlap, jnp.maximum(rules.rounding, MINVAL))
     at_origin = on & (square < near * near)
     length = jnp.sqrt(square)
-    direction = -(s.x / jnp.where(square > 0, length, 1)[None])
+    direction = -(s.x / where(square > 0, length, 1)[None])
     return s._replace(
-        mode=jnp.where(at_origin, DONE, s.mode),
-        length=jnp.where(on, length, s.length),
+        mode=where(at_origin, DONE, s.mode),
+        length=where(on, length, s.length),
         direction=keep(on, direction, s.direction),
     )
 
@@ -217,13 +218,13 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     """One iteration, given the support points."""
     on = s.mode != DONE
     verdict = when_any(on, functools.partial(_judged, rules), s, new)
-    corners = put(s.corners, jnp.where(on, s.place, -1), new)
+    corners = put(s.corners, where(on, s.place, -1), new)
     kept, enter = verdict == KEPT, verdict == ENTER
     # in the decision, vertices change places
     a, b = (s.place + 1) % 4, (s.place + 2) % 4
     slots = np.arange(4, dtype=np.int32)[:, None]
-    order = jnp.where(slots == a[None], b[None], jnp.where(slots == b[None], a[None], slots))
-    order = jnp.where(kept[None], order, slots)
+    order = where(slots == a[None], b[None], where(slots == b[None], a[None], slots))
+    order = where(kept[None], order, slots)
     finished = (verdict == CONVERGED) | (verdict == APART) | (verdict == OUTSIDE)
     far = (verdict == APART) | (verdict == OUTSIDE)
     further = (s.mode == SEARCH) & (verdict == GO_ON)
@@ -232,9 +233,9 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
         saved=keep(enter, corners, s.saved),
         corners=look_up(corners, order),
         trip=s.trip + kept.astype(jnp.int32),
-        count=jnp.where((verdict == CONVERGED) & (s.trip == 0), 1, s.count),
-        mode=jnp.where(finished, DONE, jnp.where(enter, DECIDE, s.mode)),
-        length=jnp.where(far, FAR, s.length),
+        count=where((verdict == CONVERGED) & (s.trip == 0), 1, s.count),
+        mode=where(finished, DONE, where(enter, DECIDE, s.mode)),
+        length=where(far, FAR, s.length),
     )
     s, undecided = _where_any(enter | kept, functools.partial(_decide, rules), s)
     s, _ = _where_any(further | undecided, functools.partial(_descend, rules), s)
@@ -249,15 +250,13 @@ def _judged(rules: _Rules, s: Search, new: Corners) -> jax.Array:
     gap = jnp.maximum(rules.gap, rules.rounding * s.length)
     converged = searching & (dot(x, x - point) < gap)
     limit = rules.limit(s)
-    far = jnp.where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
+    far = where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
     apart = searching & (along > 0) & far
     enter = searching & (s.count == 3) & s.fallback
     beyond = dot(Vec.of(s.direction), point) < 0
-    search = jnp.where(
-        converged, CONVERGED, jnp.where(apart, APART, jnp.where(enter, ENTER, GO_ON))
-    )
-    decision = jnp.where(beyond, OUTSIDE, KEPT)
-    return jnp.where(deciding, decision, search).astype(jnp.int32)
+    search = where(converged, CONVERGED, where(apart, APART, where(enter, ENTER, GO_ON)))
+    decision = where(beyond, OUTSIDE, KEPT)
+    return where(deciding, decision, search).astype(jnp.int32)
 
 
 def _where_any(
@@ -277,11 +276,11 @@ def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]
     inside = on & ~undecided & (least > 0)
     further = on & ~undecided & ~inside
     s = s._replace(
-        mode=jnp.where(inside, DONE, jnp.where(undecided, SEARCH, s.mode)),
-        length=jnp.where(inside, 0, s.length),
-        count=jnp.where(inside, 4, s.count),
+        mode=where(inside, DONE, where(undecided, SEARCH, s.mode)),
+        length=where(inside, 0, s.length),
+        count=where(inside, 4, s.count),
         direction=keep(further, direction, s.direction),
-        place=jnp.where(further, face, s.place),
+        place=where(further, face, s.place),
         corners=keep(undecided, s.saved, s.corners),
         fallback=s.fallback & ~undecided,
     )
@@ -294,8 +293,8 @@ def _planes(corners: list[Vec]) -> tuple[Vec, jax.Array]:
     normal = cross(c - a, b - a)
     square = dot(normal, normal)
     proper = (square > MINVAL * MINVAL) & (square < FAR * FAR)
-    normal = normal / jnp.sqrt(jnp.where(proper, square, 1))
-    return normal, jnp.where(proper, dot(normal, a), FAR)
+    normal = normal / jnp.sqrt(where(proper, square, 1))
+    return normal, where(proper, dot(normal, a), FAR)
 
 
 def _nearest_face(
@@ -311,11 +310,11 @@ def _nearest_face(
         The distance (N,); the face (N,) and its normal (3, N); whether the origin lies in the plane
         of a face (N,).
     """
-    i = jnp.where(dist[0] < dist[1], 0, 1)
-    j = jnp.where(dist[2] < dist[3], 2, 3)
-    low, high = jnp.where(i == 0, dist[0], dist[1]), jnp.where(j == 2, dist[2], dist[3])
-    face = jnp.where(low < high, i, j)
-    least = jnp.where(low < high, low, high)
+    i = where(dist[0] < dist[1], 0, 1)
+    j = where(dist[2] < dist[3], 2, 3)
+    low, high = where(i == 0, dist[0], dist[1]), where(j == 2, dist[2], dist[3])
+    face = where(low < high, i, j)
+    least = where(low < high, low, high)
     chosen = pick([normal[k] for k in range(4)], face).joined()
     return least, face.astype(jnp.int32), chosen, jnp.any(dist == 0, axis=0)
 
@@ -325,9 +324,9 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array
     weight = nearest(faces_of(s.corners, FACES), s.count + 1, on)
     rows, count = _packed([w != 0 for w in weight])
     x, length = when_any(on, _combined, weight, s.corners)
-    length = jnp.where(count == 4, 0, length)  # inside: what is left of x is rounding
+    length = where(count == 4, 0, length)  # inside: what is left of x is rounding
     bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]
-    weight = jnp.where(bearing, look_up(jnp.stack(weight), rows), 0)
+    weight = where(bearing, look_up(jnp.stack(weight), rows), 0)
     stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
     stuck = (rules.rounding > 0) & (length > s.length) & (count > 0) & (s.trip > 0)
     on, ended_here = on & ~stuck, on & stuck
@@ -335,12 +334,12 @@ def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array
     s = s._replace(
         corners=keep(on, look_up(s.corners, rows), s.corners),
         weight=keep(on, weight, s.weight),
-        count=jnp.where(on, count, s.count),
-        place=jnp.where(on, count, s.place),
+        count=where(on, count, s.count),
+        place=where(on, count, s.place),
         x=keep(on & ~stalled, x, s.x),
-        length=jnp.where(on & ended, jnp.where(count == 0, FAR, length), s.length),
+        length=where(on & ended, where(count == 0, FAR, length), s.length),
         trip=s.trip + on.astype(jnp.int32),
-        mode=jnp.where((on & ended) | ended_here, DONE, s.mode),
+        mode=where((on & ended) | ended_here, DONE, s.mode),
     )
     return _aim(rules, s, on & ~ended), on
 
@@ -356,7 +355,7 @@ def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     count = jnp.zeros_like(on[0], jnp.int32)
     rows = [count] * len(on)
     for k, here in enumerate(on):
-        rows = [jnp.where(here & (count == j), k, row) for j, row in enumerate(rows)]
+        rows = [where(here & (count == j), k, row) for j, row in enumerate(rows)]
         count = count + here.astype(jnp.int32)
     return jnp.stack(rows), count
 
@@ -364,7 +363,7 @@ def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
 def _finish_core(rules: _Rules, s: Search) -> Search:
     """Points and segments that overlap become spheres and capsules, and the search begins anew."""
     again = s.core & (s.mode == DONE) & (s.length <= rules.overlap)
-    s = s._replace(core=s.core & ~again, mode=jnp.where(again, SEARCH, s.mode))
+    s = s._replace(core=s.core & ~again, mode=where(again, SEARCH, s.mode))
     return _restart(rules, s, again)
 
 

@@ -21,7 +21,7 @@ from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 
 _END = 1e-6  # a witness this close to the end of a segment or box, relative to it, is there
@@ -73,8 +73,8 @@ def motion(
     """
     del margin
     exists = contact.dist < NO_CONTACT
-    normal = jnp.where(exists, contact.normal, jnp.asarray([1.0, 0, 0], contact.normal.dtype))
-    half = 0.5 * jnp.where(exists, contact.dist, 0) * normal
+    normal = where(exists, contact.normal, jnp.asarray([1.0, 0, 0], contact.normal.dtype))
+    half = 0.5 * where(exists, contact.dist, 0) * normal
     a = _touch(pools, one, normal, contact.pos - half, certificate[:3])
     b = _touch(pools, two, -normal, contact.pos + half, certificate[3:6])
     gap = b.point - a.point
@@ -120,13 +120,13 @@ def _flats(a: Touch, b: Touch) -> tuple[Array, Array]:
     edge of each shape; parallel edges count once.
     """
     edges = jnp.stack([a.flats[0], b.flats[0]])
-    swapped = jnp.where(a.rank > 0, edges, edges[::-1])
-    pair = jnp.where(a.rank == 2, a.flats, jnp.where(b.rank == 2, b.flats, swapped))
+    swapped = where(a.rank > 0, edges, edges[::-1])
+    pair = where(a.rank == 2, a.flats, where(b.rank == 2, b.flats, swapped))
     pair = safe.divide(pair, safe.norm(pair, keepdims=True))
     sine = jnp.sum(cross(pair[0], pair[1]) ** 2)
     independent = sine > float(jnp.finfo(pair.dtype).eps) ** 0.5
     some = (a.rank > 0) | (b.rank > 0)
-    return pair, jnp.where(some & independent, 2, some.astype(jnp.int32))
+    return pair, where(some & independent, 2, some.astype(jnp.int32))
 
 
 def _turned(normal: Array, dist: Array, gap: Array, a: Touch, b: Touch, scale: Array) -> Array:
@@ -137,11 +137,11 @@ def _turned(normal: Array, dist: Array, gap: Array, a: Touch, b: Touch, scale: A
     # rows: curved in two directions; flat in the first and curved across it; flat in both
     across = cross(normal, pair[0])
     bound = jnp.stack([count > 0, count > 1])
-    free = jnp.stack([basis[0], jnp.where(count == 1, across, basis[1])])
-    rows = jnp.where(bound[:, None], pair, _times(free, stiffness))
-    right = jnp.where(bound, -_times(pair, normal[:, None])[:, 0], _times(free, gap[:, None])[:, 0])
+    free = jnp.stack([basis[0], where(count == 1, across, basis[1])])
+    rows = where(bound[:, None], pair, _times(free, stiffness))
+    right = where(bound, -_times(pair, normal[:, None])[:, 0], _times(free, gap[:, None])[:, 0])
     matrix = _times(rows, basis.T)
-    floor = jnp.where(count == 2, 1, jnp.where(count == 1, scale, scale * scale))
+    floor = where(count == 2, 1, where(count == 1, scale, scale * scale))
     y = _solve2(matrix, _change(right), float(jnp.finfo(gap.dtype).eps) * floor)
     return safe.normalize(normal + y[0] * basis[0] + y[1] * basis[1])[0]
 
@@ -158,10 +158,10 @@ def _midpoint(normal: Array, turned: Array, dist: Array, a: Touch, b: Touch) -> 
     edges = safe.divide(edges, safe.norm(edges, keepdims=True))
     crossing = (a.rank == 1) & (b.rank == 1) & (_flats(a, b)[1] == 2)
     offset = _times(basis, (second - first - 2 * half)[:, None])[:, 0]
-    matrix = jnp.where(crossing, _times(basis, edges.T), jnp.eye(2, dtype=offset.dtype))
+    matrix = where(crossing, _times(basis, edges.T), jnp.eye(2, dtype=offset.dtype))
     slide = _solve2(matrix, _change(offset), float(jnp.finfo(offset.dtype).eps))
-    first = first + jnp.where(crossing, slide[0], 0) * edges[0]
-    return jnp.where(a.rank <= b.rank, first + half, second - half)
+    first = first + where(crossing, slide[0], 0) * edges[0]
+    return where(a.rank <= b.rank, first + half, second - half)
 
 
 def _times(a: Array, b: Array) -> Array:
@@ -173,7 +173,7 @@ def _solve2(matrix: Array, right: Array, floor: Array | float) -> Array:
     """Solution (2,) of two equations; the determinant is kept away from zero by `floor`."""
     (p, q), (r, s) = matrix
     det = p * s - q * r
-    det = jnp.where(jnp.abs(det) < floor, plus_minus(det >= 0, det.dtype) * floor, det)
+    det = where(jnp.abs(det) < floor, plus_minus(det >= 0, det.dtype) * floor, det)
     return jnp.stack([s * right[0] - q * right[1], p * right[1] - r * right[0]]) / det
 
 
@@ -183,7 +183,7 @@ def _touch(pools: Pools, shape: Shape, normal: Array, witness: Array, ids: Array
     for kinds, function in _PRIMITIVES.items():
         other = function(shape, normal, witness)
         mine = jnp.any(shape.kind == jnp.asarray(kinds, jnp.int32))
-        found = Touch(*(jnp.where(mine, x, y) for x, y in zip(other, found, strict=True)))
+        found = Touch(*(where(mine, x, y) for x, y in zip(other, found, strict=True)))
     return found
 
 
@@ -194,9 +194,9 @@ def _polytope(pools: Pools, shape: Shape, normal: Array, witness: Array, ids: Ar
     third = (ids[2] >= 0) & (ids[2] != ids[0]) & (ids[2] != ids[1])
     arms = corner[1:] - corner[:1]
     none = jnp.zeros_like(arms[0])
-    one = jnp.where(second, arms[0], jnp.where(third, arms[1], none))
-    two = jnp.where(second & third, arms[1], none)
-    flats = jnp.stack([one, jnp.where(_parallel(one, two), none, two)])
+    one = where(second, arms[0], where(third, arms[1], none))
+    two = where(second & third, arms[1], none)
+    flats = jnp.stack([one, where(_parallel(one, two), none, two)])
     if len(pools.hulls.vert):
         flats = _completed(pools, shape, normal, ids[0], flats)
     rank = jnp.sum(jnp.any(flats != 0, axis=1), dtype=jnp.int32)
@@ -209,8 +209,8 @@ def _completed(pools: Pools, shape: Shape, normal: Array, vertex: Array, flats: 
     """Flat directions where an edge may be a diagonal of a face: then a neighbour is level, too."""
     hulls = pools.hulls
     on = (shape.kind >= GeomType.MESH) & jnp.any(flats[0] != 0) & jnp.all(flats[1] == 0)
-    start = jnp.where(on, jnp.maximum(vertex, 0), 0)
-    row = jnp.where(on, jnp.asarray(hulls.vert_adr, jnp.int32)[jnp.maximum(shape.asset, 0)], 0)
+    start = where(on, jnp.maximum(vertex, 0), 0)
+    row = where(on, jnp.asarray(hulls.vert_adr, jnp.int32)[jnp.maximum(shape.asset, 0)], 0)
     count = jnp.asarray(hulls.block_num, jnp.int32)[start + row]
     block = np.arange(hulls.block_num.max(), dtype=np.int32)
     block = jnp.asarray(hulls.block_adr, jnp.int32)[start + row] + jnp.minimum(block, count - 1)
@@ -218,9 +218,9 @@ def _completed(pools: Pools, shape: Shape, normal: Array, vertex: Array, flats: 
     arms = _vertices(pools, shape, near) - _vertices(pools, shape, start[None])
     length = jnp.sqrt(jnp.sum(arms * arms, axis=1))
     level = jnp.abs(jnp.sum(arms * normal[None], axis=1)) <= _LEVEL * length
-    sine = jnp.where(level, jnp.sum(cross(arms, flats[:1]) ** 2, axis=1), -1)
+    sine = where(level, jnp.sum(cross(arms, flats[:1]) ** 2, axis=1), -1)
     best = arms[_argmax(sine)]
-    second = jnp.where(on & (jnp.max(sine) > 0) & ~_parallel(best, flats[0]), best, flats[1])
+    second = where(on & (jnp.max(sine) > 0) & ~_parallel(best, flats[0]), best, flats[1])
     return jnp.stack([flats[0], second])
 
 
@@ -239,13 +239,13 @@ def _vertices(pools: Pools, shape: Shape, ids: Array) -> Array:
     if len(pools.hulls.vert):
         on_mesh = shape.kind >= GeomType.MESH
         first = jnp.asarray(pools.hulls.vert_adr, jnp.int32)[jnp.maximum(shape.asset, 0)]
-        local = pools.vert[jnp.where(on_mesh, first + shape.offset + ids, 0)]
+        local = pools.vert[where(on_mesh, first + shape.offset + ids, 0)]
     if shape.cell is not None:
         field = shape.kind == GeomType.HFIELD
-        asset = jnp.where(field, shape.asset, 0)[None]
+        asset = where(field, shape.asset, 0)[None]
         cell, offset = jnp.asarray(shape.cell)[None], jnp.asarray(shape.offset)[None]
         prism = prisms(pools, asset, cell, offset).joined()[..., 0].T
-        local = jnp.where(field, prism[jnp.where(field, ids, 0)], local)
+        local = where(field, prism[where(field, ids, 0)], local)
     return shape.pos[None] + jnp.sum(local[:, None] * shape.mat[None], axis=2)
 
 
@@ -259,14 +259,14 @@ def _barycentric(flats: Array, offset: Array) -> Array:
 
 def _round(shape: Shape, normal: Array, witness: Array) -> Touch:
     """Spheres, and capsules: the segment (flat along it) or an end of it, and a ball around it."""
-    length = jnp.where(shape.kind == GeomType.CAPSULE, shape.size[1], 0)
+    length = where(shape.kind == GeomType.CAPSULE, shape.size[1], 0)
     axis = shape.mat[:, 2]
     along = lax.stop_gradient(safe.divide(dot(witness - shape.pos, axis), length))
     within = jnp.abs(along) < 1 - _END
     radius = shape.size[0]
     point = shape.pos + jnp.clip(along, -1, 1) * length * axis + radius * normal
     flat = (length > 0) & within
-    flats = jnp.where(flat, jnp.stack([axis, 0 * axis]), 0)
+    flats = where(flat, jnp.stack([axis, 0 * axis]), 0)
     return Touch(point, flats, flat.astype(jnp.int32), radius * jnp.eye(3, dtype=point.dtype))
 
 
@@ -277,7 +277,7 @@ def _box(shape: Shape, normal: Array, witness: Array) -> Touch:
     slope = jnp.abs(matvec3_t(shape.mat, normal))
     # deep inside, the axis nearest to the normal is that of the face
     within = (jnp.abs(part) < 1 - _END) & (np.arange(3, dtype=np.int32) != _argmax(slope)[None])
-    axes = jnp.where(within[:, None], shape.mat.T, 0)
+    axes = where(within[:, None], shape.mat.T, 0)
     first = _argmax(within)
     flats = jnp.stack([axes[first], jnp.sum(axes, axis=0) - axes[first]])
     rank = jnp.sum(within, dtype=jnp.int32)
@@ -313,12 +313,12 @@ def _cylinder(shape: Shape, normal: Array, witness: Array) -> Touch:
     side = ~cap & (jnp.abs(part[2]) < 1 - _RIM)
     up = plus_minus(along > 0, along.dtype)
     disc = radius * (part[0] * shape.mat[:, 0] + part[1] * shape.mat[:, 1])
-    rise = jnp.where(side, part[2], up) * height
-    point = shape.pos + rise * axis + jnp.where(cap, disc, radius * outward)
+    rise = where(side, part[2], up) * height
+    point = shape.pos + rise * axis + where(cap, disc, radius * outward)
     round_ = cross(axis, outward)
-    bend = jnp.where(cap, 0, safe.divide(radius, slope[0]))
-    flats = jnp.where(cap, shape.mat[:, :2].T, jnp.where(side, jnp.stack([axis, 0 * axis]), 0))
-    rank = jnp.where(cap, 2, side.astype(jnp.int32))
+    bend = where(cap, 0, safe.divide(radius, slope[0]))
+    flats = where(cap, shape.mat[:, :2].T, where(side, jnp.stack([axis, 0 * axis]), 0))
+    rank = where(cap, 2, side.astype(jnp.int32))
     return Touch(point, flats, rank, bend * round_[:, None] * round_[None])
 
 

@@ -11,7 +11,7 @@ from mjjax.collision.shapes import Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import quat
 from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array
+from mjjax.math.namespace import Array, where
 
 ANGLE = 1e-3  # [rad]
 DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other are one
@@ -49,7 +49,7 @@ def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) ->
 def _turn(frame: Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Axis (..., 3) and angle () [rad] of one of `TURNS`, from 1, about contact frames."""
     table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
-    axis = jnp.where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
+    axis = where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
     return jnp.asarray(axis), ANGLE * table[1].astype(frame.dtype)
 
 
@@ -73,8 +73,8 @@ def bounding_radius(sides: Sides) -> jax.Array:
     x, y, _ = sides.size
     capsule = sides.kind == GeomType.CAPSULE
     cylinder = sides.kind == GeomType.CYLINDER
-    radius = jnp.where(cylinder, jnp.sqrt(x * x + y * y), norm(sides.size))
-    return jnp.where(capsule, x + y, radius)
+    radius = where(cylinder, jnp.sqrt(x * x + y * y), norm(sides.size))
+    return where(capsule, x + y, radius)
 
 
 def distinct(points: Vec, count: jax.Array, new: Vec, radius: jax.Array) -> jax.Array:

@@ -33,6 +33,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import where
 
 STEPS = 6
 FLAT = 3e-6  # sine of the angle up to which an edge lies flat on the other side: rounding
@@ -113,7 +114,7 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
     )
     normals, point, depth = rows
     near = norm(normals - t.normal) < NEAR
-    choice = jnp.argmin(jnp.where(near, depth, FAR), axis=0).astype(jnp.int32)
+    choice = jnp.argmin(where(near, depth, FAR), axis=0).astype(jnp.int32)
     depth, normal = look_up((depth, normals), choice)
     one, two = look_up(point, choice), look_up(point, choice + many)
     shift = normal * depth
@@ -145,7 +146,7 @@ def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
     u, v = (normalize(edge[k]) for k in range(2))
     angle = dot(cross(u, v), normal)
     crossed = on_edge[0] & on_edge[1] & ~on_face[0] & ~on_face[1] & (jnp.abs(angle) > CROSSED)
-    along = dot(cross(two - one, v), normal) / jnp.where(crossed, angle, 1)
+    along = dot(cross(two - one, v), normal) / where(crossed, angle, 1)
     old = keep(crossed, one + u * along, old)
     middle = keep(pointed[0], one, keep(pointed[1], two, old))
     return keep(pointed[0] & pointed[1], (one + two) * 0.5, middle)
@@ -174,14 +175,14 @@ def _pieces(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _
     long = (kind == GeomType.CAPSULE) | (kind == GeomType.CYLINDER)
     flat = kind == GeomType.CYLINDER
     curved = _curved(kind)
-    third = jnp.where(round_, size.x, jnp.where(flat, 0, size.z))
-    scale = keep(curved, Vec(size.x, jnp.where(round_ | flat, size.x, size.y), third), none)
+    third = where(round_, size.x, where(flat, 0, size.z))
+    scale = keep(curved, Vec(size.x, where(round_ | flat, size.x, size.y), third), none)
 
     ids = list(label)
-    share = [jnp.sum(jnp.where(label == mine[None], weight, 0), axis=0) for mine in ids]
+    share = [jnp.sum(where(label == mine[None], weight, 0), axis=0) for mine in ids]
     first = _largest(share)
     top = pick(ids, first)
-    others = [jnp.where(mine == top, -jnp.inf, x) for mine, x in zip(ids, share, strict=True)]
+    others = [where(mine == top, -jnp.inf, x) for mine, x in zip(ids, share, strict=True)]
     second = _largest(others)
     last = (3 - first - second) % 3
     middle, end = pick(ids, second), pick(ids, last)
@@ -193,14 +194,14 @@ def _pieces(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _
     axis = Vec(*(row.z for row in side.mat))
     edge = keep(curved, keep(long, axis, none), edge)
     face = keep(curved, keep(flat, axis, none), face)
-    return _Pieces(curved, scale, jnp.where(long, size.y, zero), a, edge, face)
+    return _Pieces(curved, scale, where(long, size.y, zero), a, edge, face)
 
 
 def _largest(values: list[jax.Array]) -> jax.Array:
     """Which of some arrays (N,) is the largest, of equal ones the first."""
     best, top = jnp.zeros_like(values[0], jnp.int32), values[0]
     for k, value in enumerate(values[1:], 1):
-        best, top = jnp.where(value > top, k, best), jnp.maximum(value, top)
+        best, top = where(value > top, k, best), jnp.maximum(value, top)
     return best
 
 
@@ -209,7 +210,7 @@ def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
     point = box_corner(side.size, label)
     if len(pools.hulls.vert):
         mesh = (side.kind >= GeomType.MESH) & (label >= 0)
-        row = jnp.where(mesh, label + side.first + side.offset, 0)
+        row: jax.Array = where(mesh, label + side.first + side.offset, 0)
         point = keep(mesh, Vec.of(pools.vert[row].T), point)
     if (prism := side.prism) is not None:
         point = keep(side.kind == GeomType.HFIELD, look_up(prism, label), point)
@@ -260,7 +261,7 @@ def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec
         unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
         along = keep(lined, line, normalize(cross(normal, unit)))
         height = turn_back(sides.mat, both_ways(normal)).z
-        return cross(normal, along), along, jnp.where(height >= 0, pieces.half, -pieces.half)
+        return cross(normal, along), along, where(height >= 0, pieces.half, -pieces.half)
 
     # which end of a long side is a matter of rounding where the normal is across it: decided once
     across, along, end = when_any(on, around, normal, line)
@@ -273,12 +274,12 @@ def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec
     xy = xy[:n] + xy[n:]
     gx, gy = dot(across, gap), dot(along, gap)
     square = xx * yy - xy * xy
-    proper = jnp.where(lined, xx > 0, (square > 0) & (xx + yy > 0))
-    divisor = jnp.where(proper, jnp.where(lined, xx, square), 1)
-    x = jnp.where(lined, -gx, xy * gy - yy * gx) / divisor
-    y = jnp.where(lined, 0, xy * gx - xx * gy) / divisor
+    proper = where(lined, xx > 0, (square > 0) & (xx + yy > 0))
+    divisor = where(proper, where(lined, xx, square), 1)
+    x = where(lined, -gx, xy * gy - yy * gx) / divisor
+    y = where(lined, 0, xy * gx - xx * gy) / divisor
     size = jnp.sqrt(x * x + y * y)
-    shorten = jnp.minimum(1, NEAR / jnp.where(size > NEAR, size, NEAR))
+    shorten = jnp.minimum(1, NEAR / where(size > NEAR, size, NEAR))
     moved = normal + across * (x * shorten) + along * (y * shorten)
     return keep(proper, normalize(moved), normal)
 
@@ -306,7 +307,7 @@ def _curvature(
     q = scaled(local)
     length = norm(q)
     proper = length > 0
-    inverse = jnp.where(proper, 1 / jnp.where(proper, length, 1), 0)
+    inverse = where(proper, 1 / where(proper, length, 1), 0)
     x, y, z = scaled(q) * inverse
     point = turn(side.mat, Vec(x, y, z + end)) + side.pos
     u, v = (scaled(turn_back(side.mat, both_ways(t))) for t in basis)

@@ -30,6 +30,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import where
 
 # Faces of the first polytopes (k, 3) by vertex and the faces across their edges, by place of the
 # edge: [0, 1], [1, 2], [2, 0]. Of the tetrahedron; of the segment 0 1 with the triangle 2 3 4
@@ -75,7 +76,7 @@ class Faces(NamedTuple):
 def foot_of(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
     """Projection of the origin on faces, and its squared length: zero where there is no plane."""
     foot, flat = project_plane(c, b, a)
-    return foot, jnp.where(flat, 0, dot(foot, foot))
+    return foot, where(flat, 0, dot(foot, foot))
 
 
 class _Start(NamedTuple):
@@ -132,10 +133,10 @@ def _directions(p: list[Vec], count: jax.Array) -> list[Vec]:
     """
     side = p[1] - p[0]
     x, y, z = (jnp.abs(v) for v in side)
-    axis = jnp.where(y < x, jnp.where(z < y, 2, 1), jnp.where(z < x, 2, 0))
+    axis = where(y < x, where(z < y, 2, 1), where(z < x, 2, 0))
     unit = Vec(*((axis == k).astype(x.dtype) for k in range(3)))
     length = norm(side)
-    along = side / jnp.where(length > 0, length, 1)
+    along = side / where(length > 0, length, 1)
     around = [cross(unit, side)]
     for _ in range(2):
         d = around[-1]
@@ -169,7 +170,7 @@ def _build(s: _Start, corners: Corners, rounding: jax.Array) -> _Start:
     table = corners.point
     a, b, c = (look_up(table, unpack(vertex, i)) for i in range(3))
     foot, square = foot_of(a, b, c)
-    live = jnp.arange(6, dtype=jnp.int32)[:, None] < jnp.where(four, 4, 6)[None]
+    live = jnp.arange(6, dtype=jnp.int32)[:, None] < where(four, 4, 6)[None]
     near = jnp.maximum(rounding, MINVAL)
     on_face = live & (square < (near * near)[None])
     face = jnp.argmax(on_face, axis=0).astype(jnp.int32)
@@ -178,9 +179,9 @@ def _build(s: _Start, corners: Corners, rounding: jax.Array) -> _Start:
     # the origin is on a face: begin anew with that
     again = s.todo & ~three & touched
     p = [table[k] for k in range(5)]
-    valid = jnp.where(four, _around(p), jnp.where(three, _off_triangle(p), _convex(p)))
+    valid = where(four, _around(p), where(three, _off_triangle(p), _convex(p)))
     across = [jnp.asarray(t.reshape(3, SLOTS, 1), jnp.int32) for t in (ACROSS_FOUR, ACROSS_SIX)]
-    plane = jnp.stack([jnp.where(live, square, FAR), *(jnp.where(live, x, 0) for x in foot)])
+    plane = jnp.stack([where(live, square, FAR), *(where(live, x, 0) for x in foot)])
     faces = Faces(plane, keep(four, *across), vertex)
 
     word = look_up(vertex, face)
@@ -188,10 +189,10 @@ def _build(s: _Start, corners: Corners, rounding: jax.Array) -> _Start:
     kept = keep(again, look_up(corners, rows), corners)
     return _Start(
         again,
-        jnp.where(again, 3, s.count),
+        where(again, 3, s.count),
         keep(s.todo, kept, s.corners),
         keep(s.todo, faces, s.faces),
-        jnp.where(s.todo, valid & ~touched, s.valid),
+        where(s.todo, valid & ~touched, s.valid),
     )
 
 

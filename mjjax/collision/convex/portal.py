@@ -38,6 +38,7 @@ from mjjax.collision.lanes import (
     when_any,
 )
 from mjjax.collision.shapes import Pools
+from mjjax.math.namespace import where
 
 # What the next support point is: corner 1, 2 or 3 of the first portal; one beyond the portal, which
 # must get behind the origin, or which is behind it. At the end: apart, touching along the ray
@@ -84,11 +85,11 @@ def portal(
     middle = (centre[:n] - centre[n:]).joined()
     eps = float(jnp.finfo(middle.dtype).eps)
     same = jnp.all(jnp.abs(middle) < eps, axis=0)
-    nudge = jnp.where(same, 10 * eps, 0)
+    nudge = where(same, 10 * eps, 0)
     start = Corners.of(centre, jnp.full(2 * n, -1, jnp.int32))
     start = start._replace(ends=start.ends.at[0, 0].add(nudge))
     corners = jax.tree.map(lambda x: jnp.stack([x] * 4, axis=-2), start)
-    mode = jnp.where(on, FIRST, APART).astype(jnp.int32)
+    mode = where(on, FIRST, APART).astype(jnp.int32)
     none, hint = jnp.zeros(n, jnp.int32), jnp.full(2 * n, -1, jnp.int32)
     first = _State(mode, normalize(-start.point), corners, none, hint, jnp.int32(0))
 
@@ -102,13 +103,13 @@ def portal(
         # decisions are computed once, whatever they are used for: see `when_any`
         row, swap, mode = when_any(on, _decide(iterations, eps), s, new.point, tolerance)
         one = jax.tree.map(lambda x: x[..., 1, :], s.corners)
-        corners = put(put(s.corners, jnp.where(swap, 2, NOWHERE), one), row, new)
+        corners = put(put(s.corners, where(swap, 2, NOWHERE), one), row, new)
         mode, direction = when_any(on, _aim(eps), mode, corners)
         deep = s.deep + (s.mode == DEEPEN).astype(jnp.int32)
         mode, direction, corners = keep(
             on, (mode, direction, corners), (s.mode, s.direction, s.corners)
         )
-        return _State(mode, direction, corners, deep, jnp.where(twice, vertex, s.hint), s.trip + 1)
+        return _State(mode, direction, corners, deep, where(twice, vertex, s.hint), s.trip + 1)
 
     limit = 4 * iterations + SPARE
     end = lax.while_loop(lambda s: jnp.any(s.mode < APART) & (s.trip < limit), body, first)
@@ -125,26 +126,26 @@ def _decide(iterations: int, eps: float) -> Callable[..., tuple[jax.Array, ...]]
         side = cross(v0, p)
         swap = dot(cross(v1 - v0, p - v0), v0) > 0
         left, right = (dot(side, v) < -eps for side, v in ((cross(v1, p), v0), (cross(p, v2), v0)))
-        third = jnp.where(left, 2, jnp.where(right, 1, 3))
+        third = where(left, 2, where(right, 1, 3))
 
         beyond = [height - dot(v, s.direction) for v in (v1, v2, v3)]
         reached = functools.reduce(jnp.minimum, beyond) <= tolerance
         across = cross(p, v0)
         one, two, three = (dot(v, across) > 0 for v in (v1, v2, v3))
-        wider = jnp.where(one, jnp.where(two, 1, 3), jnp.where(three, 2, 1))
+        wider = where(one, where(two, 1, 3), where(three, 2, 1))
 
         at_origin = functools.reduce(operator.and_, (jnp.abs(x) < eps for x in p))
-        on_ray = jnp.where(at_origin, APART, RAY)
+        on_ray = where(at_origin, APART, RAY)
         after = [
-            jnp.where(short, APART, jnp.where(dot(side, side) < eps, on_ray, SECOND)),
-            jnp.where(short, APART, THIRD),
-            jnp.where(short, APART, jnp.where(third == 3, REFINE, THIRD)),
-            jnp.where((height <= -eps) | reached, APART, REFINE),
-            jnp.where(reached | (s.deep > iterations), PORTAL, DEEPEN),
+            where(short, APART, where(dot(side, side) < eps, on_ray, SECOND)),
+            where(short, APART, THIRD),
+            where(short, APART, where(third == 3, REFINE, THIRD)),
+            where((height <= -eps) | reached, APART, REFINE),
+            where(reached | (s.deep > iterations), PORTAL, DEEPEN),
         ]
         following = pick(after, mode).astype(jnp.int32)
-        row = pick([jnp.ones_like(mode), jnp.where(swap, 1, 2), third, wider, wider], mode)
-        row = jnp.where(following == PORTAL, NOWHERE, row).astype(jnp.int32)
+        row = pick([jnp.ones_like(mode), where(swap, 1, 2), third, wider, wider], mode)
+        row = where(following == PORTAL, NOWHERE, row).astype(jnp.int32)
         return row, swap & (mode == SECOND), following
 
     return decide
@@ -159,7 +160,7 @@ def _aim(eps: float) -> Callable[..., tuple[jax.Array, Vec]]:
         behind = (mode == REFINE) & (dot(portal, v1) > -eps)
         direction = keep(mode == SECOND, cross(v0, v1), cross(v1 - v0, v2 - v0))
         direction = keep(mode >= REFINE, portal, normalize(direction))
-        return jnp.where(behind, DEEPEN, mode), direction
+        return where(behind, DEEPEN, mode), direction
 
     return aim
 
@@ -172,13 +173,13 @@ def _touch(sides: Sides, s: _State, eps: float) -> Touch:
     foot = keep(through, combine(weight, triangle), triangle[0])
     depth = norm(foot)
     found = (through & (depth >= eps)) | (s.mode == RAY)
-    shares = [jnp.where(through, x, float(k == 1)) for k, x in enumerate(_shares(s))]
+    shares = [where(through, x, float(k == 1)) for k, x in enumerate(_shares(s))]
     ends = [combine(shares, [v[k] for k in range(4)]) for v in (s.corners.one, s.corners.two)]
     pos = (ends[0] + ends[1]) * 0.5
     normal = round_normals(sides, pos, normalize(foot), found)
     half = normal * (0.5 * depth)
-    dist = jnp.where(found, -depth, 0)
-    label = jnp.where(through, s.corners.label[:, 1:], s.corners.label[:, 1:2])
+    dist = where(found, -depth, 0)
+    label = where(through, s.corners.label[:, 1:], s.corners.label[:, 1:2])
     return Touch(dist, pos + half, pos - half, normal, label, jnp.stack(weight))
 
 
@@ -189,18 +190,18 @@ def _nearest(corners: list[Vec]) -> list[jax.Array]:
     p, q, r, v, w = dot(a, ab), dot(a, ac), dot(ab, ac), dot(ab, ab), dot(ac, ac)
     area = v * w - r * r
     flat = area <= 0
-    s, t = ((x / jnp.where(flat, 1, area)) for x in (q * r - w * p, p * r - v * q))
+    s, t = ((x / where(flat, 1, area)) for x in (q * r - w * p, p * r - v * q))
     inside = ~flat & (s >= 0) & (t >= 0) & (s + t <= 1)
     best, least = [1 - s - t, s, t], jnp.full_like(p, FAR)
     for i, j in SIDES[::-1]:
         side = corners[j] - corners[i]
         length = dot(side, side)
-        part = jnp.clip(-dot(corners[i], side) / jnp.where(length == 0, 1, length), 0, 1)
+        part = jnp.clip(-dot(corners[i], side) / where(length == 0, 1, length), 0, 1)
         point = corners[i] + side * part
         nearer = ~inside & (dot(point, point) < least)
-        least = jnp.where(nearer, dot(point, point), least)
+        least = where(nearer, dot(point, point), least)
         weight = {i: 1 - part, j: part}
-        best = [jnp.where(nearer, weight.get(k, 0), old) for k, old in enumerate(best)]
+        best = [where(nearer, weight.get(k, 0), old) for k, old in enumerate(best)]
     return best
 
 
@@ -214,6 +215,6 @@ def _shares(s: _State) -> list[jax.Array]:
         *(dot(cross(a, b), s.direction) for a, b in ((v2, v3), (v3, v1), (v1, v2))),
     ]
     proper = total >= float(jnp.finfo(total.dtype).eps)
-    shares = [jnp.where(proper, a, b) for a, b in zip(solid, flat, strict=True)]
+    shares = [where(proper, a, b) for a, b in zip(solid, flat, strict=True)]
     total = functools.reduce(operator.add, shares)
-    return [x / jnp.where(total == 0, 1, total) for x in shares]
+    return [x / where(total == 0, 1, total) for x in shares]

@@ -15,6 +15,7 @@ from mjjax.collision.convex.support import Sides
 from mjjax.collision.lanes import Vec, keep, norm, normalize, turn, turn_back
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import where
 
 STEPS, CLOSE = 30, 1e-6  # of the iterations for ellipsoids, as MuJoCo's
 CAP, WALL = 0.95, 0.25  # what of a cylinder counts as its side: by height, by distance from it
@@ -40,7 +41,7 @@ def round_normals(sides: Sides, pos: Vec, normal: Vec, on: jax.Array) -> Vec:
     capsule = sides.kind == GeomType.CAPSULE
     cylinder = (sides.kind == GeomType.CYLINDER) & _on_wall(sides.size, local)
     along = local.z - jnp.clip(local.z, -sides.size.y, sides.size.y)
-    level = jnp.where(ball, local.z, jnp.where(capsule, along, 0))
+    level = where(ball, local.z, where(capsule, along, 0))
     egg = (sides.kind == GeomType.ELLIPSOID) & jnp.concatenate([on, on])
     curved, settled = _ellipsoid(sides.size, local, start, egg)
     found = keep(egg, curved, Vec(local.x, local.y, level))
@@ -92,9 +93,9 @@ def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.
         stop = ~leaves | (norm(new - w.normal) < CLOSE)
         level, last = _towards(square, p, w.level)
         take = w.going & inside & leaves
-        going = w.going & ~jnp.where(inside, stop, last)
+        going = w.going & ~where(inside, stop, last)
         settled = w.settled | take | ~inside
-        outer = jnp.where(w.going & ~inside, level, w.level)
+        outer = where(w.going & ~inside, level, w.level)
         return _Walk(keep(take, new, w.normal), outer, going, settled, w.step + 1)
 
     none = jnp.zeros_like(p.x)
@@ -123,7 +124,7 @@ def _towards(square: Vec, p: Vec, level: jax.Array) -> tuple[jax.Array, jax.Arra
     slope = 2 * _sum([t * r for t, r in zip(terms, part, strict=True)])
     step = value / jnp.maximum(slope, MINVAL)
     last = (value < CLOSE) | (slope < MINVAL) | (step < CLOSE)
-    return jnp.where(last, level, level + step), last
+    return where(last, level, level + step), last
 
 
 def _sum(terms: list[jax.Array]) -> jax.Array:

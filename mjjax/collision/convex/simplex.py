@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.lanes import Vec, combine, cross, dot, when_any
 from mjjax.core.constants import MINVAL
+from mjjax.math.namespace import where
 
 # Face k lies opposite to vertex k; a simplex of three vertices is the last one, and the last side
 # of that is a simplex of two.
@@ -37,7 +38,7 @@ def nearest(corners: list[Vec], count: jax.Array, on: jax.Array) -> Weights:
     sides, foot, minors = when_any(on, _features, corners)
     choice, area, shares = when_any(on, _nearest_sides, corners, sides, foot, minors)
     # no plane: MuJoCo takes the first side, as for a simplex of two vertices
-    inside = [x / jnp.where(choice == INSIDE, area, 1) for x in shares]
+    inside = [x / where(choice == INSIDE, area, 1) for x in shares]
     faces = _chosen(
         choice, [_spread(side, w) for side, w in zip(SIDES, sides, strict=True)], inside
     )
@@ -56,13 +57,13 @@ def _of_simplex(
     total = cofactors[0] + cofactors[1] + cofactors[2] + cofactors[3]
     none = jnp.zeros_like(total)
     full = [_spread(ids, [w[k] for w in faces], 4) for k, ids in enumerate(FACES)]
-    inside = [x / jnp.where(choice == INSIDE, total, 1) for x in cofactors]
+    inside = [x / where(choice == INSIDE, total, 1) for x in cofactors]
     solid = _chosen(choice, full, inside)
     point = [none + 1, none, none, none]
     line = [*(w[3] for w in sides[2]), none, none]
     triangle = [*(w[3] for w in faces), none]
     return [
-        jnp.where(count == 1, a, jnp.where(count == 2, b, jnp.where(count == 3, c, d)))
+        where(count == 1, a, where(count == 2, b, where(count == 3, c, d)))
         for a, b, c, d in zip(point, line, triangle, solid, strict=True)
     ]
 
@@ -77,9 +78,9 @@ def _spread(places: Sequence[int], weight: Weights, size: int = 3) -> Weights:
 
 def _chosen(choice: jax.Array, candidates: Sequence[Weights], inside: Weights) -> Weights:
     """The candidate with the number `choice`, or what holds inside; zero if there is none."""
-    found = [jnp.where(choice == INSIDE, w, 0) for w in inside]
+    found = [where(choice == INSIDE, w, 0) for w in inside]
     for k, candidate in enumerate(candidates):
-        found = [jnp.where(choice == k, w, f) for w, f in zip(candidate, found, strict=True)]
+        found = [where(choice == k, w, f) for w, f in zip(candidate, found, strict=True)]
     return found
 
 
@@ -97,8 +98,8 @@ def project_plane(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
     at_b, at_c = cross(cb, b - a), cross(c - a, cb)
     (hb, sb), (hc, sc) = ((dot(n, v), dot(n, n)) for n, v in ((at_b, b), (at_c, c)))
     proper = (hb != 0) & (sb > MINVAL)
-    scale = jnp.where(proper, hb, hc) / jnp.where(proper, sb, jnp.where(sc == 0, 1, sc))
-    foot = [jnp.where(proper, x, y) * scale for x, y in zip(at_b, at_c, strict=True)]
+    scale = where(proper, hb, hc) / where(proper, sb, where(sc == 0, 1, sc))
+    foot = [where(proper, x, y) * scale for x, y in zip(at_b, at_c, strict=True)]
     return Vec(*foot), (sb == 0) | (~proper & (sc == 0))
 
 
@@ -113,9 +114,9 @@ def plane_weights(
     size = [jnp.abs(m) for m in (x, y, z)]
     first = (size[0] >= size[1]) & (size[0] >= size[2])
     second = ~first & (size[1] >= size[2])
-    area = jnp.where(first, x, jnp.where(second, y, z))
+    area = where(first, x, where(second, y, z))
     *triangle, (x, y) = [
-        (jnp.where(first, v.y, v.x), jnp.where(first | second, v.z, v.y)) for v in (*corners, point)
+        (where(first, v.y, v.x), where(first | second, v.z, v.y)) for v in (*corners, point)
     ]
 
     def signed(u: tuple[jax.Array, jax.Array], v: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -142,11 +143,11 @@ def _edge(a: Vec, b: Vec) -> Weights:
     longest, first, second = a.x - b.x, point.x - b.x, a.x - point.x
     for u, v, p in ((a.y, b.y, point.y), (a.z, b.z, point.z)):
         longer = jnp.abs(u - v) >= jnp.abs(longest)
-        longest = jnp.where(longer, u - v, longest)
-        first = jnp.where(longer, p - v, first)
-        second = jnp.where(longer, u - p, second)
+        longest = where(longer, u - v, longest)
+        first = where(longer, p - v, first)
+        second = where(longer, u - p, second)
     within = same_sign(longest, first) & same_sign(longest, second)
-    return [jnp.where(within, first / longest, 0), jnp.where(within, second / longest, 1)]
+    return [where(within, first / longest, 0), where(within, second / longest, 1)]
 
 
 def _features(
@@ -171,7 +172,7 @@ def _nearest_sides(
         on_side = combine(weight, [corners[i], corners[j]])
         squares.append(dot(on_side, on_side))
     choice = _closest(squares, [same_sign(area, p) for p in shares])
-    return jnp.where(flat, 2, choice), area, shares
+    return where(flat, 2, choice), area, shares
 
 
 def _nearest_faces(corners: list[Vec], faces: Weights) -> tuple[jax.Array, Weights]:
@@ -196,7 +197,7 @@ def _closest(squares: Sequence[jax.Array], towards: Sequence[jax.Array]) -> jax.
     least = jnp.full_like(squares[0], FAR)
     for k, (square, inward) in enumerate(zip(squares, towards, strict=True)):
         nearer = ~inward if k == 0 else ~inward & (square < least)
-        choice = jnp.where(nearer, k, choice)
-        least = jnp.where(nearer, square, least)
+        choice = where(nearer, k, choice)
+        least = where(nearer, square, least)
     none = (choice == INSIDE) & ~functools.reduce(operator.and_, towards)
-    return jnp.where(none, NOTHING, choice)
+    return where(none, NOTHING, choice)

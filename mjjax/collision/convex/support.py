@@ -26,6 +26,7 @@ from mjjax.collision.lanes import (
 from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.math.namespace import where
 
 LEVEL = 4  # times the rounding error: slopes and heights that differ by less are equal
 
@@ -120,8 +121,8 @@ class Sides(NamedTuple):
 
     def radius(self) -> jax.Array:
         """(L,) distance of the surface from the core [m]."""
-        own = jnp.where(self.round, self.size.x, 0)
-        return jnp.where(self.has_core, own + self.inflate, 0)
+        own = where(self.round, self.size.x, 0)
+        return where(self.has_core, own + self.inflate, 0)
 
     @property
     def polyhedral(self) -> jax.Array:
@@ -176,11 +177,11 @@ def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
         poly = _table(pools.polygons.adr)[mesh]
         whole = _table(hulls.whole)[mesh] & (kind >= GeomType.MESH)
     field = kind == GeomType.HFIELD
-    outward = jnp.where(field, 0, jnp.concatenate([inflate, inflate]))
+    outward = where(field, 0, jnp.concatenate([inflate, inflate]))
     real = [pos.T, mat.reshape(-1, 9).T, size.T, outward[None]]
     if one.cell is not None:
         cells = [no[: len(no) // 2] if side.cell is None else side.cell for side in (one, two)]
-        x, y, z = prisms(pools, jnp.where(field, asset, 0), jnp.concatenate(cells), offset)
+        x, y, z = prisms(pools, where(field, asset, 0), jnp.concatenate(cells), offset)
         # by the whole margin, on top of what the other geom is inflated by: as MuJoCo does
         real += [x, y, z.at[3:].add(2 * jnp.concatenate([inflate, inflate]))]
     numbers = [kind, first, poly, offset, whole.astype(jnp.int32)]
@@ -247,21 +248,21 @@ def support(
         The points (L,); the corner of a box or vertex of a hull (L,), -1 where there is none.
     """
     local = when_any(on, turn_back, sides.mat, direction)
-    radius = jnp.where(core & sides.round, 0, sides.size.x)
+    radius = where(core & sides.round, 0, sides.size.x)
     point, corner = _primitive(sides.kind, sides.size, local, radius, native)
-    vertex = jnp.where(sides.kind == GeomType.BOX, corner, -1)
+    vertex = where(sides.kind == GeomType.BOX, corner, -1)
     mesh = sides.kind >= GeomType.MESH
     if len(pools.hulls.vert):
         climbed = _climb(pools, sides, local, hint, on & mesh, native)
-        row = jnp.where(mesh, climbed + sides.first + sides.offset, 0)
+        row: jax.Array = where(mesh, climbed + sides.first + sides.offset, 0)
         point = keep(mesh, Vec.of(pools.vert[row].T), point)
-        vertex = jnp.where(mesh, climbed, vertex)
+        vertex = where(mesh, climbed, vertex)
     if (prism := sides.prism) is not None:
         field = sides.kind == GeomType.HFIELD
         place = when_any(on, _prism_corner, prism, local)
         point = keep(field, pick([prism[k] for k in range(6)], place), point)
-        vertex = jnp.where(field, place, vertex)
-    margin = jnp.where(core & sides.has_core, 0, sides.inflate)
+        vertex = where(field, place, vertex)
+    margin = where(core & sides.has_core, 0, sides.inflate)
     return turn(sides.mat, point) + sides.pos + direction * margin, vertex
 
 
@@ -278,7 +279,7 @@ def _primitive(
     x, y, z = size
 
     def end_of(half: jax.Array, slope: jax.Array) -> jax.Array:
-        return jnp.where(slope >= 0, half, -half) if native else jnp.sign(slope) * half
+        return where(slope >= 0, half, -half) if native else jnp.sign(slope) * half
 
     ball = local * radius
     end = end_of(y, local.z)
@@ -287,12 +288,12 @@ def _primitive(
     scaled = Vec(local.x * x, local.y * y, local.z * z)
     length = norm(scaled)
     proper = length >= MINVAL
-    unit = scaled / jnp.where(proper, length, 1)
-    ellipsoid = Vec(jnp.where(proper, unit.x * x, x), unit.y * y, unit.z * z)
+    unit = scaled / where(proper, length, 1)
+    ellipsoid = Vec(where(proper, unit.x * x, x), unit.y * y, unit.z * z)
 
     across = local.x * local.x + local.y * local.y
     upright = across <= MINVAL * MINVAL
-    scale = jnp.where(upright, 0, x / jnp.sqrt(jnp.where(upright, 1, across)))
+    scale = where(upright, 0, x / jnp.sqrt(where(upright, 1, across)))
     # MuJoCo's sign of zero is zero: the middle of the side, not its end
     cylinder = Vec(local.x * scale, local.y * scale, jnp.sign(local.z) * y)
 
@@ -317,11 +318,11 @@ def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
         top, at = height[k], jnp.full_like(local.x, k, jnp.int32)
         for i in (k + 1, k + 2):
             higher = height[i] - top > LEVEL * jnp.finfo(top.dtype).eps * jnp.abs(top)
-            top, at = jnp.where(higher, height[i], top), jnp.where(higher, i, at)
+            top, at = where(higher, height[i], top), where(higher, i, at)
         best.append(top)
         place.append(at)
     down = local.z < -LEVEL * jnp.finfo(local.z.dtype).eps
-    return jnp.where(down, place[0], place[1]).astype(jnp.int32)
+    return where(down, place[0], place[1]).astype(jnp.int32)
 
 
 class _Climb(NamedTuple):
@@ -356,35 +357,35 @@ def _climb(
         return row[..., 0] * x + row[..., 1] * y + row[..., 2] * z
 
     def start(vertex: jax.Array) -> tuple[jax.Array, jax.Array]:
-        row = jnp.where(on, vertex + sides.first, 0)
+        row = where(on, vertex + sides.first, 0)
         return block_adr[row], block_num[row]
 
     def step(s: _Climb) -> _Climb:
         going = s.left > 0
-        near = blocks[jnp.where(going, s.block, 0)].T
-        heights = height(jnp.where(going[None], near, 0))
+        near = blocks[where(going, s.block, 0)].T
+        heights = height(where(going[None], near, 0))
         best, top = s.best, s.height
         for k in range(BLOCK):
             higher = heights[k] > top
-            best, top = jnp.where(higher, near[k], best), jnp.where(higher, heights[k], top)
+            best, top = where(higher, near[k], best), where(higher, heights[k], top)
         left = s.left - 1
         move = (left == 0) & (best != s.vertex) & ~exhaustive
-        vertex = jnp.where(left == 0, best, s.vertex)
+        vertex = where(left == 0, best, s.vertex)
         adr, num = start(vertex)
-        block, left = jnp.where(move, adr, s.block + 1), jnp.where(move, num, left)
+        block, left = where(move, adr, s.block + 1), where(move, num, left)
         new = _Climb(vertex, best, top, block, left)
-        return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, s)
+        return jax.tree.map(lambda a, b: where(going, a, b), new, s)
 
     begin = hint
     if not native:
         first = _table(np.repeat(hulls.start, hulls.vert_num))
-        begin = jnp.where(hint < 0, first[jnp.where(on, sides.first, 0)], hint)
-    vertex = jnp.where(on, jnp.maximum(begin, 0), 0)
+        begin = where(hint < 0, first[where(on, sides.first, 0)], hint)
+    vertex = where(on, jnp.maximum(begin, 0), 0)
     lowest = jnp.full_like(local.x, -jnp.inf)
     known = exhaustive & (hint >= 0) if native else True
-    top = jnp.where(known & on, height(vertex), lowest)
+    top = where(known & on, height(vertex), lowest)
     block, left = start(vertex)
-    at = _Climb(vertex, vertex, top, block, jnp.where(on, left, 0))
+    at = _Climb(vertex, vertex, top, block, where(on, left, 0))
     return lax.while_loop(lambda s: jnp.any(s.left > 0), step, at).best
 
 

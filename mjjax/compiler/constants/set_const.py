@@ -32,7 +32,7 @@ from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import in_body_order, subtree_sum, tree_plan
 from mjjax.math import quat, safe
 from mjjax.math.linalg import largest, matmul, smallest
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
 from mjjax.model.data import CollisionRules, Data
@@ -106,8 +106,8 @@ def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
     group = (order - within % 3)[:, None] + np.arange(3)
     mean = spread[np.where(scalar[:, None], order[:, None], group)].mean(axis=1)
     point = s.body_simple[s.dof_bodyid] == 2
-    mass = namespace(spread).where(point, model.body_mass[s.dof_bodyid], 1)
-    return namespace(spread).where(point, 1 / mass, mean)
+    mass = where(point, model.body_mass[s.dof_bodyid], 1)
+    return where(point, 1 / mass, mean)
 
 
 def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
@@ -128,19 +128,19 @@ def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
         moves = block.above[..., None]
         jacobians = (lin + cross(ang + 0 * lever, lever + 0 * ang), ang + 0 * lever)
         weights = []
-        for jac in (xp.swapaxes(xp.where(moves, j, 0), -1, -2) for j in jacobians):
+        for jac in (xp.swapaxes(where(moves, j, 0), -1, -2) for j in jacobians):
             weights.append(xp.sum(matmul(jac, matrix[:, None]) * jac, axis=(-1, -2)) / 3)
         parts.append(xp.stack(weights).reshape(2, -1))
     t, r = in_body_order(s, parts)
     copied = xp.stack(
-        [xp.where((t < MINVAL) & (r > MINVAL), r, t), xp.where((r < MINVAL) & (t > MINVAL), t, r)],
+        [where((t < MINVAL) & (r > MINVAL), r, t), where((r < MINVAL) & (t > MINVAL), t, r)],
         axis=-1,
     )
     point = s.body_simple == 2
-    mass = xp.where(point, model.body_mass, 1)
+    mass = where(point, model.body_mass, 1)
     alone = xp.stack([1 / mass, xp.zeros_like(mass)], axis=-1)
-    copied = xp.where(point[:, None], alone, copied)
-    return xp.where((s.body_weldid == 0)[:, None], 0, copied)
+    copied = where(point[:, None], alone, copied)
+    return where((s.body_weldid == 0)[:, None], 0, copied)
 
 
 def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dict[str, Array]:
@@ -154,14 +154,14 @@ def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dic
         return {}
     xp = namespace(model.qpos0, model.actuator_gear)
     arm = moment(model, data)
-    response = inverse.of(arm if not s.ntendon else xp.where(_felt(s), arm, 0))
+    response = inverse.of(arm if not s.ntendon else where(_felt(s), arm, 0))
     square = arm * arm
     felt = square > MINVAL
-    reflected = xp.sum(xp.where(felt, model.dof_M0[None] / xp.where(felt, square, 1), 0), axis=-1)
+    reflected = xp.sum(where(felt, model.dof_M0[None] / where(felt, square, 1), 0), axis=-1)
     kp, bias = model.actuator_gainprm[:, 0], model.actuator_biasprm
     ratio = (kp == -bias[:, 1]) & (bias[:, 2] > 0)
     damping = -2 * bias[:, 2] * safe.sqrt(kp * reflected)
-    changed = xp.where(ratio, damping, bias[:, 2])
+    changed = where(ratio, damping, bias[:, 2])
     return {
         "actuator_length0": data.actuator_length,
         "actuator_acc0": safe.norm(response),
@@ -176,7 +176,6 @@ def hfield_bounds(model: Model) -> dict[str, Array]:
     if not is_hfield.any():
         return {}
     found = hfield_box(model.hfield_size[np.where(is_hfield, s.geom_dataid, 0)])
-    where = namespace(model.hfield_size).where
     return {
         name: where(is_hfield.reshape(-1, *[1] * (new.ndim - 1)), new, getattr(model, name))
         for name, new in zip(("geom_size", "geom_rbound", "geom_aabb"), found, strict=True)
@@ -238,7 +237,7 @@ def statistics(model: Model, data: Data, inertia: Array) -> Model:
     size = body_sizes(model, data)
     alone = s.nbody == 1
     meansize = xp.asarray(0.2) if alone else xp.mean(size[1:])
-    extent = xp.where(high[0] > low[0], xp.maximum(1e-5, largest(high - low)), 2.0)
+    extent = where(high[0] > low[0], xp.maximum(1e-5, largest(high - low)), 2.0)
     stat = Statistic(
         meaninertia=xp.mean(inertia) if s.nv else xp.asarray(1.0),
         meanmass=xp.asarray(1.0) if alone else xp.mean(model.body_mass[1:]),
@@ -246,7 +245,7 @@ def statistics(model: Model, data: Data, inertia: Array) -> Model:
         extent=xp.maximum(extent, 2 * meansize),
         center=0.5 * (low + high),
     )
-    length = xp.where(_rotational(model), size[s.dof_bodyid], 1)
+    length = where(_rotational(model), size[s.dof_bodyid], 1)
     return model.replace(stat=stat, dof_length=length)
 
 
@@ -254,9 +253,9 @@ def display_radius(model: Model) -> Array:
     """Extent (ngeom,) of each geom in the picture: planes count with a tenth of their size [m]."""
     xp = namespace(model.geom_size)
     side = xp.maximum(model.geom_size[:, 0], model.geom_size[:, 1])
-    plane = xp.where(side > 0, 0.1 * side, 1)
+    plane = where(side > 0, 0.1 * side, 1)
     is_plane = model.structure.geom_type == GeomType.PLANE
-    return xp.where(model.geom_rbound > 0, model.geom_rbound, xp.where(is_plane, plane, 0))
+    return where(model.geom_rbound > 0, model.geom_rbound, where(is_plane, plane, 0))
 
 
 def body_sizes(model: Model, data: Data) -> Array:
@@ -273,7 +272,7 @@ def body_sizes(model: Model, data: Data) -> Array:
     counted = counted & (distance >= 0)  # what is not a number does not count
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
     none = xp.full((s.nbody, 1), 1e-5)
-    return largest(xp.concatenate([xp.where(mine, (distance + extra)[None], 0), none], axis=1))
+    return largest(xp.concatenate([where(mine, (distance + extra)[None], 0), none], axis=1))
 
 
 def _rotational(model: Model) -> np.ndarray:

@@ -11,7 +11,7 @@ from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.tendon import tendon, tendon_plan
 from mjjax.math import quat
 from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array, namespace
+from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -33,13 +33,13 @@ def tendon_constants(
     if not model.structure.ntendon:
         return {}
     xp = namespace(data.ten_J)
-    arms = xp.where(listed_once(model.structure), data.ten_J, 0)
+    arms = where(listed_once(model.structure), data.ten_J, 0)
     rest = model.tendon_lengthspring
     known = not isinstance(rest, Tracer) and not np.any(np.asarray(rest) == _AUTO)
     if not known:
         length = tendon(model, positions(model, model.qpos_spring)).ten_length
         auto = xp.all(rest == _AUTO, axis=1, keepdims=True)
-        rest = xp.where(auto, length[:, None], rest)
+        rest = where(auto, length[:, None], rest)
     return {
         "tendon_length0": data.ten_length,
         "tendon_invweight0": einsum("ti,ti->t", arms, inverse.of(arms)),
@@ -84,6 +84,6 @@ def equality_offsets(model: Model, data: Data) -> dict[str, Array]:
     given = xp.concatenate([old[:, 3:6], quat.normalize(old[:, 6:10])], axis=1)
     connect = (bodies & (s.eq_type == EqType.CONNECT))[:, None]
     weld = (bodies & (s.eq_type == EqType.WELD))[:, None]
-    middle = xp.where(weld, xp.where(missing, pose, given), old[:, 3:10])
-    first = xp.where(connect, own, middle[:, :3])
+    middle = where(weld, where(missing, pose, given), old[:, 3:10])
+    first = where(connect, own, middle[:, :3])
     return {"eq_data": xp.concatenate([anchor, first, middle[:, 3:], old[:, 10:]], axis=1)}
