@@ -31,7 +31,7 @@ class Whole(NamedTuple):
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
-        total = matmul(x, jnp.ones(x.shape[-1], x.dtype))
+        total = jnp.sum(x, axis=-1)
         return total if contact is None else total + jnp.sum(contact, axis=-1)
 
     def to_dofs(self, layout: RowLayout, x: Array) -> Array:

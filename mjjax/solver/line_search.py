@@ -81,14 +81,28 @@ class State(NamedTuple):
     With islands each has a search of its own, the last axis (k,) of everything.
 
     Attributes:
-        phase: one of the three above.
-        count: evaluations so far.
+        tally: four times the evaluations so far, plus the phase, one of the three above: choices
+            pick both in one operation.
         ends: (2, ...) points, the first of which is the result when it is done.
     """
 
-    phase: Array
-    count: Array
+    tally: Array
     ends: Points
+
+    @classmethod
+    def of(cls, phase: Array, count: Array, ends: Points) -> "State":
+        """A state of its parts."""
+        return cls(4 * count + phase, ends)
+
+    @property
+    def phase(self) -> Array:
+        """One of the three above."""
+        return self.tally & 3
+
+    @property
+    def count(self) -> Array:
+        """Evaluations so far."""
+        return self.tally >> 2
 
 
 class Found(NamedTuple):
@@ -124,7 +138,7 @@ def search(
     start = Points.of((alpha, cost, slope, curvature))
     settled = idle | ~(jnp.abs(slope) >= gtol)
     phase = where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.full_like(phase, 2), _pair(start, start))
+    state = State.of(phase, jnp.full_like(phase, 2), _pair(start, start))
     direction = where(slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
@@ -150,7 +164,7 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
     phase = where(stop, DONE, where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
-    return State(phase, count, _pair(point, state.ends.at(0)))
+    return State.of(phase, count, _pair(point, state.ends.at(0)))
 
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
@@ -164,7 +178,7 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     # a search that has found the minimum does not look at the next points
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
     count = state.count + 1 + where(found, 0, more).astype(jnp.int32)
-    return State(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
+    return State.of(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:
@@ -174,7 +188,7 @@ def _out_of_budget(state: State, iterations: int) -> State:
     best = _pick(end.cost <= other.cost, end, other)
     best = _pick(best.cost < 0, best, Points(jnp.zeros_like(best.packed)))
     phase = where(spent, DONE, state.phase).astype(jnp.int32)
-    return State(phase, state.count, _with_result(spent, best, state.ends))
+    return State.of(phase, state.count, _with_result(spent, best, state.ends))
 
 
 def _closer(ends: Points, points: Points) -> tuple[Points, Array]:
