@@ -8,6 +8,7 @@ of operations grows with the logarithm of the depth.
 import dataclasses
 import functools
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -38,6 +39,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 
 FEW = 2  # rounds of pointer doubling that are no loop
+LANES = 8  # links of a loop are a multiple: what is left of vectors would be written out one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,11 +230,15 @@ def world_links(s: Structure, frames: Array) -> Array:
             frames = stack(compose(tuple(gather_columns(frames, parent)), tuple(frames)))
         return frames
 
+    n, spare = frames.shape[1], -frames.shape[1] % LANES
+    padded = jnp.pad(frames, ((0, 0), (0, spare)))
+    tables = gather_tables([np.pad(parent, (0, spare)) for parent in parents], padded)
+
     def double(frames: Array, pick: Array) -> tuple[Array, None]:
         return stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
     # a loop, so that the size of the program does not grow with the depth of the tree
-    return lax.scan(double, frames, gather_tables(parents, frames))[0]
+    return lax.scan(double, padded, tables)[0][:, :n]
 
 
 def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:

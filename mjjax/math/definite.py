@@ -1,7 +1,8 @@
-"""Systems with symmetric positive definite matrices, whose factors have no derivative.
+"""Systems with symmetric positive definite matrices.
 
-For solvers, and for what has a derivative of its own. On a GPU, the matrices of all worlds are
-factored by a kernel of its own.
+A factor reads the upper triangle of its matrix: for solvers, and for what has a derivative of its
+own. JAX's derivative of a factor is for the whole matrix, which must stand there if it is taken. On
+a GPU, the matrices of all worlds are factored by a kernel of its own.
 """
 
 import functools
@@ -49,9 +50,10 @@ def solve(factor: Array, b: Array) -> Array:
 
 
 def solve_definite(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a symmetric positive definite matrix, by Cholesky's factor.
+    """Solution x of a x = b (n,) for a symmetric positive definite matrix, by Cholesky's `factor`.
 
-    The derivative is another solution with the same factor, not that of the factorization.
+    The derivative is another solution with the same factor, not that of the factorization; it is
+    the matrix as a whole that it multiplies.
     """
     if namespace(a, b) is np:
         return cho_solve(cho_factor(a), b)

@@ -119,7 +119,8 @@ def reset_state(model: Model, data: Data) -> dict[str, Any]:
 
 def blank_data(model: Model, data: Data) -> Data:
     """`Data` after a reset, with the capacities of `data`: no contacts, derived fields zero."""
-    zero = jax.tree.map(jnp.zeros_like, data)
+    zeros = functools.cache(jnp.zeros)  # one for all of a shape: there are dozens of fields
+    zero = jax.tree.map(lambda x: zeros(x.shape, x.dtype), data)
     return zero.replace(contact=empty_contact(zero.contact), **_initial(model, data))
 
 
