@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.math.linalg import matmul, slabs, total, unstack
+from mjjax.math.linalg import matmul, total, unstack
 from mjjax.math.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
@@ -19,7 +19,7 @@ MOST = 8  # arrays up to which XLA computes what joins them together with them
 
 def split(x: Array) -> Parts:
     """The components on the last axis of an array."""
-    return tuple(part[..., 0] for part in slabs(x, -1))
+    return unstack(x, -1)
 
 
 def components_first(x: Array) -> Array:

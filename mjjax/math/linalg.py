@@ -96,9 +96,13 @@ def stack(parts: Iterable[Array]) -> Array:
     return namespace(*rows).concatenate(rows)
 
 
-def unstack(x: Array) -> tuple[Array, ...]:
-    """The entries along the first axis, which is short."""
-    return tuple(part[0] for part in slabs(x, 0))
+def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
+    """The entries along a short axis."""
+    parts = slabs(x, axis)
+    if namespace(x) is np:
+        return tuple(part.squeeze(axis) for part in parts)
+    # an index of zero would take six times as long to trace
+    return tuple(lax.squeeze(part, (axis % x.ndim,)) for part in parts)
 
 
 def mix_columns(mask: np.ndarray, x: Array) -> Array:
@@ -164,7 +168,9 @@ def cho_solve(factor: Array, b: Array) -> Array:
     """Solution x of L L' x = b for one right-hand side `b` (n,) or several (n, k)."""
     if namespace(factor, b) is np:
         return np.linalg.solve(factor.T, np.linalg.solve(factor, b))
-    return jax.scipy.linalg.cho_solve((factor, True), b)
+    solve = functools.partial(lax.linalg.triangular_solve, factor, left_side=True, lower=True)
+    columns = b if b.ndim == 2 else b[:, None]
+    return solve(solve(columns), transpose_a=True).reshape(b.shape)
 
 
 def solve(a: Array, b: Array) -> Array:
