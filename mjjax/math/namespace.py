@@ -35,7 +35,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     if namespace(condition, x, y) is np:
         return np.where(condition, x, y)
     if all(getattr(a, "weak_type", not hasattr(a, "dtype")) for a in (x, y)):
-        return jnp.where(condition, x, y)  # of numbers of Python's, which leave the type open
+        # of numbers of Python's, which leave the type open
+        return jnp.where(condition, x, y)  # noqa: TID251
     dtype = jnp.result_type(x, y)
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
     if np.ndim(condition):

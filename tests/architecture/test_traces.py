@@ -5,9 +5,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.extend import core
 
 import mjjax
 from mjjax.cli.engines import equations
+from mjjax.cli.models import load
 
 
 def chain(links: int) -> mjjax.Model:
@@ -50,6 +52,19 @@ def test_results_fit_back_in() -> None:
     assert step._cache_size() == 1
     types = [jax.tree.map(lambda x: jax.typeof(x), d) for d in (data, after)]
     assert types[0] == types[1]
+
+
+def test_few_functions_in_a_step() -> None:
+    """Protects compile time: each function of a trace, such as `jnp.where`, is lowered for itself."""
+    model = load("humanoid")
+    traced = jax.make_jaxpr(mjjax.step)(model, mjjax.make_data(model))
+    assert functions(traced.jaxpr) < 40  # 197 with `jnp.where`
+
+
+def functions(jaxpr: core.Jaxpr) -> int:
+    """Calls of functions in a program and in all that it contains."""
+    called = sum(e.primitive.name in ("jit", "pjit") for e in jaxpr.eqns)
+    return called + sum(map(functions, core.subjaxprs(jaxpr)))
 
 
 @pytest.mark.parametrize(
