@@ -55,7 +55,7 @@ def test_results_fit_back_in() -> None:
 
 
 def test_few_functions_in_a_step() -> None:
-    """Protects compile time: each function of a trace, such as `jnp.where`, is lowered for itself."""
+    """Protects compile time: each function in a trace, as `jnp.where` is, is lowered for itself."""
     model = load("humanoid")
     traced = jax.make_jaxpr(mjjax.step)(model, mjjax.make_data(model))
     assert functions(traced.jaxpr) < 40  # 197 with `jnp.where`
