@@ -39,7 +39,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         return jnp.where(condition, x, y)  # noqa: TID251
     dtype = jnp.result_type(x, y)
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
-    if 0 in shape:  # a loop in which such a choice is made alone loses its batch (equinox, JAX 0.10)
+    if 0 in shape:  # in loops of equinox such a choice loses its batch (JAX 0.10)
         return jnp.where(condition, x, y)  # noqa: TID251
     if np.ndim(condition):
         condition = _spread(condition, shape, np.dtype(bool))
