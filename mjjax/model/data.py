@@ -286,6 +286,6 @@ class Data(PyTree, Named):
 
     def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
         """This data with more warnings; a count is a number or a truth value."""
-        kinds = np.eye(len(WarningType), dtype=np.int32)
-        more = (kinds[k] * count.astype(jnp.int32) for k, count in counts.items())
-        return self.replace(warning=sum(more, self.warning))
+        none = jnp.int32(0)
+        more = [counts[k].astype(jnp.int32) if k in counts else none for k in WarningType]
+        return self.replace(warning=self.warning + jnp.stack(more))
