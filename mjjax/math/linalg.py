@@ -100,7 +100,8 @@ def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
     """The entries along a short axis."""
     parts = slabs(x, axis)
     if namespace(x) is np:
-        return tuple(part.squeeze(axis) for part in parts)
+        place = (slice(None),) * (axis % x.ndim) + (0,)
+        return tuple(part[place] for part in parts)
     # an index of zero would take six times as long to trace
     return tuple(lax.squeeze(part, (axis % x.ndim,)) for part in parts)
 
