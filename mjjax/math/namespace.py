@@ -39,8 +39,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         return jnp.where(condition, x, y)  # noqa: TID251
     dtype = jnp.result_type(x, y)
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
-    if 0 in shape:  # in loops of equinox such a choice loses its batch (JAX 0.10)
-        return jnp.where(condition, x, y)  # noqa: TID251
+    if 0 in shape:  # nothing to choose, nor a condition to depend on
+        return _spread(x, shape, dtype)
     if np.ndim(condition):
         condition = _spread(condition, shape, np.dtype(bool))
     return lax.select(condition, _spread(x, shape, dtype), _spread(y, shape, dtype))

@@ -63,3 +63,11 @@ def test_where_is_one_operation():
     np.testing.assert_array_equal(jax.vmap(choose)(lost, jnp.ones((2, 3))), [[1] * 3, [0] * 3])
     slope = jax.grad(lambda x: where(x > 0, x * x, 0.0))
     assert [slope(1.0), slope(-1.0)] == [2, 0]
+
+
+def test_where_of_nothing_does_not_depend_on_the_condition():
+    """Arrays without entries are taken as they are, as JAX does: in a loop of equinox (optimistix's
+    solvers) a choice between them loses its batch.
+    """
+    jaxpr = jax.make_jaxpr(lambda mask, x: where(mask, x, 0.0))(True, jnp.ones((2, 0)))
+    assert not jaxpr.eqns
