@@ -31,7 +31,8 @@ class Whole(NamedTuple):
 
     def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
         """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
-        total = jnp.sum(x, axis=-1)
+        # of many sums at once YNNPACK's are slow, of one no kernel is made
+        total = matmul(x, jnp.ones(x.shape[-1], x.dtype)) if x.ndim > 1 else jnp.sum(x)
         return total if contact is None else total + jnp.sum(contact, axis=-1)
 
     def to_dofs(self, layout: RowLayout, x: Array) -> Array:
