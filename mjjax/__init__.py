@@ -125,6 +125,7 @@ from mjjax.pipeline.linearize import (
 )
 from mjjax.pipeline.make_data import make_data, reset_data
 from mjjax.pipeline.plan import Plan, improve_plan, shift_plan, start_plan
+from mjjax.pipeline.public import PUBLIC, public
 from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.state import (
     copy_state,
@@ -143,6 +144,7 @@ from mjjax.solver.stages import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
 
 ensure_threads()
+globals().update({name: public(globals()[name], how) for name, how in PUBLIC.items()})
 
 __version__ = VERSION
 

@@ -4,37 +4,184 @@ A field is declared once, with its shape in terms of named sizes, its type, unit
 allocation, checks and documentation read the declaration (`specs`). What is made of other fields
 when it is read is a property, declared the same way (`made_of`). This is the only module that
 imports flax.
+
+A tree keeps no array without entries, such as the activations of a model that has none: what people
+write over all leaves (`reshape(n, -1, ...)`, `jax.lax.map` in batches, checkpoints) fails on these.
+Such a field is None in the tree and an array without entries when it is read.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from flax import struct
+import jax
+from flax import serialization, struct
+
+from mjjax.core.convert import converted, without_entries
 
 Size = str | int
 
-
-def _replace(self: Any, **changes: Any) -> Any:
-    """The same with some fields changed."""
-    if not changes.keys() <= self.__dataclass_fields__.keys():
-        unknown, made = sorted(changes.keys() - self.__dataclass_fields__.keys()), sources(self)
-        hints = [
-            f"; {n} is made of {', '.join(made[n])} when it is read" for n in unknown if n in made
-        ]
-        raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}{''.join(hints)}")
-    new = object.__new__(type(self))
-    new.__dict__.update(self.__dict__, **changes)
-    return new
-
-
 class PyTree(struct.PyTreeNode):
-    """Frozen dataclass that JAX maps over; a subclass may define its own `replace`."""
+    """Frozen dataclass that JAX maps over; a subclass may define its own `replace`.
+
+    flax's own registration keeps every field as a leaf and copies them one by one in Python
+    whenever a tree is made; this one leaves out what has no entries and makes a tree of 90 leaves
+    in a third of the time.
+    """
+
+    __slots__ = ("_flat",)  # children and what is static, kept: a model is given to every call
+
+    _flax_dataclass: ClassVar[bool] = True  # a dataclass already, for flax: it registers nothing
+    _filled: ClassVar[bool] = False
+    """Whether a number stands for an array of that number in every entry."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        own = cls.__dict__.get("replace", _replace)
+        cls._flax_dataclass = True
         super().__init_subclass__(**kwargs)
-        cls.replace = own  # flax installs a replace of its own on every subclass
+        dataclasses.dataclass(init=False, eq=False)(cls)
+        _register(cls)
+
+    def __init__(self, *values: Any, **fields: Any):
+        declared = type(self).__dataclass_fields__
+        given = dict(zip(declared, values, strict=False)) | fields
+        defaults = {
+            name: f.default for name, f in declared.items() if f.default is not dataclasses.MISSING
+        }
+        missing = [n for n in declared if n not in given and n not in defaults]
+        if missing or len(values) > len(declared) or not given.keys() <= declared.keys():
+            unknown = sorted(given.keys() - declared.keys())
+            raise TypeError(f"{type(self).__name__}: missing fields {missing}, unknown {unknown}")
+        own = vars(self)
+        own.update(defaults | given)
+        for name in [n for n, x in own.items() if not self._keeps(n, x)]:
+            del own[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"{type(self).__name__} cannot be changed in place; make a new one: "
+            f"x = x.replace({name}=...)"
+        )
+
+    if not TYPE_CHECKING:  # which would take every misspelt name for a field
+
+        def __getattr__(self, name: str) -> Any:
+            """A field that the tree does not keep: one without entries, or a mark that is None."""
+            table = specs(type(self))
+            spec = table.get(name)
+            if spec is None:
+                raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+            sizes = self._sizes()
+            shape = extents(spec.shape, {} if sizes is None else sizes)
+            if sizes is None or 0 not in shape:
+                return None
+            return without_entries(self._worlds() + shape, spec.dtype, vars(self), table)
+
+    def replace(self, **changes: Any) -> Any:
+        """The same with some fields changed.
+
+        A value is converted to the type of its field: lists, numbers, NumPy arrays and arrays of
+        another precision leave the compiled program as it is. In a tree whose leaves are no arrays
+        nothing is converted.
+
+        Raises:
+            TypeError: there is no such field, or the value is no array of numbers.
+        """
+        return self._replaced(changes)
+
+    def _replaced(self, changes: Mapping[str, Any]) -> Any:
+        cls = type(self)
+        for name in changes:
+            if name not in cls.__dataclass_fields__:
+                raise TypeError(f"{cls.__name__} has no field {name}{self._hint(name)}")
+        table, own = specs(cls), vars(self)
+        new = object.__new__(cls)
+        fields = vars(new)
+        fields.update(own)
+        for name, value in changes.items():
+            if name in table:
+                value = converted(table[name], value, own, table, cls._filled)
+            if self._keeps(name, value):
+                fields[name] = value
+            else:
+                fields.pop(name, None)
+        return new
+
+    def _hint(self, name: str) -> str:
+        """What to do about a field that there is not; continues a message."""
+        made = sources(self)
+        return f"; {name} is made of {', '.join(made[name])} when it is read" if name in made else ""
+
+    def _sizes(self) -> Mapping[str, int] | None:
+        """Sizes by name, as far as they are known; None for a tree that keeps every array."""
+        return None
+
+    def _worlds(self) -> tuple[int, ...]:
+        """Leading dimensions of a batch."""
+        return ()
+
+    def _keeps(self, name: str, value: Any) -> bool:
+        """Whether a field is stored: not if it can have no entries."""
+        spec = specs(type(self)).get(name)
+        if spec is None:
+            return True
+        shape = getattr(value, "shape", None)
+        if value is None or not spec.shape or not shape or 0 not in shape[-len(spec.shape) :]:
+            return value is not None
+        sizes = self._sizes()
+        return sizes is None or 0 not in extents(spec.shape, sizes)
+
+    def _rebuilt(self) -> "PyTree":
+        """This tree after JAX has made it of leaves."""
+        return self
+
+
+def _register(cls: type[PyTree]) -> None:
+    """Makes a class a node for JAX and flax: arrays are children, None where there is none."""
+    fields = dataclasses.fields(cls)
+    arrays = tuple(f.name for f in fields if f.metadata.get("pytree_node", True))
+    statics = tuple(f.name for f in fields if f.name not in arrays)
+    keys = tuple(map(jax.tree_util.GetAttrKey, arrays))
+
+    def flatten(tree: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        try:
+            return tree._flat
+        except AttributeError:
+            own = vars(tree)
+            flat = tuple(map(own.get, arrays)), tuple(map(own.get, statics))
+            object.__setattr__(tree, "_flat", flat)
+            return flat
+
+    def with_keys(tree: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        children, form = flatten(tree)
+        return tuple(zip(keys, children, strict=True)), form
+
+    def unflatten(form: tuple[Any, ...], children: Any) -> Any:
+        tree = object.__new__(cls)
+        own = vars(tree)
+        own.update(zip(statics, form, strict=True))
+        own.update({n: x for n, x in zip(arrays, children, strict=True) if x is not None})
+        return tree._rebuilt()
+
+    jax.tree_util.register_pytree_with_keys(cls, with_keys, unflatten, flatten)
+    serialization.register_serialization_state(
+        cls,
+        lambda tree: {
+            n: serialization.to_state_dict(vars(tree)[n]) for n in arrays if n in vars(tree)
+        },
+        _from_state,
+    )
+
+
+def _from_state(tree: Any, state: dict[str, Any]) -> Any:
+    """A tree like another, with the arrays of flax's state."""
+    own = vars(tree)
+    return tree.replace(
+        **{n: serialization.from_state_dict(own[n], x, name=n) for n, x in state.items()}
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +213,23 @@ def static(default: Any = dataclasses.MISSING, *, doc: str = "") -> Any:
     return struct.field(pytree_node=False, default=default, metadata={"doc": doc})
 
 
+def extents(shape: tuple[Size, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """A declared shape in numbers; sizes that are not known are zero. `"nmocap*3"` is a product."""
+    return tuple(n if isinstance(n, int) else _extent(n, sizes) for n in shape)
+
+
+def _extent(size: str, sizes: Mapping[str, int]) -> int:
+    name, _, factor = size.partition("*")
+    return sizes.get(name, 0) * int(factor or 1)
+
+
 def specs(cls: Any) -> dict[str, FieldSpec]:
     """Array fields of a `PyTree` class (or instance), in order of declaration."""
+    return _specs(cls if isinstance(cls, type) else type(cls))
+
+
+@functools.cache
+def _specs(cls: Any) -> dict[str, FieldSpec]:
     return {
         f.name: FieldSpec(f.name, *f.metadata["spec"])
         for f in dataclasses.fields(cls)

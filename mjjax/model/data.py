@@ -15,7 +15,7 @@ from mjjax.math.quat import to_mat
 from mjjax.math.spatial import flat9
 from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import FULLY_AWAKE, Sleep
-from mjjax.model.structure import Structure
+from mjjax.model.structure import Structure, with_structure_of_leaves
 from mjjax.model.trees import dense_blocks
 from mjjax.model.view import Named
 
@@ -38,6 +38,9 @@ _of_rows = functools.partial(made_of, "efc_mass", "contact", shape=("njmax",))
 class Contact(PyTree):
     """Contact slots (`mjContact`), in MuJoCo's order; a slot without a contact has `geom == -1`."""
 
+    def _sizes(self) -> Mapping[str, int]:
+        return {}
+
     dist: jax.Array = array("nconmax", unit="m", doc="distance; 1e10 in an empty slot")
     pos: jax.Array = array("nconmax", 3, unit="m", doc="point halfway between the surfaces")
     frame: jax.Array = array("nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents")
@@ -59,6 +62,15 @@ class Data(PyTree, Named):
     What `rne_postconstraint` and `subtree_vel` compute has no rows unless a sensor of the model
     needs it, or one of them was called: MuJoCo has zeros there.
     """
+
+    def _sizes(self) -> Mapping[str, int]:
+        return self.structure.sizes
+
+    def _worlds(self) -> tuple[int, ...]:
+        return getattr(vars(self).get("time"), "shape", ())
+
+    def _rebuilt(self) -> "Data":
+        return with_structure_of_leaves(self, "time")
 
     structure: Structure = static(doc="structure of the model, for access by name")
     rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")

@@ -1,19 +1,19 @@
 """`Model`: every real number of a model, as one immutable pytree."""
 
-import dataclasses
+import difflib
 import importlib
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
-from mjjax.core.struct import PyTree, array, static
+from mjjax.core.struct import PyTree, array, specs, static
 from mjjax.model.option import Option, Statistic
-from mjjax.model.static_fields import StaticFields
-from mjjax.model.structure import Structure
-from mjjax.model.terms import TERMS, leaf
+from mjjax.model.static_fields import SIZES, TABLES, StaticFields
+from mjjax.model.structure import Structure, with_structure_of_leaves
+from mjjax.model.terms import TERMS, switched
 from mjjax.model.view import Named
 from mjjax.model.visual import Visual
 
@@ -26,6 +26,8 @@ class Model(PyTree, Named, StaticFields):
     `model.jnt_type`, ...) are numpy and belong to the structure. A model with other numbers and
     the same structure reuses compiled code.
     """
+
+    _filled: ClassVar[bool] = True
 
     structure: Structure = static(doc="everything static")
     opt: Option = array(doc="physics options")
@@ -295,21 +297,22 @@ class Model(PyTree, Named, StaticFields):
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
-        Terms that are absent because their coefficients are zero (see `terms`) come into the
-        program when a coefficient becomes nonzero, or is traced; that is the only case in which
-        new numbers need a new compilation. Derived constants (`dof_M0`, `body_invweight0`, ...)
-        stay as they are.
+        A value is converted to the type of its field, and a number fills it. Terms that are absent
+        because their coefficients are zero (see `terms`) come into the program when a coefficient
+        becomes nonzero, or is traced; that is the only case in which new numbers need a new
+        compilation. Derived constants (`dof_M0`, `body_invweight0`, ...) stay as they are.
+
+        Raises:
+            TypeError: there is no such field, it is static, or the value is no array of numbers.
+            ValueError: a mass or a moment of inertia is negative.
         """
-        new = dataclasses.replace(self, **changes)
-        if "structure" in changes:
+        new = self._replaced(changes)
+        if "structure" in changes or not self._of_arrays():
             return new
-        return new._widened({
-            name: term.mask(
-                {f: leaf(new, f) for f in term.fields if leaf(new, f) is not leaf(self, f)},
-                self.terms[name].size,
-            )
-            for name, term in TERMS.items()
-        })  # fmt: skip
+        for name in ("body_mass", "body_inertia"):
+            if name in changes:
+                _require_positive(new, name)
+        return new._widened(switched(new, self))
 
     @property
     def terms(self) -> Mapping[str, np.ndarray]:
@@ -342,7 +345,42 @@ class Model(PyTree, Named, StaticFields):
         structure = self.structure.widened(terms)
         if structure is self.structure:
             return self
-        return dataclasses.replace(self, structure=structure)
+        return self._replaced({"structure": structure})
+
+    def _of_arrays(self) -> bool:
+        return hasattr(vars(self).get("body_mass"), "dtype")
+
+    def _sizes(self) -> Mapping[str, int]:
+        return self.structure.sizes
+
+    def _rebuilt(self) -> "Model":
+        if not self.structure._is_for_marks:
+            return with_structure_of_leaves(self, "body_mass")
+        new = with_structure_of_leaves(self, "body_mass")
+        return new._widened(switched(new, None)) if new._of_arrays() else new
+
+    def _hint(self, name: str) -> str:
+        """What to do about a field that there is not, or not to change."""
+        if name in SIZES or name in TABLES:
+            return ": it is static, part of the program; change the description and compile it"
+        for part in ("opt", "stat", "vis"):
+            inner = getattr(self, part)
+            if name in getattr(type(inner), "__dataclass_fields__", ()):
+                return f"; model.replace({part}=model.{part}.replace({name}=...)) changes it"
+        near = difflib.get_close_matches(name, specs(self), 2)
+        return super()._hint(name) or (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _require_positive(model: Model, name: str) -> None:
+    """Refuses numbers that the compiler refuses, where they can be seen."""
+    value = getattr(model, name)
+    if isinstance(value, jax.core.Tracer) or not hasattr(value, "dtype"):
+        return
+    bad = np.argwhere(np.asarray(value) < 0)
+    if len(bad):
+        body = int(bad[0][-1 if name == "body_mass" else -2])
+        names = model.structure.names["body"]
+        raise ValueError(f"{name} of body {names[body] or body!r} is negative; it must not be")
 
 
 def _compiler() -> Any:

@@ -1,5 +1,7 @@
 """`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
 
+from typing import ClassVar
+
 import jax
 
 from mjjax.core.enums import DisableBit, EnableBit
@@ -8,6 +10,8 @@ from mjjax.core.struct import PyTree, array, static
 
 class Option(PyTree):
     """Physics options (`mjOption`). Real numbers are traced; the rest decides the program."""
+
+    _filled: ClassVar[bool] = True
 
     timestep: jax.Array = array(unit="s", doc="simulation time step")
     gravity: jax.Array = array(3, unit="m/s^2", doc="gravitational acceleration, world")
@@ -50,6 +54,8 @@ class Option(PyTree):
 
 class Statistic(PyTree):
     """Model statistics (`mjStatistic`), at qpos0."""
+
+    _filled: ClassVar[bool] = True
 
     meaninertia: jax.Array = array(unit="kg m^2", doc="mean diagonal of the mass matrix")
     meanmass: jax.Array = array(unit="kg", doc="mean mass of the moving bodies")

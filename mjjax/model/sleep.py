@@ -1,5 +1,6 @@
 """The part of `Data` that sleeping trees need; only models with the flag `sleep` have it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,6 +14,9 @@ FULLY_AWAKE = -(1 + MINAWAKE)
 
 class Sleep(PyTree):
     """Which kinematic trees sleep, and what shows that the user has moved one of them."""
+
+    def _sizes(self) -> Mapping[str, int]:
+        return {}
 
     tree_asleep: jax.Array = array(
         "ntree", dtype=int, doc="awake: -11 to -1, ready; asleep: next tree of the sleeping cycle"

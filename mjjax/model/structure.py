@@ -40,6 +40,9 @@ NAMED = {
 class Structure(StaticFields):
     """The static half of a model; hashable, so that JAX compiles once per structure.
 
+    A tree whose leaves are no arrays, such as axes for `jax.vmap`, has the structure's `for_marks`:
+    it equals that of the same model with any terms.
+
     MuJoCo's integer and boolean arrays and its sizes are attributes under their own names
     (`s.nv`, `s.jnt_type`, `s.dof_bodyid`), declared in `StaticFields`. Two structures are equal
     when their contents are; the digest is taken once. Static plans (tree masks, collision pairs,
@@ -81,22 +84,45 @@ class Structure(StaticFields):
         self.origins = dict(origins or {})
         self.warnings = warnings
         vars(self).update(self.sizes, **self.arrays)
+        self._is_for_marks = False
+        h = hashlib.sha256(repr((sorted(self.sizes.items()), self.model_name)).encode())
+        h.update(repr(sorted(self.names.items())).encode())
+        _add(h, self.arrays)
+        self._without_terms = h.digest()
         self._digest = self._fingerprint()
 
     def _fingerprint(self) -> bytes:
-        h = hashlib.sha256(repr((sorted(self.sizes.items()), self.model_name)).encode())
-        h.update(repr(sorted(self.names.items())).encode())
-        for group in (self.arrays, self.terms):
-            for name in sorted(group):
-                a = group[name]
-                h.update(f"{name}{a.shape}{a.dtype}".encode() + a.tobytes())
+        h = hashlib.sha256(self._without_terms)
+        _add(h, self.terms)
         return h.digest()
 
     def __hash__(self) -> int:
-        return hash(self._digest)
+        return hash(self._without_terms)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Structure) and self._digest == other._digest
+        if self is other:
+            return True
+        if not isinstance(other, Structure):
+            return False
+        if self._is_for_marks or other._is_for_marks:
+            return self.is_of(other)
+        return self._digest == other._digest
+
+    def is_of(self, other: "Structure") -> bool:
+        """Whether both are of one model, with the same terms or with others."""
+        return self._without_terms == other._without_terms
+
+    @functools.cached_property
+    def for_marks(self) -> "Structure":
+        """This structure for a tree of marks, equal to that of the same model with any terms."""
+        new = copy.copy(self)
+        new._is_for_marks, new.for_arrays = True, self
+        return new
+
+    @functools.cached_property
+    def for_arrays(self) -> "Structure":
+        """This structure for a tree of arrays."""
+        return self
 
     def __repr__(self) -> str:
         size = ", ".join(f"{k}={self.sizes[k]}" for k in ("nq", "nv", "nu", "nbody", "ngeom"))
@@ -108,6 +134,8 @@ class Structure(StaticFields):
         if all(np.array_equal(merged[k], self.terms[k]) for k in merged):
             return self
         new = copy.copy(self)
+        for cached in ("for_marks", "for_arrays"):
+            vars(new).pop(cached, None)
         new.terms = {k: _frozen(v) for k, v in merged.items()}
         new._digest = new._fingerprint()
         return new
@@ -127,6 +155,20 @@ class Structure(StaticFields):
         return ids[name]
 
 
+def with_structure_of_leaves(tree: Any, always: str) -> Any:
+    """A tree that JAX has just made, with the structure that fits its leaves.
+
+    Args:
+        tree: tree with a field `structure`, not yet seen by anyone else.
+        always: name of a leaf that such a tree always has.
+    """
+    own = vars(tree)
+    s, of_arrays = own["structure"], hasattr(own.get(always), "dtype")
+    if of_arrays == s._is_for_marks:
+        own["structure"] = s.for_arrays if of_arrays else s.for_marks
+    return tree
+
+
 def _check(sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray], partial: bool) -> None:
     for given, declared in ((sizes, SIZES), (arrays, TABLES)):
         unknown = sorted(set(given) - set(declared))
@@ -141,6 +183,12 @@ def _check(sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray], partial: 
         )
         if not fits or (a.dtype.kind == "b") != (spec.dtype is bool) or a.dtype.kind not in "biu":
             raise ValueError(f"{name} is {a.dtype} {a.shape}, not {spec.dtype.__name__} {shape}")
+
+
+def _add(digest: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    for name in sorted(arrays):
+        a = arrays[name]
+        digest.update(f"{name}{a.shape}{a.dtype}".encode() + a.tobytes())
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:

@@ -87,6 +87,21 @@ def leaf(model: Any, field: str) -> Any:
     return functools.reduce(getattr, field.split("."), model)
 
 
+def switched(new: Any, old: Any) -> dict[str, np.ndarray]:
+    """Entries of terms that a model's fields switch on: those that are not an old model's."""
+    return {
+        name: term.mask(
+            {
+                f: leaf(new, f)
+                for f in term.fields
+                if old is None or leaf(new, f) is not leaf(old, f)
+            },
+            new.terms[name].size,
+        )
+        for name, term in TERMS.items()
+    }
+
+
 def size_of(term: Term, sizes: Mapping[str, int]) -> int:
     """Number of entries of a term in a model of some sizes."""
     return term.size if isinstance(term.size, int) else sizes[term.size]

@@ -1,6 +1,6 @@
 """`Visual`: the settings of pictures (`mjVisual`), as far as they decide what is seen."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -9,6 +9,8 @@ from mjjax.core.struct import PyTree, array, static
 
 class VisualGlobal(PyTree):
     """The free camera (`mjVisual.global`)."""
+
+    _filled: ClassVar[bool] = True
 
     fovy: jax.Array = array(unit="deg", doc="vertical field of view; orthographic: height [m]")
     azimuth: jax.Array = array(unit="deg", doc="where the free camera looks at first, around z")
@@ -19,6 +21,8 @@ class VisualGlobal(PyTree):
 class Headlight(PyTree):
     """The light at the camera (`mjVisual.headlight`), which shines where that looks."""
 
+    _filled: ClassVar[bool] = True
+
     ambient: jax.Array = array(3, doc="ambient colour")
     diffuse: jax.Array = array(3, doc="diffuse colour")
     specular: jax.Array = array(3, doc="specular colour")
@@ -28,6 +32,8 @@ class Headlight(PyTree):
 class VisualMap(PyTree):
     """Scales (`mjVisual.map`)."""
 
+    _filled: ClassVar[bool] = True
+
     stiffness: jax.Array = array(unit="1/s^2", doc="of the hand that pulls, per mass of the body")
     force: jax.Array = array(unit="m/N", doc="length of forces, times the mean mass in kg")
     zfar: jax.Array = array(doc="depth beyond which nothing is seen, in extents of the model")
@@ -35,6 +41,8 @@ class VisualMap(PyTree):
 
 class Visual(PyTree):
     """Settings of pictures (`mjVisual`)."""
+
+    _filled: ClassVar[bool] = True
 
     global_: VisualGlobal = array(doc="the free camera")
     headlight: Headlight = array(doc="the light at the camera")

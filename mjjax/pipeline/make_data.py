@@ -11,13 +11,15 @@ from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
 from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit, SleepPolicy
-from mjjax.core.struct import PyTree, specs
+from mjjax.core.struct import extents, specs
 from mjjax.dynamics.history import initial_history
 from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import NONE, Callbacks
-from mjjax.model.data import Contact, Data
+from mjjax.model.data import CollisionRules, Contact, Data
 from mjjax.model.model import Model
+from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import Sleep
+from mjjax.model.structure import Structure
 from mjjax.model.terms import require_terms
 from mjjax.model.trees import block_entries
 from mjjax.pipeline.rest import asleep_at_first
@@ -54,7 +56,15 @@ def make_data(
         AbsentTerm: a coefficient is not zero where its term is not in the program.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
-    s, rules = model.structure, (callbacks or NONE).rules
+    data = allocated(model, (callbacks or NONE).rules, nconmax, njmax)
+    return asleep_at_first(model, data, callbacks)
+
+
+def allocated(
+    model: Model, rules: CollisionRules, nconmax: int | None, njmax: int | None
+) -> Data:
+    """State of one world at `qpos0`, everything awake; arguments and errors as in `make_data`."""
+    s = model.structure
     check_support(model, rules)
     require_terms(model)
     slots = capacity_of(model, rules).nconmax if nconmax is None else nconmax
@@ -72,13 +82,20 @@ def make_data(
         "nmass": layout.nscalar + slots * made.masses,
         "nelliptic": 0 if made.pyramidal else slots,
     }
-    armatures = block_entries(s) if s.terms["tendon_armature"].any() else s.nv
-    sizes = dict(s.sizes, narmature=armatures, **rows_needed(s), nconmax=slots, njmax=rows, **own)
-    contact = empty_contact(Contact(**_zeros(Contact, sizes)))
-    sleep = Sleep(**_zeros(Sleep, sizes)) if model.opt.enabled(EnableBit.SLEEP) else None
-    fields = _zeros(Data, sizes)
-    data = Data(structure=s, rules=rules, slots=made, contact=contact, sleep=sleep, **fields)
-    return asleep_at_first(model, data.replace(**_initial(model, data)), callbacks)
+    sizes = dict(
+        s.sizes, narmature=armatures(s), **rows_needed(s), nconmax=slots, njmax=rows, **own
+    )
+    shapes = tuple(
+        tuple((name, extents(spec.shape, sizes), spec.dtype) for name, spec in specs(cls).items())
+        for cls in (Data, Contact, Sleep)
+    )
+    sleep = model.opt.enabled(EnableBit.SLEEP)
+    return _allocated(model, (s, rules, made), shapes, sleep)
+
+
+def armatures(s: Structure) -> int:
+    """Size of `Data.armature`."""
+    return block_entries(s) if s.terms["tendon_armature"].any() else s.nv
 
 
 def check_initial_sleep(model: Model) -> None:
@@ -127,7 +144,7 @@ def blank_data(model: Model, data: Data) -> Data:
 def reset_data(
     model: Model,
     data: Data,
-    keyframe: Array | int | None = None,
+    keyframe: Array | int | str | None = None,
     *,
     where: Array | bool = True,
 ) -> Data:
@@ -139,9 +156,14 @@ def reset_data(
     Args:
         model: model.
         data: data to reset; only its capacities matter where it is.
-        keyframe: keyframe id, may be traced; an invalid id is a plain reset, as in MuJoCo.
+        keyframe: name, or id, which may be traced; an invalid id is a plain reset, as in MuJoCo.
         where: whether to reset at all, may be traced; otherwise the result is `data`.
+
+    Raises:
+        KeyError: no keyframe has that name; the message has the names that there are.
     """
+    if isinstance(keyframe, str):
+        keyframe = model.structure.id_of("key", keyframe)
     fresh = blank_data(model, data)
     nkey = model.structure.nkey
     if keyframe is not None and nkey:
@@ -169,21 +191,32 @@ def chosen(condition: Any, fresh: Any, now: Any) -> Any:
     return jax.tree.map(lambda x, y: where(condition, x, y) if y.size else y, fresh, now)
 
 
-def _zeros(cls: type[PyTree], sizes: dict[str, int]) -> dict[str, jax.Array]:
-    real = str(jnp.zeros(()).dtype)
-    dtypes = {float: real, int: "int32", bool: "bool"}
-    fields = tuple(
-        (name, tuple(n if isinstance(n, int) else sizes[n] for n in spec.shape), dtypes[spec.dtype])
-        for name, spec in specs(cls).items()
-        if name not in ("contact", "sleep")
+Shapes = tuple[tuple[str, tuple[int, ...], type], ...]
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3))
+def _allocated(
+    model: Model,
+    statics: tuple[Structure, CollisionRules, RowSlots],
+    shapes: tuple[Shapes, Shapes, Shapes],
+    sleep: bool,
+) -> Data:
+    """`Data` at `qpos0`: one program, all of whose results are arrays of their own.
+
+    A leaf of the data that were one of the model's, or another of the data, could not be donated.
+    """
+    ofdata, ofcontact, ofsleep = (
+        {name: _zeros(shape, kind) for name, shape, kind in fields} for fields in shapes
     )
-    return _allocated(fields)
+    structure, rules, slots = statics
+    ofdata |= {"contact": empty_contact(Contact(**ofcontact))}
+    ofdata |= {"sleep": Sleep(**ofsleep) if sleep else None}
+    data = Data(structure=structure, rules=rules, slots=slots, **ofdata)
+    return data.replace(**_initial(model, data))
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _allocated(fields: tuple[tuple[str, tuple[int, ...], str], ...]) -> dict[str, jax.Array]:
-    """Zeros by name, shape and type: one program, where each shape would be one."""
-    return {name: jnp.zeros(shape, dtype) for name, shape, dtype in fields}
+def _zeros(shape: tuple[int, ...], kind: type) -> Array:
+    return jnp.zeros(shape, {float: float, int: jnp.int32, bool: bool}[kind])
 
 
 def _initial(model: Model, data: Data) -> dict[str, Any]:

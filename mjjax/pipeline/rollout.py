@@ -55,7 +55,8 @@ def rollout(
     Args:
         model: model.
         data: initial data.
-        ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`.
+        ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`; of one
+            actuator (nstep,) too.
         nstep: number of steps; by default the length of `ctrl`.
         callbacks: functions of the user's, called in each step.
         keep: fields of `Data` to record after each step.
@@ -71,15 +72,15 @@ def rollout(
 
     Raises:
         AbsentTerm: a coefficient is not zero where its term is not in the program.
-        ValueError: neither `nstep` nor a sequence of controls tells how far to go, or they differ;
+        ValueError: controls of another shape; neither `nstep` nor a sequence of controls tells how far to go, or they differ;
             there is no such way of checkpointing, no such field, or less than one sub-step.
     """
     require_terms(model)
-    sequence = ctrl is not None and jnp.ndim(ctrl) == 2
+    ctrl = _controls(model, data, ctrl, nstep)
+    sequence = ctrl is not None and ctrl.ndim == 2
     length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
-    ctrl = None if ctrl is None else jnp.asarray(ctrl, data.ctrl.dtype)
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
     names = tuple(keep), None if derived is None else tuple(derived)
@@ -156,6 +157,23 @@ def _divided(
     kept = jax.eval_shape(run, model, start)[1]
     none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
     return jax.lax.scan(body, (take(names, start), none), lengths)[0]
+
+
+def _controls(model: Model, data: Data, ctrl: Any, nstep: int | None) -> Array | None:
+    """Controls (nstep, nu) or (nu,), if there are any."""
+    if ctrl is None:
+        return None
+    nu = model.structure.nu
+    controls = jnp.asarray(ctrl, data.ctrl.dtype)
+    if nu == 1 and controls.ndim == 1 and len(controls) > 1:
+        controls = controls[:, None]
+    if controls.ndim not in (1, 2) or controls.shape[-1] != nu:
+        length = "nstep" if nstep is None else nstep
+        raise ValueError(
+            f"rollout: ctrl has shape {controls.shape}, not ({length}, {nu}), a row for each step, "
+            f"or ({nu},), held for all steps; a batch of worlds goes through jax.vmap"
+        )
+    return controls
 
 
 def _length(controls: Array | None, nstep: int | None) -> int:

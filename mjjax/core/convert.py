@@ -1,0 +1,107 @@
+"""What Python people pass for a field of a tree: lists, numbers, NumPy arrays, other precisions."""
+
+import dataclasses
+import functools
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_NAMES = {float: "real numbers", int: "integers", bool: "truth values"}
+_KINDS = {float: np.floating, int: np.integer, bool: np.bool_}
+
+
+def converted(
+    spec: Any, value: Any, own: Mapping[str, Any], table: Iterable[str], filled: bool
+) -> Any:
+    """A value of the type of its field, so that no second program is compiled for it.
+
+    What is neither an array nor a number, such as a mark or another tree, stays as it is.
+
+    Args:
+        spec: declaration of the field.
+        value: what is given for it.
+        own: the fields that the tree has now.
+        table: names of the array fields.
+        filled: whether a number stands for an array of that number in every entry.
+
+    Raises:
+        TypeError: the value is no array of numbers, or has fractions where the field has none.
+    """
+    plain = isinstance(value, numbers.Number | np.generic | list | tuple | str | bytes)
+    if not plain and not isinstance(value, jax.Array | np.ndarray):
+        return value
+    now = own.get(spec.name)
+    like = next(_leaves(own, table), None) if now is None else now
+    if not isinstance(like, jax.Array | np.ndarray | np.generic) and (plain or like is not None):
+        return value  # marks, abstract shapes, numbers that the compiler follows
+    dtype = _dtype(spec.dtype, now, own, table)
+    if plain or value.dtype != dtype or getattr(value, "weak_type", False):
+        value = _cast(spec, value, dtype)
+    if isinstance(like, jax.Array) and not isinstance(value, jax.Array):
+        value = jnp.asarray(value)
+    if filled and now is not None and not value.ndim and now.ndim:
+        library = jnp if isinstance(value, jax.Array) else np
+        value = library.broadcast_to(value, now.shape)
+    return value
+
+
+def without_entries(
+    shape: tuple[int, ...], kind: type, own: Mapping[str, Any], table: Iterable[str]
+) -> Any:
+    """An array without entries for a tree: of its precision, NumPy's or JAX's as its others."""
+    host = isinstance(next(_leaves(own, table), None), np.ndarray)
+    dtype = _dtype(kind, None, own, table)
+    return np.zeros(shape, dtype) if host else _without_entries(shape, str(dtype))
+
+
+@functools.cache
+def _without_entries(shape: tuple[int, ...], dtype: str) -> jax.Array:
+    with jax.ensure_compile_time_eval():
+        return jnp.zeros(shape, dtype)
+
+
+def _leaves(own: Mapping[str, Any], table: Iterable[str]) -> Iterator[Any]:
+    """The leaves among the fields of a tree, arrays or not."""
+    for name in table:
+        x = own.get(name)
+        if x is not None and not dataclasses.is_dataclass(x) and not isinstance(x, dict):
+            yield x
+
+
+def _dtype(kind: type, now: Any, own: Mapping[str, Any], table: Iterable[str]) -> np.dtype:
+    """Type of a field: of real numbers that which the tree's others have."""
+    if kind is not float:
+        return np.dtype({int: np.int32, bool: np.bool_}[kind])
+    leaves = _leaves(own, table) if now is None else [now]
+    types = (np.dtype(x.dtype) for x in leaves if hasattr(x, "dtype"))
+    real = next((t for t in types if jnp.issubdtype(t, np.floating)), None)
+    return jax.dtypes.canonicalize_dtype(float) if real is None else real
+
+
+def _cast(spec: Any, value: Any, dtype: np.dtype) -> Any:
+    """An array of some type, JAX's where the value has any of JAX's."""
+    if isinstance(value, str | bytes):
+        raise TypeError(f"{spec.name} holds {_NAMES[spec.dtype]}, not {value!r:.40}")
+    if isinstance(value, list | tuple):
+        traced = any(isinstance(x, jax.Array) for x in jax.tree.leaves(value))
+        try:
+            value = jnp.asarray(value) if traced else np.asarray(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"{spec.name} is an array, not {value!r:.60}") from None
+    elif not isinstance(value, jax.Array | np.ndarray):
+        value = np.asarray(value)
+    given = value.dtype
+    if given == jax.dtypes.float0 or jnp.issubdtype(given, jax.dtypes.extended):
+        return value  # a derivative that is always zero
+    fits = any(jnp.issubdtype(given, k) for k in (np.integer, np.bool_, _KINDS[spec.dtype]))
+    if not fits and not (spec.dtype is bool and jnp.issubdtype(given, np.floating)):
+        raise TypeError(f"{spec.name} holds {_NAMES[spec.dtype]}, not {given}")
+    if spec.dtype is bool:
+        return value != 0
+    return jax.lax.convert_element_type(value, dtype) if isinstance(value, jax.Array) else (
+        value.astype(dtype)
+    )

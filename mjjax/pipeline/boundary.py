@@ -1,0 +1,135 @@
+"""What users hand in, checked while a program is traced: kinds of arguments, shapes and types.
+
+The checks read shapes only, so that nothing of them is left in a compiled program.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.core.struct import FieldSpec, PyTree, extents, specs
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+
+_KINDS = {float: jnp.floating, int: jnp.integer, bool: jnp.bool_}
+_TYPES = {float: "real", int: "integer", bool: "bool"}
+_WORLDS = {
+    Model: "for one model per world: jax.vmap with in_axes=(mjjax.envs.world_axes(model), 0)",
+    Data: "for many worlds: jax.vmap({}, in_axes=(None, 0))",
+}
+
+
+def require_kinds(function: str, arguments: Mapping[str, Any]) -> None:
+    """Refuses what is no model or no data.
+
+    Args:
+        function: name of the public function that was called.
+        arguments: those that must be a `Model` or a `Data`, by the names of its parameters.
+
+    Raises:
+        TypeError: says what is wrong and how to get what is wanted.
+    """
+    for name, value in arguments.items():
+        wanted = Model if name == "model" else Data
+        if not isinstance(value, wanted):
+            raise TypeError(f"{function}: {_other(name, value, wanted)}")
+
+
+def _other(name: str, value: Any, wanted: type) -> str:
+    """What to do about an argument of another kind."""
+    kind = type(value)
+    if isinstance(value, Model | Data):
+        return (
+            f"{name} must be a mjjax.{wanted.__name__}, not a {kind.__name__}; "
+            "the order of arguments is (model, data)"
+        )
+    if kind.__module__.startswith("mujoco"):
+        made = f"mjjax.put_{name}" if kind.__name__ in ("MjModel", "MjData") else "mjjax's own"
+        return f"{name} must be a mjjax.{wanted.__name__}, not mujoco's {kind.__name__}; {made}"
+    if wanted is Model:
+        got = f"{value!r:.40}" if isinstance(value, str) else f"a {kind.__name__}"
+        return f"model must be a mjjax.Model, not {got}; mjjax.Model.from_xml_path reads a file"
+    return f"{name} must be a mjjax.Data, not a {kind.__name__}; mjjax.make_data(model) makes one"
+
+
+def check_shapes(function: str, arguments: Mapping[str, Any]) -> None:
+    """Compares every field of models and data with the table that declares them.
+
+    Args:
+        function: name of the public function that was called.
+        arguments: as for `require_kinds`.
+
+    Raises:
+        ValueError: a field has another shape or type than declared, or the data were made for
+            another model. One sentence: the field, what it is and what it should be.
+    """
+    model = arguments.get("model")
+    for name, value in arguments.items():
+        for problem in _problems(function, name, value, model):
+            raise ValueError(f"{function}: {problem}")
+
+
+def _problems(function: str, name: str, tree: Any, model: Any) -> Iterator[str]:
+    if not hasattr(vars(tree).get("body_mass" if name == "model" else "time"), "dtype"):
+        yield f"{name} has marks, such as None, in place of arrays"
+    if isinstance(tree, Data) and model is not None and not tree.structure.is_of(model.structure):
+        made = tree.structure.model_name
+        yield (
+            f"{name} was made for another model ({made!r:.40}), or before this one was compiled "
+            "again; mjjax.make_data(model) makes it for this one"
+        )
+    owner = tree if model is None else model
+    sizes = dict(owner.structure.sizes)
+    real = owner.body_mass.dtype if isinstance(owner, Model) else owner.time.dtype
+    hint = _WORLDS[type(tree)].format(f"mjjax.{function}")
+    if isinstance(tree, Data) and np.ndim(tree.time):
+        worlds = "x".join(map(str, np.shape(tree.time)))
+        yield f"{name} is a batch, time has shape ({worlds},), not (); {hint}"
+    for part, inner in _parts(tree):
+        for spec in specs(inner).values():
+            yield from _field(part, spec, vars(inner).get(spec.name), sizes, real, hint)
+
+
+def _parts(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
+    """The tree and those within it, with what stands before the names of their fields."""
+    yield "", tree
+    for name, inner in vars(tree).items():
+        if isinstance(inner, PyTree):
+            for part, found in _parts(inner):
+                yield f"{name}.{part}", found
+
+
+def _field(
+    part: str, spec: FieldSpec, value: Any, sizes: dict[str, int], real: Any, hint: str
+) -> Iterator[str]:
+    """What is wrong with a field. Sizes that are not known are those of the first field seen."""
+    name, shape = part + spec.name, getattr(value, "shape", None)
+    if isinstance(value, PyTree) or (value is None and not spec.shape):
+        return
+    if value is None:
+        wanted = extents(spec.shape, sizes)
+        if 0 not in wanted:
+            yield f"{name} is missing, not of shape {wanted}"
+        return
+    if shape is None:
+        yield f"{name} is {value!r:.40}, no array"
+        return
+    for size, n in zip(reversed(spec.shape), reversed(shape), strict=False):
+        if isinstance(size, str) and "*" not in size:
+            sizes.setdefault(size, n)
+    wanted = extents(spec.shape, sizes)
+    if shape != wanted:
+        batch = len(shape) > len(wanted) and shape[len(shape) - len(wanted) :] == wanted
+        more = f"; {hint}" if batch else ""
+        yield f"{name} has shape {shape}, not {wanted}{more}"
+    if not jnp.issubdtype(value.dtype, _KINDS[spec.dtype]):
+        yield f"{name} is {value.dtype}, not {_TYPES[spec.dtype]}"
+    canonical = jax.dtypes.canonicalize_dtype
+    if spec.dtype is float and canonical(value.dtype) != canonical(real):
+        yield (
+            f"{name} is {value.dtype} and the model {real}; make both with the same "
+            "jax_enable_x64, or convert with x.replace"
+        )

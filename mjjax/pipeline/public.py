@@ -1,0 +1,113 @@
+"""The public functions of `mjjax`: checked, and compiled where they are called plainly.
+
+The engine calls its own functions as they are. What `import mjjax` gives are these with a shell:
+arguments are checked while a program is traced (`boundary`), data that are older than their model
+are brought to its layout (`refit`), and a call outside of any trace runs a program that is compiled
+once for each structure. Inside a trace the shell leaves nothing behind.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax.core import Tracer
+
+from mjjax.pipeline.boundary import check_shapes, require_kinds
+from mjjax.pipeline.refit import refitted
+
+
+class Public(NamedTuple):
+    """How a function is called from outside.
+
+    Attributes:
+        static: arguments that decide its program.
+        compiled: whether a plain call is compiled; not where it is small and its program would
+            depend on the id of an element.
+        refits: whether data may be older than the model: it computes everything anew.
+    """
+
+    static: tuple[str, ...] = ()
+    compiled: bool = True
+    refits: bool = False
+
+
+_STAGE = Public()
+_CALLED = Public(("callbacks",))
+_WHOLE = Public(("callbacks",), refits=True)
+_SMALL = Public(compiled=False)
+
+PUBLIC: dict[str, Public] = {
+    "step": Public(("callbacks", "derived"), refits=True),
+    **dict.fromkeys(("step1", "forward", "inverse", "fwd_position", "transition_jacobian"), _WHOLE),
+    "inverse_jacobian": Public(("callbacks", "actuation"), refits=True),
+    **dict.fromkeys(("forward_skip", "inverse_skip"), Public(("callbacks", "skipstage", "skipsensor"))),
+    **dict.fromkeys(
+        "step2 fwd_velocity fwd_actuation euler implicit rungekutta4 compare_fwd_inv sensor_pos "
+        "sensor_vel sensor_acc".split(),
+        _CALLED,
+    ),
+    "collision": Public(("contact_filter",)),
+    **dict.fromkeys(
+        "add_m camlight com_pos com_vel constraint_jacobian constraint_state crb energy_pos "
+        "energy_vel factor_m full_m fwd_acceleration fwd_constraint inv_constraint island "
+        "kinematics make_constraint mul_jac_t_vec mul_jac_vec mul_m mul_m2 passive "
+        "project_constraint reference_constraint rne rne_postconstraint set_const solve_m solve_m2 "
+        "solver_statistics subtree_vel tendon transmission xfrc_accumulate".split(),
+        _STAGE,
+    ),
+    "geom_distance": Public(("geom1", "geom2")),
+    **dict.fromkeys(("ray", "multi_ray"), Public(("geomgroup", "flg_static"))),
+    "rollout": Public(compiled=False, refits=True),
+    **dict.fromkeys(
+        "angmom_mat apply_ft contact_force copy_state differentiate_pos get_state get_total_mass "
+        "init_ctrl_history init_sensor_history integrate_pos jac jac_body jac_body_com jac_dot "
+        "jac_geom jac_point_axis jac_site jac_subtree_com local_to_global make_data normalize_quat "
+        "object_acceleration object_velocity read_ctrl read_sensor reset_data set_keyframe "
+        "set_state set_total_mass".split(),
+        _SMALL,
+    ),
+}
+_CHECKED = ("model", "data", "src", "dst")
+
+
+def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
+    """The function as users call it."""
+    parameters = inspect.signature(function).parameters
+    checked = tuple(name for name in _CHECKED if name in parameters)
+    name = function.__name__
+
+    def whole(*args: Any, **options: Any) -> Any:
+        given = dict(zip(parameters, args, strict=False)) | options
+        trees = {n: given[n] for n in checked if n in given}
+        check_shapes(name, trees)
+        if how.refits:
+            given["data"] = refitted(trees["model"], trees["data"])
+            args, options = (), given
+        return function(*args, **options)
+
+    program = jax.jit(functools.wraps(function)(whole), static_argnames=how.static)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if len(args) > len(parameters) or not options.keys() <= parameters.keys():
+            return function(*args, **options)  # Python says what is wrong
+        given = dict(zip(parameters, args, strict=False)) | options
+        require_kinds(name, {n: given[n] for n in checked if n in given})
+        if not how.compiled or _is_traced(given):
+            return whole(*args, **options)
+        for static in how.static:
+            if isinstance(given.get(static), list | set | frozenset):
+                given[static] = tuple(given[static])
+        return program(**given)
+
+    call.__module__ = "mjjax"
+    return call
+
+
+def _is_traced(arguments: dict[str, Any]) -> bool:
+    """Whether a program is being traced: arguments say so, or an operation without any does."""
+    if isinstance(jax.lax.stop_gradient(0.0), Tracer):
+        return True
+    return any(isinstance(x, Tracer) for x in jax.tree.leaves(arguments))

@@ -1,0 +1,75 @@
+"""Data that were made before their model got terms or flags, brought to its layout."""
+
+import inspect
+import sys
+
+import jax
+
+from mjjax.constraint.layout import row_layout, slots_of
+from mjjax.core.enums import EnableBit
+from mjjax.core.struct import specs
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.pipeline.make_data import UNLIMITED, allocated, armatures
+from mjjax.pipeline.rest import asleep_at_first
+
+# Loops that carry data: what comes out of a round must have the shapes of what went in.
+_LOOPS = tuple(
+    inspect.unwrap(f).__code__ for f in (jax.lax.scan, jax.lax.while_loop, jax.lax.fori_loop)
+)
+
+
+def refitted(model: Model, data: Data) -> Data:
+    """`data` with room for the rows of `model`; itself where it has that already.
+
+    State, inputs and everything else of the same shape are kept; rows of constraints are empty
+    until `forward` or `step`. Capacities for contacts stay.
+
+    Raises:
+        ValueError: a loop of the user's carries these data, which cannot change there.
+    """
+    if not _is_stale(model, data):
+        return data
+    if _in_loop():
+        raise ValueError(
+            "the data in this loop were made before the model got its terms or flags; "
+            "make them again before the loop: mjjax.make_data(model).replace(qpos=..., qvel=...)"
+        )
+    nconmax = len(data.contact.dist) or None
+    before = row_layout(data.structure, data.slots, nconmax or 0, UNLIMITED)
+    after = row_layout(model.structure, slots_of(model, data.rules), nconmax or 0, UNLIMITED)
+    njmax = len(data.efc_vel) - before.nrow
+    fresh = allocated(model, data.rules, nconmax, None if not njmax else max(0, after.nrow + njmax))
+    kept = {
+        name: value
+        for name in specs(Data)
+        if not name.startswith("efc_") and name not in ("armature", "contact")
+        if (value := getattr(data, name)) is not None
+        if jax.tree.map(jax.numpy.shape, value) == jax.tree.map(jax.numpy.shape, vars(fresh).get(name))
+    }
+    fresh = fresh.replace(**kept)
+    return fresh if data.sleep is not None else asleep_at_first(model, fresh)
+
+
+def _is_stale(model: Model, data: Data) -> bool:
+    """Whether the data have another layout than ones that are made now."""
+    now, made = slots_of(model, data.rules), data.slots
+    layout = row_layout(model.structure, made, len(data.contact.dist), len(data.efc_vel))
+    rows = layout.nscalar, len(layout.general)
+    return (
+        bool(made.disabled & ~now.disabled)
+        or (now.width, now.pyramidal) != (made.width, made.pyramidal)
+        or rows != (len(data.efc_scalar_pos), len(data.efc_Jgeneral))
+        or len(data.armature) != armatures(model.structure)
+        or (model.opt.enabled(EnableBit.SLEEP) and data.sleep is None)
+    )
+
+
+def _in_loop() -> bool:
+    """Whether a loop of JAX is being traced: only its own frames tell."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code in _LOOPS:
+            return True
+        frame = frame.f_back
+    return False
