@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import custom_vmap
 
+from mjjax.math.all_worlds import also_for_no_worlds
 from mjjax.math.namespace import Array
 
 Tree = Any
@@ -93,6 +94,7 @@ def _call(function: Any, structure: Any, sizes: tuple, members: list[tuple]) -> 
         return found if sizes else jax.tree.map(lambda x: x[0], found)
 
     @call.def_vmap
+    @also_for_no_worlds
     def batched(size: int, in_batched: Any, *values: Array) -> tuple[Tree, Tree]:
         more = [(new, *old) for new, old in zip(in_batched, members, strict=True)]
         merged = [

@@ -102,6 +102,8 @@ def _cast(spec: Any, value: Any, dtype: np.dtype) -> Any:
         raise TypeError(f"{spec.name} holds {_NAMES[spec.dtype]}, not {given}")
     if spec.dtype is bool:
         return value != 0
-    return jax.lax.convert_element_type(value, dtype) if isinstance(value, jax.Array) else (
-        value.astype(dtype)
+    return (
+        jax.lax.convert_element_type(value, dtype)
+        if isinstance(value, jax.Array)
+        else (value.astype(dtype))
     )

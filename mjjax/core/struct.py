@@ -22,6 +22,7 @@ from mjjax.core.convert import converted, without_entries
 
 Size = str | int
 
+
 class PyTree(struct.PyTreeNode):
     """Frozen dataclass that JAX maps over; a subclass may define its own `replace`.
 
@@ -113,7 +114,9 @@ class PyTree(struct.PyTreeNode):
     def _hint(self, name: str) -> str:
         """What to do about a field that there is not; continues a message."""
         made = sources(self)
-        return f"; {name} is made of {', '.join(made[name])} when it is read" if name in made else ""
+        return (
+            f"; {name} is made of {', '.join(made[name])} when it is read" if name in made else ""
+        )
 
     def _sizes(self) -> Mapping[str, int] | None:
         """Sizes by name, as far as they are known; None for a tree that keeps every array."""

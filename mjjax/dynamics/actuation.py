@@ -236,7 +236,7 @@ def _limited_tendons(s: Structure) -> np.ndarray:
 def gravcomp_actuation(model: Model, data: Data, qfrc: Array) -> Array:
     """Adds the gravity compensation of the joints that leave it to their actuators."""
     s = model.structure
-    if not s.jnt_actgravcomp.any() or not s.terms["body_gravcomp"].any():
+    if not s.jnt_actgravcomp.any():
         return qfrc
     mask = s.jnt_actgravcomp[s.dof_jntid].astype(bool)
     return qfrc + where(mask, data.qfrc_gravcomp, 0)

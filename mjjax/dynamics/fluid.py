@@ -1,6 +1,7 @@
 """Forces of a resting or moving medium on the bodies: inertia boxes and ellipsoids."""
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.terms import complete_or_absent
+from mjjax.model.terms import with_slope
 
 
 class Place(NamedTuple):
@@ -94,7 +95,23 @@ def fluid(model: Model, data: Data) -> Array:
     through the box of their inertia. The derivative of |v| v is 2 |v|, zero at rest.
     """
     if not model.terms["fluid"].any():
-        return complete_or_absent(model, "fluid", namespace(data.qvel).zeros_like(data.qvel))
+        none = namespace(data.qvel).zeros_like(data.qvel)
+        return with_slope(model, "fluid", none, _of_medium(_fluid), (model, data))
+    return _fluid(model, data)
+
+
+@functools.cache
+def _of_medium(function: Callable[[Model, Data], Array]) -> Callable[..., Array]:
+    """A function of a model and data as one of the medium first."""
+
+    def change(medium: dict[str, Array], model: Model, data: Data) -> Array:
+        opt = model.opt.replace(**{name.removeprefix("opt."): x for name, x in medium.items()})
+        return function(model.replace(opt=opt), data)
+
+    return change
+
+
+def _fluid(model: Model, data: Data) -> Array:
     place = _inertial(model, data)
     linear, quadratic = box_coefficients(model)
     v = local_velocity(model, data, place)
@@ -115,6 +132,14 @@ def fluid_derivative(model: Model, data: Data) -> Array:
 
     That of the ellipsoids is not symmetric; with `implicitfast` its symmetric part is taken.
     """
+    if not model.terms["fluid"].any():
+        xp = namespace(data.qvel)
+        none = xp.zeros((model.structure.nv, model.structure.nv), data.qvel.dtype)
+        return with_slope(model, "fluid", none, _of_medium(_fluid_derivative), (model, data))
+    return _fluid_derivative(model, data)
+
+
+def _fluid_derivative(model: Model, data: Data) -> Array:
     place = _inertial(model, data)
     linear, quadratic = box_coefficients(model)
     v = local_velocity(model, data, place)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
@@ -27,7 +28,7 @@ from mjjax.math.tangents import derivative_of, jvp
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.terms import complete_or_absent
+from mjjax.model.terms import slope_at_zero, with_slope
 from mjjax.model.trees import join_blocks
 
 Method = Callable[[Array, Array], Array]
@@ -44,6 +45,8 @@ class Inertia(NamedTuple):
         upper: the matrix by trees again, of which only what stands on and above the diagonal has a
             meaning: all that factors need, at half of the cost. It has no derivative.
         rest: what else is added, by trees; None if nothing is.
+        spare: moment arms (ntendon, nv) of tendons and their armature (ntendon,), if it is zero and
+            not in the program; only derivatives read it.
     """
 
     M: Array
@@ -52,6 +55,7 @@ class Inertia(NamedTuple):
     diagonal: Array
     upper: Array
     rest: Array | None = None
+    spare: tuple[Array, Array] | None = None
 
     def plus_diagonal(self, s: Structure, more: Array) -> "Inertia":
         """With more (nv,) on the diagonal."""
@@ -92,13 +96,29 @@ def inertia_of(model: Model, data: Data) -> Inertia:
     Made of `cinert` and `cdof` wherever it is needed, which compiled programs do once.
     """
     s = model.structure
-    armature = complete_or_absent(model, "tendon_armature", model.dof_armature)
-    made_of = data.cinert, data.cdof, armature
+    made_of = data.cinert, data.cdof, model.dof_armature
     matrix, upper = (join_blocks(x, data.cdof) for x in blocks_and_upper(s, *made_of))
     found = Inertia(matrix, *made_of, upper)
-    if not s.terms["tendon_armature"].any():
+    if s.terms["tendon_armature"].any():
+        more = tendon_blocks(s, model.tendon_armature, data.ten_J)
+        return found.plus(join_blocks(more, data.cdof))
+    if not s.ntendon:
         return found
-    return found.plus(join_blocks(tendon_blocks(model, data), data.cdof))
+    change = functools.partial(_tendon_entries, s)
+    matrix = with_slope(model, "tendon_armature", matrix, change, (data.ten_J,))
+    return found._replace(M=matrix, spare=(data.ten_J, jnp.asarray(model.tendon_armature)))
+
+
+def _tendon_entries(s: Structure, coefficients: dict[str, Array], arms: Array) -> Array:
+    """Inertia that tendons add, by trees."""
+    return join_blocks(tendon_blocks(s, coefficients["tendon_armature"], arms), arms)
+
+
+def _tendon_effort(
+    s: Structure, coefficients: dict[str, Array], arms: Array, acceleration: Array
+) -> Array:
+    """Forces (nv,) that move what `_tendon_entries` adds."""
+    return mul_by_tree(s, _tendon_entries(s, coefficients, arms), acceleration, symmetric=True)
 
 
 def _by_matrix(s: Structure, inertia: Inertia, v: Array) -> Array:
@@ -110,6 +130,10 @@ def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
     moved = unstack(body_sum(s, components_first(inertia.cdof) * v[None]))
     force = unstack(dof_sum(s, stack(inertia_mul(split(inertia.cinert), moved))))
     effort = components.dot(axes, force) + inertia.diagonal * v
+    if inertia.spare is not None:
+        arms, armature = inertia.spare
+        change = functools.partial(_tendon_effort, s)
+        effort = slope_at_zero(change, effort, {"tendon_armature": armature}, (arms, v))
     if inertia.rest is None:
         return effort
     return effort + mul_by_tree(s, inertia.rest, v, symmetric=False)

@@ -12,7 +12,7 @@ from mjjax.math.linalg import matmul
 from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.model.terms import complete_or_absent
+from mjjax.model.terms import with_slope
 
 
 @stage
@@ -103,8 +103,15 @@ def slack(model: Model, length: Array) -> Array:
 
 def gravity_compensation(model: Model, data: Data) -> Array:
     """Force (nv,) that carries the fraction `gravcomp` of each body's weight [N or N m]."""
+    if model.terms["body_gravcomp"].any():
+        return _weight_carried({"body_gravcomp": model.body_gravcomp}, model, data)
+    none = namespace(data.qvel).zeros_like(data.qvel)
+    return with_slope(model, "body_gravcomp", none, _weight_carried, (model, data))
+
+
+def _weight_carried(coefficients: dict[str, Array], model: Model, data: Data) -> Array:
+    """`gravity_compensation` of some coefficients."""
     xp = namespace(data.xipos)
-    if not model.terms["body_gravcomp"].any():
-        return complete_or_absent(model, "body_gravcomp", xp.zeros_like(data.qvel))
-    weight = -(model.body_gravcomp * model.body_mass)[:, None] * model.opt.gravity[None]
+    share = coefficients["body_gravcomp"] * model.body_mass
+    weight = -share[:, None] * model.opt.gravity[None]
     return body_wrench(model, data, weight, xp.zeros_like(weight), data.xipos)

@@ -26,7 +26,7 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.terms import complete_or_absent
+from mjjax.model.terms import with_slope
 from mjjax.model.trees import join_blocks
 
 
@@ -153,9 +153,15 @@ def tendon_bias(model: Model, data: Data) -> Array:
     with a and v the difference of the points' accelerations and velocities. MuJoCo allows no
     armature on tendons that wrap around geoms. Needs `cvel` and `cdof_dot` (`mj_tendonBias`).
     """
+    if not model.structure.terms["tendon_armature"].any():
+        none = namespace(data.qvel).zeros_like(data.qvel)
+        return with_slope(model, "tendon_armature", none, _armature_bias, (model, data))
+    return _armature_bias({"tendon_armature": model.tendon_armature}, model, data)
+
+
+def _armature_bias(coefficients: dict[str, Array], model: Model, data: Data) -> Array:
+    """`tendon_bias` of some armature."""
     s, plan = model.structure, tendon_plan(model.structure)
-    if not s.terms["tendon_armature"].any():
-        return namespace(data.qvel).zeros_like(data.qvel)
     moving = components_last(body_sum(s, components_first(data.cdof_dot) * data.qvel[None]))
     ends = []
     for site in (plan.start, plan.end):
@@ -172,7 +178,7 @@ def tendon_bias(model: Model, data: Data) -> Array:
     share = _shares(model, plan)
     mine = plan.tendon == np.arange(s.ntendon)[:, None]
     second = matmul(mine, share * (dot(along, acceleration) + across))
-    return matmul(model.tendon_armature * second, data.ten_J)
+    return matmul(coefficients["tendon_armature"] * second, data.ten_J)
 
 
 def _shares(model: Model, plan: TendonPlan) -> Array:
@@ -204,17 +210,22 @@ def tendon_inertia(model: Model, data: Data) -> Data:
     """
     s = model.structure
     if not s.terms["tendon_armature"].any():
-        return data.replace(armature=complete_or_absent(model, "tendon_armature", data.armature))
-    more = join_blocks(tendon_blocks(model, data), data.armature)
+        slope = with_slope(model, "tendon_armature", data.armature, _on_the_diagonal, (data.ten_J,))
+        return data.replace(armature=slope)
+    more = join_blocks(tendon_blocks(s, model.tendon_armature, data.ten_J), data.armature)
     return data.replace(armature=data.armature + more)
 
 
-def tendon_blocks(model: Model, data: Data) -> list[Array]:
-    """Inertia (T, d, d) that tendons add to the trees of each block."""
-    s = model.structure
+def _on_the_diagonal(coefficients: dict[str, Array], arms: Array) -> Array:
+    """Inertia (nv,) that tendons add on the diagonal, all that `armature` has room for."""
+    return matmul(coefficients["tendon_armature"], arms * arms)
+
+
+def tendon_blocks(s: Structure, armature: Array, ten_J: Array) -> list[Array]:
+    """Inertia (T, d, d) that tendons of an armature (ntendon,) add to the trees of each block."""
     kept, found = dof_plan(s).kept, []
     for block in tree_plan(s).blocks:
-        arms = data.ten_J[:, block.dofs]
-        added = einsum("nti,n,ntj->tij", arms, model.tendon_armature, arms)
+        arms = ten_J[:, block.dofs]
+        added = einsum("nti,n,ntj->tij", arms, armature, arms)
         found.append(where(block_of(kept, block.dofs), added, 0))
     return found

@@ -50,7 +50,7 @@ def passive_vel(model: Model, data: Data) -> Array:
     xp = namespace(data.qvel)
     total = xp.zeros((s.nv, s.nv), data.qvel.dtype)
     damped = not opt.disabled(DisableBit.DAMPER)
-    if s.terms["fluid"].any() and (damped or not opt.disabled(DisableBit.SPRING)):
+    if damped or not opt.disabled(DisableBit.SPRING):
         total = total + fluid_derivative(model, data)
     if damped:
         total = total - xp.eye(s.nv, dtype=total.dtype) * model.dof_damping[:, None]

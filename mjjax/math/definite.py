@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
+from mjjax.math.all_worlds import also_for_no_worlds
 from mjjax.math.linalg import cho_factor, cho_solve, eliminate, matmul
 from mjjax.math.namespace import Array, namespace, where
 
@@ -87,6 +88,7 @@ def _for_all_worlds(function: Callable[[Array, Array], Array]) -> Callable[[Arra
     batched = custom_vmap(function)
 
     @batched.def_vmap
+    @also_for_no_worlds
     def rule(size: int, in_batched: list[bool], a: Array, b: Array) -> tuple[Array, bool]:
         if not in_batched[0]:
             m, n, k = b.shape[1:]
@@ -121,6 +123,7 @@ def _factors(a: Array) -> Array:
 
 
 @_factors.def_vmap
+@also_for_no_worlds
 def _(size: int, in_batched: list[bool], a: Array) -> tuple[Array, bool]:
     return _factors(a.reshape(-1, *a.shape[2:])).reshape(a.shape), True
 

@@ -2,10 +2,10 @@
 
 `Structure.terms` says of each term which entries of its real fields take part. The compiler turns
 on what a file gives a value, `Model.replace` what it is given, `Model.with_terms` what its caller
-names. What is off is left out of the program, not multiplied by zero: a value there, or a
-derivative asked for there, is an `AbsentTerm` where it can be seen. It cannot be seen in a value
-that is traced (a model that is an argument of a jitted function, with a leaf made nonzero by
-`jax.tree.map`): such a leaf is ignored.
+names. What is off is left out of the program, not multiplied by zero; its derivative is there all
+the same (`with_slope`). A value there is an `AbsentTerm` where it can be seen. It cannot be seen in
+a value that is traced (a model that is an argument of a jitted function, with a leaf made nonzero
+by `jax.tree.map`): such a leaf is ignored, as `Model.terms` says.
 """
 
 import functools
@@ -20,6 +20,9 @@ from jax.custom_derivatives import SymbolicZero
 
 from mjjax.core.errors import AbsentTerm
 from mjjax.math.namespace import Array
+from mjjax.math.tangents import of_moved
+
+Change = Callable[..., Array]
 
 
 class Term(NamedTuple):
@@ -118,21 +121,34 @@ def require_terms(model: Any) -> None:
             _require_zero(model.structure.terms[name], name, field, leaf(model, field))
 
 
-def complete_or_absent(model: Any, name: str, value: Array) -> Array:
-    """`value`, computed with what is on of a term, if nothing else is asked of what is off.
+def with_slope(
+    model: Any, name: str, value: Array, change: Change, operands: tuple[Any, ...]
+) -> Array:
+    """`value`, computed with what is on of a term, with the derivative by what is off.
+
+    The coefficients of what is off are zero, so that `value` is right as it is. Where a derivative
+    by them is asked for, it is that of `value + change(coefficients, *operands)`, exact at zero,
+    from the right where they must not be negative; otherwise nothing of `change` is traced.
+
+    Args:
+        model: model.
+        name: the term.
+        value: result without what is off.
+        change: what the term adds to it, from its coefficients by field: zero where these are zero.
+            Its derivative by anything else is zero there.
+        operands: trees that `change` reads.
 
     Raises:
-        AbsentTerm: one of the term's fields has a value where it is off, as far as that can be
-            seen, or a derivative with respect to it is asked for.
+        AbsentTerm: one of the term's fields has a value where it is off, as far as can be seen.
     """
     on = model.structure.terms[name]
+    fields = {f: leaf(model, f) for f in TERMS[name].fields}
     if on.all() or not isinstance(value, jax.Array):
         return value
-    for field in TERMS[name].fields:
-        x = leaf(model, field)
+    for field, x in fields.items():
         _require_zero(on, name, field, x)
-        value = _without_derivative((name, field), value, jnp.asarray(x))
-    return value
+    coefficients = {f: jnp.asarray(x) for f, x in fields.items() if x.size}
+    return slope_at_zero(change, value, coefficients, operands) if coefficients else value
 
 
 def _require_zero(on: np.ndarray, name: str, field: str, value: Any) -> None:
@@ -146,19 +162,42 @@ def _require_zero(on: np.ndarray, name: str, field: str, value: Any) -> None:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _without_derivative(what: tuple[str, str], value: Array, leaf: Array) -> Array:
+def slope_at_zero(
+    change: Change, value: Array, coefficients: Any, operands: tuple[Any, ...]
+) -> Array:
+    """`value`, differentiated as `value + change(coefficients, *operands)`; see `with_slope`."""
     return value
 
 
-@functools.partial(_without_derivative.defjvp, symbolic_zeros=True)
-def _refuse(what: tuple[str, str], primals: Any, tangents: Any) -> tuple[Array, Array]:
-    slope, asked = tangents
-    if not isinstance(asked, SymbolicZero):
-        name, field = what
-        raise AbsentTerm(
-            f"the derivative with respect to {field} is asked for, but the term '{name}' is not in "
-            f"the program, or not for all of its entries; ask for it, model.with_terms('{name}'), "
-            "or differentiate with respect to the fields that you need"
+@functools.partial(slope_at_zero.defjvp, symbolic_zeros=True)
+def _slope_at_zero_jvp(change: Change, primals: Any, tangents: Any) -> tuple[Array, Array]:
+    value, coefficients, operands = primals
+    slope, moves, directions = tangents
+    if isinstance(slope, SymbolicZero):
+        slope = jnp.zeros_like(value)
+    moved = of_moved(lambda x: change(x, *operands), (coefficients,), (moves,))
+    if moved.values:
+        slope = slope + jax.jvp(moved.f, moved.values, moved.slopes)[1]
+    # for second derivatives: how the change by the coefficients depends on what else moves
+    leaves, tree = jax.tree.flatten(directions)
+    which = tuple(i for i, x in enumerate(leaves) if not isinstance(x, SymbolicZero))
+    if which:
+        pushed = functools.partial(_pushed, change, tree, which)
+        more = operands, tuple(leaves[i] for i in which)
+        slope = slope_at_zero(pushed, slope, coefficients, more)
+    return value, slope
+
+
+def _pushed(
+    change: Change, tree: Any, which: tuple[int, ...], coefficients: Any, operands: Any, slopes: Any
+) -> Array:
+    """Derivative of a change along directions of some of its operands."""
+    values = tree.flatten_up_to(operands)
+
+    def of_some(*some: Array) -> Array:
+        given = dict(zip(which, some, strict=True))
+        return change(
+            coefficients, *tree.unflatten([given.get(i, x) for i, x in enumerate(values)])
         )
-    value, _ = primals
-    return value, jnp.zeros_like(value) if isinstance(slope, SymbolicZero) else slope
+
+    return jax.jvp(of_some, tuple(values[i] for i in which), slopes)[1]

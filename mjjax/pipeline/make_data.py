@@ -60,9 +60,7 @@ def make_data(
     return asleep_at_first(model, data, callbacks)
 
 
-def allocated(
-    model: Model, rules: CollisionRules, nconmax: int | None, njmax: int | None
-) -> Data:
+def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: int | None) -> Data:
     """State of one world at `qpos0`, everything awake; arguments and errors as in `make_data`."""
     s = model.structure
     check_support(model, rules)

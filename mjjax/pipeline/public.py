@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 from jax.core import Tracer
+from jax.extend.core import get_opaque_trace_state
 
 from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.refit import refitted
@@ -42,7 +43,9 @@ PUBLIC: dict[str, Public] = {
     "step": Public(("callbacks", "derived"), refits=True),
     **dict.fromkeys(("step1", "forward", "inverse", "fwd_position", "transition_jacobian"), _WHOLE),
     "inverse_jacobian": Public(("callbacks", "actuation"), refits=True),
-    **dict.fromkeys(("forward_skip", "inverse_skip"), Public(("callbacks", "skipstage", "skipsensor"))),
+    **dict.fromkeys(
+        ("forward_skip", "inverse_skip"), Public(("callbacks", "skipstage", "skipsensor"))
+    ),
     **dict.fromkeys(
         "step2 fwd_velocity fwd_actuation euler implicit rungekutta4 compare_fwd_inv sensor_pos "
         "sensor_vel sensor_acc".split(),
@@ -69,6 +72,7 @@ PUBLIC: dict[str, Public] = {
         _SMALL,
     ),
 }
+_PLAIN = get_opaque_trace_state()
 _CHECKED = ("model", "data", "src", "dst")
 
 
@@ -95,7 +99,7 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
             return function(*args, **options)  # Python says what is wrong
         given = dict(zip(parameters, args, strict=False)) | options
         require_kinds(name, {n: given[n] for n in checked if n in given})
-        if not how.compiled or _is_traced(given):
+        if not how.compiled or _is_inlined(given.get("callbacks")):
             return whole(*args, **options)
         for static in how.static:
             if isinstance(given.get(static), list | set | frozenset):
@@ -106,8 +110,12 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
     return call
 
 
-def _is_traced(arguments: dict[str, Any]) -> bool:
-    """Whether a program is being traced: arguments say so, or an operation without any does."""
-    if isinstance(jax.lax.stop_gradient(0.0), Tracer):
-        return True
-    return any(isinstance(x, Tracer) for x in jax.tree.leaves(arguments))
+def _is_inlined(callbacks: Any) -> bool:
+    """Whether a call becomes part of the program that is being traced.
+
+    Operations have traced results then. A `vmap` or a derivative of a plain call runs programs as
+    a plain call does, but callbacks may close over what it traces.
+    """
+    if get_opaque_trace_state() == _PLAIN:
+        return False
+    return callbacks is not None or isinstance(jax.lax.stop_gradient(0.0), Tracer)

@@ -2,8 +2,10 @@
 
 import inspect
 import sys
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit
@@ -41,14 +43,17 @@ def refitted(model: Model, data: Data) -> Data:
     njmax = len(data.efc_vel) - before.nrow
     fresh = allocated(model, data.rules, nconmax, None if not njmax else max(0, after.nrow + njmax))
     kept = {
-        name: value
-        for name in specs(Data)
-        if not name.startswith("efc_") and name not in ("armature", "contact")
-        if (value := getattr(data, name)) is not None
-        if jax.tree.map(jax.numpy.shape, value) == jax.tree.map(jax.numpy.shape, vars(fresh).get(name))
+        name: vars(data)[name]
+        for name in vars(fresh)
+        if name in specs(Data) and not name.startswith("efc_") and name != "armature"
+        if _same_shapes(vars(data).get(name), vars(fresh)[name])
     }
     fresh = fresh.replace(**kept)
     return fresh if data.sleep is not None else asleep_at_first(model, fresh)
+
+
+def _same_shapes(one: Any, two: Any) -> bool:
+    return jax.tree.map(jnp.shape, one) == jax.tree.map(jnp.shape, two)
 
 
 def _is_stale(model: Model, data: Data) -> bool:

@@ -72,8 +72,9 @@ def rollout(
 
     Raises:
         AbsentTerm: a coefficient is not zero where its term is not in the program.
-        ValueError: controls of another shape; neither `nstep` nor a sequence of controls tells how far to go, or they differ;
-            there is no such way of checkpointing, no such field, or less than one sub-step.
+        ValueError: controls of another shape; neither `nstep` nor a sequence of controls tells how
+            far to go, or they differ; there is no such way of checkpointing, no such field, or less
+            than one sub-step.
     """
     require_terms(model)
     ctrl = _controls(model, data, ctrl, nstep)

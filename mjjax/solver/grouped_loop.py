@@ -18,6 +18,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.extend.core import jaxpr_as_fun
 
+from mjjax.math.all_worlds import also_for_no_worlds
 from mjjax.math.namespace import Array, where
 
 Tree = Any
@@ -65,6 +66,7 @@ def _grouped(
         return lax.while_loop(running, lambda s: body(problem, s), state)
 
     @loop.def_vmap
+    @also_for_no_worlds
     def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
         own, whole = _apart(problem, in_batched[0])
         state = _spread(size, in_batched[1], state)
@@ -93,6 +95,7 @@ def queued_loop(
         return _iterate_all(body, running, items, problem, state)
 
     @loop.def_vmap
+    @also_for_no_worlds
     def batched(size: int, in_batched: Tree, problem: Tree, state: Tree) -> tuple[Tree, Tree]:
         spread = _spread(size, tuple(in_batched), (problem, state))
         every = jax.tree.map(lambda x: x.reshape(size * items, *x.shape[2:]), spread)

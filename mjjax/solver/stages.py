@@ -10,8 +10,12 @@ from mjjax.dynamics.by_tree import diagonal_by_tree
 from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.model.terms import complete_or_absent
 from mjjax.model.trees import split_blocks
+from mjjax.solver.absent_friction import (
+    friction_acceleration,
+    friction_force,
+    with_absent_friction,
+)
 from mjjax.solver.islands import are_apart
 from mjjax.solver.method import SMALLEST_TOLERANCE, Limits, Start, Tolerances, in_single
 from mjjax.solver.noslip import remove_slip
@@ -62,13 +66,31 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     scaled norm of the gradient; of PGS and noslip, that of the last sweep's change of the
     constraint force. The largest one is kept.
     """
+    pushed = with_absent_friction(model, data.qfrc_smooth, _friction_at_optimum, (model, data))
+    found = _solved(model, data.replace(qfrc_smooth=pushed)).replace(qfrc_smooth=data.qfrc_smooth)
+    return _with_friction(model, found)
+
+
+def _with_friction(model: Model, data: Data) -> Data:
+    """`data` whose constraint force has the derivative by dry friction without rows."""
+    operands = model, data, data.qacc
+    force = with_absent_friction(model, data.qfrc_constraint, friction_force, operands)
+    return data.replace(qfrc_constraint=force)
+
+
+def _friction_at_optimum(loss: dict[str, Array], model: Model, data: Data) -> Array:
+    """`friction_force` at the acceleration without it."""
+    return friction_force(loss, model, data, _solved(model, data).qacc)
+
+
+def _solved(model: Model, data: Data) -> Data:
+    """`fwd_constraint`, of what has rows."""
     layout = layout_of(model, data)
-    data = data.replace(qfrc_smooth=_with_all_friction(model, data.qfrc_smooth))
-    zero = jnp.zeros_like(data.qfrc_smooth)
     if not layout.nrow:
+        operands = model, data, data.qacc_smooth
         return data.replace(
-            qacc=data.qacc_smooth,
-            qfrc_constraint=zero,
+            qacc=with_absent_friction(model, data.qacc_smooth, friction_acceleration, operands),
+            qfrc_constraint=jnp.zeros_like(data.qfrc_smooth),
             solver_niter=jnp.int32(0),
             solver_gradient=jnp.zeros_like(data.solver_gradient),
         )
@@ -90,28 +112,20 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     )
 
 
-def _with_all_friction(model: Model, x: Array) -> Array:
-    """`x`, unless dry friction that has no rows is asked for."""
-    if model.opt.disabled(DisableBit.FRICTIONLOSS | DisableBit.CONSTRAINT):
-        return x
-    for name in ("dof_frictionloss", "tendon_frictionloss"):
-        x = complete_or_absent(model, name, x)
-    return x
-
-
 def inv_constraint(model: Model, data: Data) -> Data:
     """Constraint forces of the acceleration `qacc` (`mj_invConstraint`).
 
     Exact derivatives; at the border between active and inactive rows they are one-sided.
     """
     layout = layout_of(model, data)
-    data = data.replace(qacc=_with_all_friction(model, data.qacc))
     if not layout.nrow:
-        return data.replace(qfrc_constraint=jnp.zeros_like(data.qfrc_constraint))
+        none = jnp.zeros_like(data.qfrc_constraint)
+        return _with_friction(model, data.replace(qfrc_constraint=none))
     problem = problem_of(model, data, layout)
     force = row_force(problem, layout, residual(problem, layout, data.qacc))
     padding = data.efc_force.shape[0] - layout.nrow
-    return data.replace(
+    data = data.replace(
         qfrc_constraint=mul_t(layout, problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
     )
+    return _with_friction(model, data)

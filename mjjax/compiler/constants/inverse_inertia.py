@@ -1,5 +1,6 @@
 """Joint-space inertia at `qpos0` and its inverse, tree by tree; the one place that needs it."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.model.terms import complete_or_absent
+from mjjax.model.terms import with_slope
 
 
 class InverseInertia(NamedTuple):
@@ -45,10 +46,21 @@ def tree_blocks(model: Model, data: Data) -> list[Array]:
 
 def with_tendons(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
     """Inertia of the trees with that of tendons, which as in MuJoCo couples no branches."""
-    if not model.structure.terms["tendon_armature"].any():
-        return [complete_or_absent(model, "tendon_armature", block) for block in blocks]
-    more = tendon_blocks(model, data)
-    return [block + added for block, added in zip(blocks, more, strict=True)]
+    s = model.structure
+    if s.terms["tendon_armature"].any():
+        more = tendon_blocks(s, model.tendon_armature, data.ten_J)
+        return [block + added for block, added in zip(blocks, more, strict=True)]
+    return [
+        with_slope(
+            model, "tendon_armature", block, functools.partial(_tendons, s, i), (data.ten_J,)
+        )
+        for i, block in enumerate(blocks)
+    ]
+
+
+def _tendons(s: Structure, i: int, coefficients: dict[str, Array], arms: Array) -> Array:
+    """What tendons add to a block."""
+    return tendon_blocks(s, coefficients["tendon_armature"], arms)[i]
 
 
 def inverse_inertia(s: Structure, blocks: list[Array]) -> InverseInertia:
