@@ -44,6 +44,8 @@ class Element:
         classname: the default class its values came from.
         children: elements inside it, in document order.
         key: its row of the MJCF table.
+        turn: 0 as read from a file; what a program adds has numbers that grow, and ids after all
+            that its body had by then, in whichever frame it is.
         parent: the element it is in; None at the top.
         model: the model it belongs to, at the top.
     """
@@ -54,6 +56,7 @@ class Element:
     classname: str = "main"
     children: list["Element"] = field(default_factory=list)
     key: str = ""
+    turn: int = 0
     parent: "Element | None" = field(default=None, repr=False)
     model: "Spec | None" = field(default=None, repr=False)
 
@@ -112,11 +115,19 @@ class Element:
         return new.inside(self, tag, classname, values)
 
     def members(self) -> Iterator["Element"]:
-        """What a body or frame holds, also in frames of it; frames come before their content."""
+        """What a body or frame holds, also in frames of it, in the order of ids.
+
+        Frames come before their content.
+        """
+        yield from (e for _, e in sorted(self.in_document(), key=lambda pair: pair[0]))
+
+    def in_document(self, least: int = 0) -> Iterator[tuple[int, "Element"]]:
+        """The same in document order, with its turn, which is not before that of its frame."""
         for child in self.children:
-            yield child
+            turn = max(least, child.turn)
+            yield turn, child
             if child.kind == "frame":
-                yield from child.members()
+                yield from child.in_document(turn)
 
     def walk(self) -> Iterator["Element"]:
         """This element and everything inside it, depth first."""
@@ -150,6 +161,7 @@ class Element:
                 element.origin,
                 element.classname,
                 key=element.key,
+                turn=element.turn,
             )
             copies[element] = twin
             twins.append(twin if parent is None else parent.add(twin))

@@ -46,6 +46,9 @@ def inside(parent: Element, tag: str, classname: str, values: Mapping[str, Any])
     classes = spec.defaults if spec else {ROOT_CLASS: DefaultClass(ROOT_CLASS, "", {})}
     classname = classname or (parent.classname if parent.kind in IN_TREE else ROOT_CLASS)
     made = _make(children[tag][0], tag, classname, values, classes)
+    if spec is not None and parent.kind in IN_TREE:
+        spec.turns += 1
+        made.turn = spec.turns
     if spec is None or not (made.kind == "joint" or made.values.get("mocap")):
         return parent.add(made)
     with _keyframes_kept(spec):
@@ -132,7 +135,10 @@ def _snapshots(spec: Spec) -> list[Snapshot]:
 
 
 def attach_world(spec: Spec, source: Spec, holder: Element, rename: Rename) -> Element:
-    """Puts the whole world of another model into a new frame in a body or frame, or at a site."""
+    """Puts the whole world of another model into a new frame in a body or frame, or at a site.
+
+    As in MuJoCo, the body has it after all that it had by then, in whichever frame it is.
+    """
     pose = {}
     parent = holder
     if holder.kind == "site":
@@ -148,5 +154,8 @@ def attach_world(spec: Spec, source: Spec, holder: Element, rename: Rename) -> E
     )
     with _keyframes_kept(spec):
         _, more = attach(spec, frame, source, list(source.worldbody.children), rename)
+        for element in frame.walk():
+            element.turn += spec.turns + 1
+        spec.turns += source.turns + 1
     keyframes.put(spec, more)
     return frame

@@ -88,6 +88,7 @@ class Spec:
         assets: contents of files given in memory.
         directories: where, besides in the folders around `base`, files may lie.
         compiled: the elements of the model compiled last, for `recompile`.
+        turns: how often a program has added something to a body.
     """
 
     modelname: str = "MuJoCo Model"
@@ -110,6 +111,7 @@ class Spec:
     assets: dict[str, bytes] = field(default_factory=dict)
     directories: tuple[str, ...] = ()
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
+    turns: int = 0
 
     def __post_init__(self) -> None:
         for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
@@ -275,6 +277,7 @@ class Spec:
             base=self.base,
             assets=dict(self.assets),
             directories=self.directories,
+            turns=self.turns,
         )
 
     def compile(self) -> Any:

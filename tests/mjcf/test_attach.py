@@ -140,8 +140,8 @@ def test_spec_attach_is_mujocos(place: str) -> None:
 def test_keyframes_follow_their_joints() -> None:
     """A keyframe of the parent keeps its values when joints come before them."""
     spec = mjjax.Spec.from_string(
-        '<mujoco><worldbody><frame name="f"/><body><joint/><geom size="1"/></body></worldbody>'
-        '<keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
+        '<mujoco><worldbody><body><frame name="f"/></body><body><joint/><geom size="1"/></body>'
+        '</worldbody><keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
     )
     spec.attach(mjjax.Spec.from_string(CHILD), prefix="p_", frame="f")
     assert spec.key("kp").qpos == pytest.approx((0.2, 0, 0, 9))
