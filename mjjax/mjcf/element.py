@@ -114,6 +114,33 @@ class Element:
 
         return new.inside(self, tag, classname, values)
 
+    def attach_body(
+        self, body: "Element", prefix: str | None = None, suffix: str | None = None
+    ) -> "Element":
+        """Puts a copy of a body of another model into this frame or at this site.
+
+        With its assets and all that refers to it, as `Spec.attach`; returns the copy. Its names
+        stay as they are without `prefix` and `suffix`.
+
+        Raises:
+            ValueError: it is no body, or a body of this model.
+            UnsupportedFeature: the two models have compiler settings that cannot be combined.
+        """
+        from mjjax.mjcf import new  # it builds elements
+
+        return new.attach_part(self, "body", body, prefix, suffix)
+
+    def attach_frame(
+        self, frame: "Element", prefix: str | None = None, suffix: str | None = None
+    ) -> "Element":
+        """Puts a copy of a frame of another model, with what is in it, into this body.
+
+        As `attach_body`.
+        """
+        from mjjax.mjcf import new  # it builds elements
+
+        return new.attach_part(self, "frame", frame, prefix, suffix)
+
     def members(self) -> Iterator["Element"]:
         """What a body or frame holds, also in frames of it, in the order of ids.
 

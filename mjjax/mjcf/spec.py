@@ -220,8 +220,8 @@ class Spec:
     def attach(
         self,
         child: "Spec",
-        prefix: str = "",
-        suffix: str = "",
+        prefix: str | None = None,
+        suffix: str | None = None,
         *,
         site: "Element | str | None" = None,
         frame: "Element | str | None" = None,
@@ -230,7 +230,7 @@ class Spec:
 
         Args:
             child: the other model; its options are not taken over.
-            prefix: put before all its names.
+            prefix: put before all its names; without one, as in MuJoCo, that is ``"/"``.
             suffix: put after all its names.
             site: where: a site of this model, or its name;
             frame: or a frame. Neither: at the origin of the world.
@@ -242,8 +242,7 @@ class Spec:
             ValueError: there is no such site or frame, or both are given.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
-        from mjjax.mjcf import assets, new
-        from mjjax.mjcf.attach import Rename
+        from mjjax.mjcf import new
 
         if child is self or (site is not None and frame is not None):
             raise ValueError("attach another model, to a site or a frame")
@@ -252,9 +251,7 @@ class Spec:
             holder = self._find("frames" if site is None else "sites", holder)
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
-        rename = Rename(prefix, suffix, assets=True)
-        self.directories += (assets.files_of(child).root, *child.directories)
-        return new.attach_world(self, child, holder, rename)
+        return new.attach_world(self, child, holder, prefix, suffix)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
         """An independent copy; `copies` gets the copy of each element."""
