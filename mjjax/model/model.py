@@ -142,8 +142,8 @@ class Model(PyTree, Named, StaticFields):
     mesh_vert: jax.Array = array("nmeshvert", 3, unit="m", doc="vertices in the mesh frame")
     mesh_normal: jax.Array = array("nmeshnormal", 3, doc="normals in the mesh frame")
     mesh_texcoord: jax.Array = array("nmeshtexcoord", 2, doc="texture coordinates")
-    mesh_bvhbox: jax.Array = array(
-        "nmeshbvh", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
+    mesh_box: jax.Array = array(
+        "nmeshbox", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
     )
     mesh_nodeball: jax.Array = array(
         "nmeshnode", 4, unit="m", doc="spheres around boxes of triangles: centre and radius"

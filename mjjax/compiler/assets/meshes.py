@@ -85,7 +85,7 @@ def compile_meshes(ctx: Context) -> None:
     sides = polygons.tables([m.polygons for m in meshes], [len(m.vert) for m in meshes])
     f.update(sides)
     f.update(mesh_tree.tables([mesh_tree.tree(m.vert, m.face) for m in meshes]))
-    ctx.sizes["nmeshbvh"] = len(f["mesh_bvhskip"])
+    ctx.sizes["nmeshbox"] = len(f["mesh_boxskip"])
     _fields(ctx, [element.name for element in elements], meshes)
     for name in ("poly", "polyvert", "polymap"):
         rows = sides["mesh_polynormal" if name == "poly" else f"mesh_{name}"]
