@@ -12,6 +12,7 @@ from typing import Any
 
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
+from mjjax.core.limits import Limits
 from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element
 
@@ -89,6 +90,7 @@ class Spec:
         directories: where, besides in the folders around `base`, files may lie.
         compiled: the elements of the model compiled last, for `recompile`.
         turns: how often a program has added something to a body.
+        limits: how large the model may be.
     """
 
     modelname: str = "MuJoCo Model"
@@ -112,6 +114,7 @@ class Spec:
     directories: tuple[str, ...] = ()
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
     turns: int = 0
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
@@ -122,11 +125,13 @@ class Spec:
         cls,
         path: str | os.PathLike[str],
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Spec":
         """Reads an MJCF or URDF file.
 
         Files that it refers to are found in its folder and the folders around it, as long as these
-        are not the root, the home or the temporary folder, and in `directories`.
+        are not the root, the home or the temporary folder, and in `directories`. `limits`: how
+        large it may be, also when it is compiled.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
@@ -134,7 +139,7 @@ class Spec:
         """
         from mjjax.mjcf import read_path
 
-        return read_path(path, directories)
+        return read_path(path, directories, limits)
 
     @classmethod
     def from_string(
@@ -142,11 +147,12 @@ class Spec:
         xml: str | bytes,
         assets: Mapping[str, bytes] | None = None,
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Spec":
         """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
         from mjjax.mjcf import read_string
 
-        return read_string(xml, dict(assets or {}), directories=directories)
+        return read_string(xml, dict(assets or {}), directories=directories, limits=limits)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -275,6 +281,7 @@ class Spec:
             assets=dict(self.assets),
             directories=self.directories,
             turns=self.turns,
+            limits=self.limits,
         )
 
     def compile(self) -> Any:

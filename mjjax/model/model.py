@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from mjjax.core.limits import Limits
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import StaticFields
@@ -240,19 +241,24 @@ class Model(PyTree, Named, StaticFields):
 
     @classmethod
     def from_xml_path(
-        cls, path: str | os.PathLike[str], *, directories: Iterable[str | os.PathLike[str]] = ()
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Model":
         """Loads an MJCF or URDF file.
 
         A file is not trusted: it may refer to files in its folder and the folders around it, as
-        long as these are not the root, the home or the temporary folder, and in `directories`.
+        long as these are not the root, the home or the temporary folder, and in `directories`, and
+        may ask for as much as `limits` say. Textures are read when they are drawn.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
             UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
                 compiled but not simulated is refused by `make_data`.
         """
-        return _compiler().load_path(path, directories)
+        return _compiler().load_path(path, directories, limits)
 
     @classmethod
     def from_xml_string(
@@ -261,9 +267,10 @@ class Model(PyTree, Named, StaticFields):
         assets: Mapping[str, bytes] | None = None,
         *,
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Model":
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return _compiler().load_string(xml, assets, directories)
+        return _compiler().load_string(xml, assets, directories, limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in the precision that it has.

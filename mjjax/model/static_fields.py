@@ -25,6 +25,10 @@ class _Static:
         if owner is None:
             return self
         if "structure" not in vars(owner):
+            if self.name in vars(owner).get("arrays", ()):  # pixels, which are not kept
+                pixels = np.asarray(owner.arrays[self.name])
+                pixels.setflags(write=False)
+                return pixels
             raise AttributeError(f"this structure was made without {self.name}")
         return getattr(owner.structure, self.name)
 

@@ -67,7 +67,7 @@ def _faces(s: Structure, texture: int) -> np.ndarray:
     if not height * width:
         return np.full((1, 1, 1, 4), _WHITE, np.uint8)
     start = int(s.tex_adr[texture])
-    data = s.tex_data[start : start + height * width * channels]
+    data = s.arrays["tex_data"][start : start + height * width * channels]
     many = s.tex_type[texture] != TextureType.FLAT and height != width
     data = data.reshape(_FACES if many else 1, -1, width, channels)
     full = np.zeros((*data.shape[:3], 4), np.uint8)

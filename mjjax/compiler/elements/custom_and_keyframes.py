@@ -8,7 +8,6 @@ from mjjax.core.enums import JointType
 from mjjax.math import quat
 from mjjax.math.namespace import where
 from mjjax.math.tracked import numbers, real_array
-from mjjax.mjcf.budget import KEYFRAMES, NUMBERS, bound
 from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
 
@@ -93,8 +92,9 @@ def compile_keyframes(ctx: Context) -> None:
         "mquat": f["body_quat"][mocap].ravel(),
     }
     origin = keys[0].origin if len(keys) == n > 0 else ctx.spec.origin("size")
-    bound(origin, "keyframes", n, KEYFRAMES)
-    bound(origin, "numbers of keyframes", n * sum(map(len, defaults.values())), NUMBERS)
+    limits, total = ctx.spec.limits, n * sum(map(len, defaults.values()))
+    limits.bound(origin, "keyframes", n, "keyframes")
+    limits.bound(origin, "numbers of keyframes", total, "numbers")
     for name, default in defaults.items():
         f[f"key_{name}"] = np.tile(default, (n, 1)).copy()
         size = len(default)
