@@ -163,7 +163,7 @@ def test_damage_that_only_shows_when_unpacked() -> None:
     content[start : start + 8] = b"\xff" * 8
     xml = '<mujoco><asset><texture name="t" type="2d" file="square.png"/></asset></mujoco>'
     model = mjjax.Model.from_xml_string(xml, {"square.png": bytes(content)})
-    with pytest.raises(MjcfError, match='texture name="t".*cannot be read'):
+    with pytest.raises(MjcfError, match=r'texture name="t".*cannot be read'):
         _ = model.tex_data
 
 
