@@ -13,6 +13,7 @@ from PIL import Image
 
 import mjjax
 from mjjax.core.errors import MjcfError, UnsupportedFeature
+from mjjax.render.paint import textures_to_read
 from mjjax.render.texture import texture_pool
 from tests.compiler.oracle import assert_same, refused
 
@@ -127,7 +128,7 @@ def test_pixels_outlive_their_files(scene: Path) -> None:
         np.testing.assert_array_equal(one.tex_adr, theirs.tex_adr)
         assert one.structure == model.structure and one.ntexdata == theirs.ntexdata
         texture_pool.cache_clear()
-        assert len(texture_pool(one.structure).pixel) > 100
+        assert len(texture_pool(one.structure, (0, 1, 2)).pixel) > 100
     with pytest.raises(MjcfError, match="cannot be read any more"):
         _ = model.tex_data
     with pytest.raises(MjcfError, match=r"Model\.save"):
@@ -181,3 +182,16 @@ def test_half_a_gigabyte_of_textures_loads_in_little_memory() -> None:
     assert model.ntexdata == 3 * 3 * 8000**2 and peak < 2**25
     with pytest.raises(UnsupportedFeature, match=r"limits=mjjax\.Limits\(texture_bytes=\.\.\.\)"):
         mjjax.Model.from_xml_string(xml, files, limits=mjjax.Limits(texture_bytes=2**28))
+
+
+@pytest.mark.feature("B35")
+def test_pictures_read_only_what_they_show(scene: Path) -> None:
+    """Textures of the sky and of what has a material are read; a file of another may be missing."""
+    shown = '<material name="m" texture="b"/></asset><worldbody><geom size="1" material="m"/>'
+    xml = SCENE.replace("</asset>", shown + "</worldbody>")
+    scene.write_text(xml)
+    model = mjjax.Model.from_xml_path(scene)
+    (scene.parent / "rgb.png").unlink()
+    assert textures_to_read(model.structure) == (1,)
+    assert np.asarray(texture_pool(model.structure, (1,)).pixel).min() < 2**32 - 1
+    assert textures_to_read(mjjax.Model.from_xml_string(SCENE, FILES).structure) == ()
