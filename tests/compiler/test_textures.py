@@ -73,7 +73,7 @@ def test_builtin(kind: str, builtin: str, mark: str) -> None:
             for name in ("grey", "pair", "rgb", "rgba", "deep")
             for n in (1, 3, 4)
         ),
-        'type="2d" file="rgb.png" hflip="true"',
+        'type="2d" file="rgb.png" hflip="true" gridsize="0 0"',
         'type="2d" file="rgb.png" vflip="true"',
         'type="cube" file="square.png" vflip="true"',
         'type="skybox" file="square.png" gridsize="2 2" gridlayout="RL.U" rgb1=".1 .2 .3"',
@@ -90,11 +90,23 @@ def test_files(texture: str) -> None:
 
 @pytest.mark.feature("B35")
 @pytest.mark.parametrize(
-    "texture", ['type="2d" file="rgb.png" nchannel="2"', 'type="2d" file="broken.png"']
+    "texture",
+    [
+        'type="2d" file="rgb.png" nchannel="2"',
+        'type="2d" file="broken.png"',
+        'type="cube" file="square.png" gridsize="0 0"',
+        'type="cube" file="square.png" gridsize="-1 1"',
+        'type="cube" file="square.png" gridsize="4 4"',
+        'type="cube" file="square.png" gridsize="3 3"',
+        'type="cube" file="raw.tex"',
+        'type="cube" fileup="raw.tex"',
+        'type="cube" fileup="flat.tex"',
+    ],
 )
 def test_broken_files(texture: str) -> None:
     """What cannot be read is an error that names the texture."""
     broken = FILES | {"broken.png": FILES["rgb.png"][:-30]}
+    broken["flat.tex"] = np.array([0, 2**31 - 1], "<i4").tobytes()
     xml = f'<mujoco><asset><texture name="t" {texture}/></asset></mujoco>'
     assert refused(xml, broken).element == "texture"
 

@@ -17,7 +17,7 @@ from mjjax.mjcf.spec import Element
 from mjjax.model.texture import CHANNELS, KTX, PNG, SIDES, File, Texture, Textures, kind_of
 
 _FACES = "RLUDFB."
-_MAX_CHANNELS = 4
+_MAX_CHANNELS, _MAX_SQUARES = 4, 12
 _CHUNK = struct.Struct(">I4s")  # of a PNG file: length and kind of what follows
 _CHECKSUM = 4
 
@@ -93,6 +93,10 @@ def _wrong(element: Element) -> str:
         return "a flat texture has one file, not one for each side"
     if not 1 <= values["nchannel"] <= _MAX_CHANNELS:
         return f"a texture has between 1 and {_MAX_CHANNELS} channels"
+    rows, columns = values["gridsize"]
+    cut = single and values["type"] != TextureType.FLAT
+    if cut and (min(rows, columns) < 1 or rows * columns > _MAX_SQUARES):
+        return f"gridsize asks for 1 to {_MAX_SQUARES} squares"
     if values["gridlayout"] and not set(_FACES).issuperset(values["gridlayout"]):
         return "gridlayout may have the letters RLUDFB and dots"
     return ""
@@ -113,12 +117,13 @@ def _file(
         raise element.origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
     width, height = size
     limits.bound(element.origin, f"pixels of the picture {name!r}", width * height, "pixels")
-    rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
-    if kind == PNG and values["type"] != TextureType.FLAT and width * rows != height * columns:
-        raise element.origin.error(
-            f"the picture {name!r} has {width} x {height} pixels, which gridsize does not cut "
-            "into squares"
-        )
+    if kind != KTX and values["type"] != TextureType.FLAT:
+        rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
+        if width % columns or height % rows or width * rows != height * columns:
+            raise element.origin.error(
+                f"the picture {name!r} has {width} x {height} pixels, which gridsize does not cut "
+                "into squares"
+            )
     return file, size
 
 
@@ -150,9 +155,8 @@ def _raw(element: Element, name: str, stream: BinaryIO) -> tuple[int, int]:
     head = np.frombuffer(stream.read(8), np.uint8)
     total = stream.seek(0, io.SEEK_END)
     width, height = (int(x) for x in head.view("<i4")) if len(head) == 8 else (0, 0)
-    if len(head) < 8 or min(width, height) < 0:
-        total = -1
-    if total != 8 + element.values["nchannel"] * width * height:
+    size = 8 + element.values["nchannel"] * width * height
+    if min(width, height) <= 0 or total != size:
         raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
     return width, height
 
