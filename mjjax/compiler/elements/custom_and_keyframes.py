@@ -74,7 +74,7 @@ def _of_joints(quats: np.ndarray) -> np.ndarray:
     Only joints are treated like this: a mocap body keeps a zero quaternion, as in MuJoCo.
     """
     found = normalize(quats)
-    short = numbers((found * found).sum(axis=-1, keepdims=True)) < 0.5
+    short = np.sum(numbers(found) ** 2, axis=-1, keepdims=True) < 0.5
     return where(short, quat.normalize(found), found)
 
 
