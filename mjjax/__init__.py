@@ -53,6 +53,7 @@ from mjjax.core.enums import (
     WrapType,
 )
 from mjjax.core.errors import AbsentTerm, MjcfError, UnsupportedFeature
+from mjjax.core.limits import Limits
 from mjjax.core.threads import ensure_threads
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
@@ -174,6 +175,7 @@ __all__ = [
     "InverseJacobian",
     "JacobianType",
     "JointType",
+    "Limits",
     "MjcfError",
     "Model",
     "ObjType",

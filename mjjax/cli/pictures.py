@@ -9,7 +9,7 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.models import UsageError
-from mjjax.mjcf.budget import PIXELS
+from mjjax.core.limits import Limits
 
 FPS = 25  # frames per second of a video: what a GIF can say exactly
 _FINER = 2  # rays along the side of a pixel
@@ -26,8 +26,9 @@ def add_camera(parser: argparse.ArgumentParser, width: int, height: int) -> None
 
 
 def check_size(args: argparse.Namespace) -> None:
-    if min(args.width, args.height) < 1 or args.width * args.height > PIXELS:
-        raise UsageError(f"--width and --height: 1 to {PIXELS:,} pixels, not those")
+    most = Limits().pixels
+    if min(args.width, args.height) < 1 or args.width * args.height > most:
+        raise UsageError(f"--width and --height: 1 to {most:,} pixels, not those")
 
 
 def check_file(option: str, path: Path, suffixes: tuple[str, ...]) -> None:

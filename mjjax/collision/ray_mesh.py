@@ -70,7 +70,7 @@ def mesh_hits(
     """
     s = model.structure
     nodes = _nodes(s, geoms)
-    fixed = lax.stop_gradient((model.mesh_vert, model.mesh_bvhbox, start, along, limit))
+    fixed = lax.stop_gradient((model.mesh_vert, model.mesh_box, start, along, limit))
     face, owner = _search(nodes, s, *fixed, seen)
     met = face >= 0
     corners = _corners(s, model.mesh_vert, nodes, face, owner)
@@ -83,11 +83,11 @@ def mesh_hits(
 
 def _nodes(s: Structure, geoms: np.ndarray) -> _Nodes:
     mesh = s.geom_dataid[geoms]
-    first = s.mesh_bvhadr[mesh]
-    columns = first, first + s.mesh_bvhnum[mesh], s.mesh_vertadr[mesh], s.mesh_bvhskip
+    first = s.mesh_boxadr[mesh]
+    columns = first, first + s.mesh_boxnum[mesh], s.mesh_vertadr[mesh], s.mesh_boxskip
     # triangles count over all meshes
-    shift = np.repeat(s.mesh_faceadr, s.mesh_bvhnum)[:, None]
-    face = np.where(s.mesh_bvhface < 0, -1, s.mesh_bvhface + shift)
+    shift = np.repeat(s.mesh_faceadr, s.mesh_boxnum)[:, None]
+    face = np.where(s.mesh_boxface < 0, -1, s.mesh_boxface + shift)
     return _Nodes(*(jnp.asarray(x, jnp.int32) for x in (*columns, face)))
 
 

@@ -218,12 +218,12 @@ def _ranges(s: Structure, name: str, index: np.ndarray) -> Iterator[tuple[int, i
 @functools.lru_cache(maxsize=64)
 def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
     """Tables of the hulls of `meshes`, see `pools_of`."""
-    chosen = np.flatnonzero(s.mesh_graphadr >= 0) if meshes is None else np.unique(meshes)
+    chosen = np.flatnonzero(s.mesh_hulladr >= 0) if meshes is None else np.unique(meshes)
     vert_adr, vert_num, start, whole = (np.zeros(s.nmesh, t) for t in (*[np.int32] * 3, bool))
     vert, block_adr, block_num, near_adr, near_num = (np.zeros(0, np.int32) for _ in range(5))
     blocks = np.zeros((0, BLOCK), np.int32)
     for mesh in map(int, chosen):
-        whole[mesh] = s.mesh_graphadr[mesh] < 0 or s.mesh_vertnum[mesh] < CLIMB_FROM
+        whole[mesh] = s.mesh_hulladr[mesh] < 0 or s.mesh_vertnum[mesh] < CLIMB_FROM
         if whole[mesh]:
             ids = np.arange(s.mesh_vertnum[mesh], dtype=np.int32)
             adr, num, table = _all_neighbours(ids)
@@ -234,7 +234,7 @@ def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
         block_adr = np.append(block_adr, adr + len(blocks))
         block_num = np.append(block_num, num)
         blocks = np.concatenate([blocks, table])
-        if whole[mesh] and s.mesh_graphadr[mesh] >= 0:
+        if whole[mesh] and s.mesh_hulladr[mesh] >= 0:
             start[mesh], adr, num, table = _graph_by_mesh(s, mesh)
             near_adr = np.append(near_adr, adr + len(blocks))
             blocks = np.concatenate([blocks, table])
@@ -254,7 +254,7 @@ def _all_neighbours(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 def _graph(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Ids of a hull's vertices in the mesh; addresses, numbers and blocks of their neighbours."""
-    graph = s.mesh_graph[s.mesh_graphadr[mesh] :]
+    graph = s.mesh_hull[s.mesh_hulladr[mesh] :]
     n = int(graph[0])
     start, ids, lists = graph[2 : 2 + n], graph[2 + n : 2 + 2 * n], graph[2 + 2 * n :]
     end = np.flatnonzero(lists < 0)

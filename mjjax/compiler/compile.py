@@ -33,7 +33,6 @@ from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.compiler.visual import visual
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Origin, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 
@@ -98,7 +97,7 @@ def compile_spec(spec: Spec, *, tracked: bool = False) -> Compiled:
     for name, kind in _COUNTS.items():
         ctx.sizes[name] = len(ctx.names.lists[kind])
     ctx.sizes["nuserdata"] = spec.size["nuserdata"]
-    bound(spec.origin("size"), "nuserdata", ctx.sizes["nuserdata"], NUMBERS)
+    spec.limits.bound(spec.origin("size"), "nuserdata", ctx.sizes["nuserdata"], "numbers")
     key_names = ctx.names.lists["key"]
     ctx.names.lists["key"] = key_names + ("",) * (ctx.sizes["nkey"] - len(key_names))
     return Compiled(

@@ -8,7 +8,6 @@ import numpy as np
 from mjjax.compiler.names import Names
 from mjjax.compiler.tree import Frames, Members, Tree
 from mjjax.math.tracked import Tracked
-from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Element, Spec
 
 _PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
@@ -76,6 +75,7 @@ class Context:
         given = self.spec.size[name]
         if given < 0:
             given = max((len(e.values["user"] or ()) for e in elements), default=0)
-        bound(self.spec.origin("size"), f"numbers of {name}", given * len(elements), NUMBERS)
+        total, origin = given * len(elements), self.spec.origin("size")
+        self.spec.limits.bound(origin, f"numbers of {name}", total, "numbers")
         self.sizes[name] = given
         return given

@@ -8,7 +8,6 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.spec import Element, Origin
 from mjjax.model.visual import Visual
 
@@ -127,7 +126,7 @@ def compile_history(ctx: Context, kind: str, elements: list[Element], dim: np.nd
     start = ctx.sizes.get("nhistory", 0)
     size = np.where(count > 0, _HEADER + count.astype(np.int64) * (1 + dim), 0)
     for element, total in zip(elements, np.cumsum(size), strict=True):
-        bound(element.origin, "numbers of past samples", int(total), NUMBERS)
+        ctx.spec.limits.bound(element.origin, "numbers of past samples", int(total), "numbers")
     end = start + np.cumsum(size)
     f[f"{kind}_history"], f[f"{kind}_delay"] = history, delay
     f[f"{kind}_historyadr"] = np.where(count > 0, end - size, -1).astype(np.int32)

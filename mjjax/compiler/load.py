@@ -11,6 +11,7 @@ from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
 from mjjax.core.constants import MINVAL
+from mjjax.core.limits import Limits
 from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.tracked import numbers, value_of
 from mjjax.mjcf import read_path, read_string
@@ -19,19 +20,23 @@ from mjjax.model.model import Model
 
 
 def load_path(
-    path: str | os.PathLike[str], directories: Iterable[str | os.PathLike[str]] = ()
+    path: str | os.PathLike[str],
+    directories: Iterable[str | os.PathLike[str]] = (),
+    limits: Limits | None = None,
 ) -> Model:
     """Model from an MJCF or URDF file; see `Model.from_xml_path`."""
-    return compile_model(read_path(path, directories))
+    return compile_model(read_path(path, directories, limits))
 
 
 def load_string(
     xml: str | bytes,
     assets: Mapping[str, bytes] | None = None,
     directories: Iterable[str | os.PathLike[str]] = (),
+    limits: Limits | None = None,
 ) -> Model:
     """Model from a string; see `Model.from_xml_string`."""
-    return compile_model(read_string(xml, dict(assets or {}), directories=directories))
+    spec = read_string(xml, dict(assets or {}), directories=directories, limits=limits)
+    return compile_model(spec)
 
 
 def compile_model(spec: Spec) -> Model:

@@ -12,6 +12,7 @@ from mjjax.compiler.principal_axes import principal_axes
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin
+from mjjax.mjcf.order import settle
 from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Element, Spec
 
@@ -31,6 +32,8 @@ def simplify(spec: Spec, measured: Context) -> Spec:
     """
     copies: dict[Element, Element] = {}
     small = spec.copy(copies)
+    if small.turns:
+        settle(small)
     bodies = [copies[e] for e in measured.tree.bodies.elements]
     inertia = {name: measured.fields[f"body_{name}"].copy() for name in _INERTIAL}
     fused = _fuse(small, bodies, measured, inertia) if spec.compiler["fusestatic"] else set()

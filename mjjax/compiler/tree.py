@@ -54,28 +54,28 @@ def flatten(world: Element) -> Tree:
         body, parent, frame = waiting.pop()
         index = len(tree.bodies.elements)
         tree.bodies.add(body, parent, frame)
-        inside: list[tuple[Element, int, int]] = []
-        _collect(tree, body, index, -1, inside)
-        waiting.extend(reversed(inside))
+        waiting.extend(reversed(_collect(tree, body, index)))
     parents = np.array(tree.bodies.body[1:], np.int64)
     tree.children = np.bincount(parents, minlength=len(tree.bodies.elements)).astype(np.int32)
     return tree
 
 
-def _collect(
-    tree: Tree, parent: Element, body: int, frame: int, inside: list[tuple[Element, int, int]]
-) -> None:
-    """Adds the children of a body or frame; child bodies go to `inside`."""
-    for child in parent.children:
+def _collect(tree: Tree, holder: Element, body: int) -> list[tuple[Element, int, int]]:
+    """Adds what a body holds; returns its child bodies, with the body and the frame they are in."""
+    inside: list[tuple[Element, int, int]] = []
+    frames: dict[Element | None, int] = {holder: -1}
+    for child in holder.members():
+        frame = frames[child.parent]
         if child.kind == "body":
             inside.append((child, body, frame))
         elif child.kind == "frame":
+            frames[child] = len(tree.frames.elements)
             tree.frames.add(child, body, frame)
-            _collect(tree, child, body, len(tree.frames.elements) - 1, inside)
         elif child.kind == "inertial":
             tree.inertials[body] = child
         else:
             tree.members[child.kind].add(child, body, frame)
+    return inside
 
 
 class Frames:

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable
 
 from mjjax.core.errors import MjcfError
-from mjjax.mjcf.budget import XML_BYTES
+from mjjax.core.limits import Limits
+from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.build import build
 from mjjax.mjcf.read import Files, read_tree
 from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
@@ -13,7 +14,9 @@ __all__ = ["DefaultClass", "Element", "Origin", "Spec", "read_path", "read_strin
 
 
 def read_path(
-    path: str | os.PathLike[str], directories: Iterable[str | os.PathLike[str]] = ()
+    path: str | os.PathLike[str],
+    directories: Iterable[str | os.PathLike[str]] = (),
+    limits: Limits | None = None,
 ) -> Spec:
     """Reads an MJCF or URDF file; included files are looked up from its directory.
 
@@ -21,6 +24,7 @@ def read_path(
         path: the file.
         directories: where, besides in the folders around the model, the files that it refers to
             may lie.
+        limits: how large it may be.
 
     Raises:
         MjcfError: the file cannot be read or is not valid MJCF.
@@ -29,11 +33,11 @@ def read_path(
     file = os.fspath(path)
     try:
         with open(file, "rb") as stream:
-            content = stream.read(XML_BYTES + 1)
+            content = stream.read((limits or Limits()).xml_bytes + 1)
     except OSError as error:
         raise MjcfError(f"cannot read the file: {error.strerror}", file=file) from error
     base = os.path.dirname(file)
-    return read_string(content, file=file, base=base, directories=directories)
+    return read_string(content, file=file, base=base, directories=directories, limits=limits)
 
 
 def read_string(
@@ -43,6 +47,7 @@ def read_string(
     file: str = "",
     base: str | None = None,
     directories: Iterable[str | os.PathLike[str]] = (),
+    limits: Limits | None = None,
 ) -> Spec:
     """Reads MJCF or URDF from a string.
 
@@ -52,6 +57,7 @@ def read_string(
         file: path to name in messages.
         base: directory that file names are relative to; the current one if None.
         directories: as in `read_path`.
+        limits: as in `read_path`.
 
     Raises:
         MjcfError: the text is not valid MJCF.
@@ -59,6 +65,9 @@ def read_string(
     """
     content = xml.encode() if isinstance(xml, str) else xml
     files = Files(
-        base or "", dict(assets or {}), tuple(os.fspath(folder) for folder in directories)
+        base or "",
+        dict(assets or {}),
+        tuple(os.fspath(folder) for folder in directories),
+        budget=Budget(limits or Limits()),
     )
     return build(read_tree(content, file, files), files)

@@ -3,15 +3,19 @@
 import os
 import struct
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from mjjax.mjcf import defaults
+from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.read import Files, Node, joined
-from mjjax.mjcf.spec import DefaultClass, Element, Spec
+from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+
+T = TypeVar("T")
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
 _NGROUP = 6
-_PNG_SIGNATURE, _PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
+PNG_SIGNATURE, PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
 # of an asset, the attribute with a file and the one under which its path is kept
@@ -29,7 +33,7 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
 
 def files_of(spec: Spec) -> Files:
     """Where the files of a model come from."""
-    return Files(spec.base, spec.assets, spec.directories)
+    return Files(spec.base, spec.assets, spec.directories, budget=Budget(spec.limits))
 
 
 def find_files(spec: Spec) -> None:
@@ -65,20 +69,33 @@ def contents(element: Element, files: Files, attribute: str = "file") -> bytes:
     Raises:
         MjcfError: there is no such file.
     """
+    return _found(element, files.content, attribute)
+
+
+def source(element: Element, files: Files, attribute: str) -> bytes | str:
+    """The content of a file that the element names if it is given in memory, else where it is.
+
+    Raises:
+        MjcfError: there is no such file.
+    """
+    return _found(element, files.source, attribute)
+
+
+def _found(element: Element, find: Callable[[str, str, Origin], T | None], attribute: str) -> T:
     path, name = element.values[FILES[attribute]], element.values[attribute]
-    content = files.content(path, name, element.origin)
-    if content is None:
+    found = find(path, name, element.origin)
+    if found is None:
         raise element.origin.error(
             f"cannot find the file {name!r}", f"it should be {path!r}; or pass it in `assets`"
         )
-    return content
+    return found
 
 
 def png_size(content: bytes) -> tuple[int, int] | None:
     """Width and height of a PNG picture, from its head; None if it is none."""
-    if not content.startswith(_PNG_SIGNATURE) or len(content) < _PNG_HEAD:
+    if not content.startswith(PNG_SIGNATURE) or len(content) < PNG_HEAD:
         return None
-    width, height = struct.unpack_from(">II", content, _PNG_HEAD - 8)
+    width, height = struct.unpack_from(">II", content, PNG_HEAD - 8)
     return width, height
 
 

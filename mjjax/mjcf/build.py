@@ -7,7 +7,7 @@ from typing import Any
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf import assets, defaults, keyframes, urdf
-from mjjax.mjcf.budget import MODEL, STEPS, bound
+from mjjax.mjcf.budget import MODEL
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.flexcomp import check_flexcomps
@@ -67,6 +67,7 @@ def build(root: Node, files: Files) -> Spec:
         base=files.base,
         assets=files.assets,
         directories=files.directories,
+        limits=files.budget.limits,
     )
     for tag in LISTS:
         for section in sections.get(tag, []):
@@ -281,7 +282,8 @@ def _check_lengthrange(node: Node, spec: Spec) -> None:
     step = spec.lengthrange["timestep"]
     step = step if step > 0 else spec.option["timestep"]
     if step > 0:
-        bound(node.origin, "steps of the simulation", spec.lengthrange["inttotal"] / step, STEPS)
+        count = spec.lengthrange["inttotal"] / step
+        spec.limits.bound(node.origin, "steps of the simulation", count, "steps")
 
 
 def _check_size(node: Node) -> None:

@@ -44,6 +44,8 @@ class Element:
         classname: the default class its values came from.
         children: elements inside it, in document order.
         key: its row of the MJCF table.
+        turn: 0 as read from a file; what a program adds has numbers that grow, and ids after all
+            that its body had by then, in whichever frame it is.
         parent: the element it is in; None at the top.
         model: the model it belongs to, at the top.
     """
@@ -54,6 +56,7 @@ class Element:
     classname: str = "main"
     children: list["Element"] = field(default_factory=list)
     key: str = ""
+    turn: int = 0
     parent: "Element | None" = field(default=None, repr=False)
     model: "Spec | None" = field(default=None, repr=False)
 
@@ -111,12 +114,47 @@ class Element:
 
         return new.inside(self, tag, classname, values)
 
+    def attach_body(
+        self, body: "Element", prefix: str | None = None, suffix: str | None = None
+    ) -> "Element":
+        """Puts a copy of a body of another model into this frame or at this site.
+
+        With its assets and all that refers to it, as `Spec.attach`; returns the copy. Its names
+        stay as they are without `prefix` and `suffix`.
+
+        Raises:
+            ValueError: it is no body, or a body of this model.
+            UnsupportedFeature: the two models have compiler settings that cannot be combined.
+        """
+        from mjjax.mjcf import new  # it builds elements
+
+        return new.attach_part(self, "body", body, prefix, suffix)
+
+    def attach_frame(
+        self, frame: "Element", prefix: str | None = None, suffix: str | None = None
+    ) -> "Element":
+        """Puts a copy of a frame of another model, with what is in it, into this body.
+
+        As `attach_body`.
+        """
+        from mjjax.mjcf import new  # it builds elements
+
+        return new.attach_part(self, "frame", frame, prefix, suffix)
+
     def members(self) -> Iterator["Element"]:
-        """What a body or frame holds, also in frames of it; frames come before their content."""
+        """What a body or frame holds, also in frames of it, in the order of ids.
+
+        Frames come before their content.
+        """
+        yield from (e for _, e in sorted(self.in_document(), key=lambda pair: pair[0]))
+
+    def in_document(self, least: int = 0) -> Iterator[tuple[int, "Element"]]:
+        """The same in document order, with its turn, which is not before that of its frame."""
         for child in self.children:
-            yield child
+            turn = max(least, child.turn)
+            yield turn, child
             if child.kind == "frame":
-                yield from child.members()
+                yield from child.in_document(turn)
 
     def walk(self) -> Iterator["Element"]:
         """This element and everything inside it, depth first."""
@@ -150,6 +188,7 @@ class Element:
                 element.origin,
                 element.classname,
                 key=element.key,
+                turn=element.turn,
             )
             copies[element] = twin
             twins.append(twin if parent is None else parent.add(twin))

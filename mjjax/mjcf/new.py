@@ -1,10 +1,10 @@
 """Elements that a program adds to a model; they go through the same steps as those in a file."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mjjax.mjcf import keyframes
+from mjjax.mjcf import assets, keyframes
 from mjjax.mjcf.attach import (
     FOLLOWERS,
     Rename,
@@ -46,6 +46,9 @@ def inside(parent: Element, tag: str, classname: str, values: Mapping[str, Any])
     classes = spec.defaults if spec else {ROOT_CLASS: DefaultClass(ROOT_CLASS, "", {})}
     classname = classname or (parent.classname if parent.kind in IN_TREE else ROOT_CLASS)
     made = _make(children[tag][0], tag, classname, values, classes)
+    if spec is not None and parent.kind in IN_TREE:
+        spec.turns += 1
+        made.turn = spec.turns
     if spec is None or not (made.kind == "joint" or made.values.get("mocap")):
         return parent.add(made)
     with _keyframes_kept(spec):
@@ -131,10 +134,64 @@ def _snapshots(spec: Spec) -> list[Snapshot]:
     return found
 
 
-def attach_world(spec: Spec, source: Spec, holder: Element, rename: Rename) -> Element:
+def attach_world(
+    spec: Spec, source: Spec, holder: Element, prefix: str | None, suffix: str | None
+) -> Element:
     """Puts the whole world of another model into a new frame in a body or frame, or at a site."""
-    pose = {}
-    parent = holder
+    frame = _frame_at(holder)
+    rename = Rename("/" if prefix is None else prefix, suffix or "", assets=True)
+    _attach(spec, frame, source, list(source.worldbody.children), rename, [frame])
+    return frame
+
+
+def attach_part(
+    holder: Element, kind: str, part: Element, prefix: str | None, suffix: str | None
+) -> Element:
+    """Puts a body or frame of another model into a body or frame, or at a site.
+
+    Raises:
+        AttributeError: in such an element there is no place for it.
+        ValueError: it is something else, of the same model, or a world.
+    """
+    places = ("body",) if kind == "frame" else ("frame", "site")
+    if holder.kind not in places:
+        raise AttributeError(f"a <{holder.kind}> has no attach_{kind}, a <{places[0]}> has")
+    spec, source = holder.spec, part.spec if isinstance(part, Element) else None
+    if source is None or part.kind != kind or part.parent is None:
+        raise ValueError(f"attach a {kind} of a model, not {part!r:.60}")
+    if spec is None or spec is source:
+        raise ValueError(f"attach a {kind} of another model; of the same one, of its copy()")
+    inside = _frame_at(holder) if holder.kind == "site" else holder
+    rename = Rename(prefix or "", suffix or "", assets=True)
+    outer = [] if inside is holder else [inside]
+    return _attach(spec, inside, source, [part], rename, outer)[0]
+
+
+def _attach(
+    spec: Spec,
+    inside: Element,
+    source: Spec,
+    parts: Sequence[Element],
+    rename: Rename,
+    made: Sequence[Element],
+) -> list[Element]:
+    """Copies of parts of another model, in a body or frame; `made`: frames made for them.
+
+    As in MuJoCo, the body has them after all that it had by then, in whichever frame they are.
+    """
+    spec.directories += (assets.files_of(source).root, *source.directories)
+    with _keyframes_kept(spec):
+        twins, more = attach(spec, inside, source, parts, rename)
+        for element in {e for top in (*made, *twins) for e in top.walk()}:
+            element.turn += spec.turns + 1
+        spec.turns += source.turns + 1
+    keyframes.put(spec, more)
+    return twins
+
+
+def _frame_at(holder: Element) -> Element:
+    """A new frame in a body or frame, or at a site."""
+    pose, parent = {}, holder
     if holder.kind == "site":
         pose = {name: holder.values[name] for name in ("pos", "quat", "alt")}
         if holder.values["fromto"] is not None:
@@ -142,11 +199,5 @@ def attach_world(spec: Spec, source: Spec, holder: Element, rename: Rename) -> E
         if holder.parent is None:
             raise ValueError("the site is not in the model")
         parent = holder.parent
-    origin = Origin("frame")
-    frame = parent.add(
-        Element("frame", builtin("frame") | pose, origin, parent.classname, key="frame")
-    )
-    with _keyframes_kept(spec):
-        _, more = attach(spec, frame, source, list(source.worldbody.children), rename)
-    keyframes.put(spec, more)
-    return frame
+    values = builtin("frame") | pose
+    return parent.add(Element("frame", values, Origin("frame"), parent.classname, key="frame"))

@@ -9,7 +9,8 @@ from typing import Any
 import lxml.etree as etree
 
 from mjjax.core.errors import MjcfError, Origin, UnsupportedFeature
-from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, FILE_BYTES, Budget, bound
+from mjjax.core.limits import bound
+from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, Budget
 from mjjax.mjcf.tolerant_xml import rewritten
 
 MAX_INCLUDE_DEPTH = 50
@@ -111,7 +112,18 @@ class Files:
         return None
 
     def content(self, path: str, name: str, origin: Origin) -> bytes | None:
-        """Content of the file `path`, which may be given in memory as `name`.
+        """Content of the file `path`, None if there is none; arguments and errors as `source`."""
+        found = self.source(path, name, origin)
+        if not isinstance(found, str):
+            return found
+        try:
+            with open(found, "rb") as stream:
+                return stream.read()
+        except OSError as error:
+            raise origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
+
+    def source(self, path: str, name: str, origin: Origin) -> bytes | str | None:
+        """Content of the file `path` if it is given in memory as `name`, else where it is.
 
         As in MuJoCo, folders and case do not matter to what is given in memory.
 
@@ -138,12 +150,9 @@ class Files:
                 f"the file {name!r} lies outside the folders of the model",
                 f"if you trust it, load the model with directories=[{os.path.dirname(real)!r}]",
             )
-        try:
-            bound(origin, f"bytes of {name!r}", os.path.getsize(real), FILE_BYTES)
-            with open(real, "rb") as stream:
-                return stream.read()
-        except OSError as error:
-            raise origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
+        size, limits = os.path.getsize(real), self.budget.limits
+        limits.bound(origin, f"bytes of {name!r}", size, "file_bytes")
+        return real
 
 
 def _holds(folder: str, path: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
+from mjjax.core.limits import Limits
 from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element
 
@@ -88,6 +89,8 @@ class Spec:
         assets: contents of files given in memory.
         directories: where, besides in the folders around `base`, files may lie.
         compiled: the elements of the model compiled last, for `recompile`.
+        turns: how often a program has added something to a body.
+        limits: how large the model may be.
     """
 
     modelname: str = "MuJoCo Model"
@@ -110,6 +113,8 @@ class Spec:
     assets: dict[str, bytes] = field(default_factory=dict)
     directories: tuple[str, ...] = ()
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
+    turns: int = 0
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
@@ -120,11 +125,13 @@ class Spec:
         cls,
         path: str | os.PathLike[str],
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Spec":
         """Reads an MJCF or URDF file.
 
         Files that it refers to are found in its folder and the folders around it, as long as these
-        are not the root, the home or the temporary folder, and in `directories`.
+        are not the root, the home or the temporary folder, and in `directories`. `limits`: how
+        large it may be, also when it is compiled.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
@@ -132,7 +139,7 @@ class Spec:
         """
         from mjjax.mjcf import read_path
 
-        return read_path(path, directories)
+        return read_path(path, directories, limits)
 
     @classmethod
     def from_string(
@@ -140,11 +147,12 @@ class Spec:
         xml: str | bytes,
         assets: Mapping[str, bytes] | None = None,
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Spec":
         """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
         from mjjax.mjcf import read_string
 
-        return read_string(xml, dict(assets or {}), directories=directories)
+        return read_string(xml, dict(assets or {}), directories=directories, limits=limits)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "elements" not in self.__dict__:
@@ -218,8 +226,8 @@ class Spec:
     def attach(
         self,
         child: "Spec",
-        prefix: str = "",
-        suffix: str = "",
+        prefix: str | None = None,
+        suffix: str | None = None,
         *,
         site: "Element | str | None" = None,
         frame: "Element | str | None" = None,
@@ -228,7 +236,7 @@ class Spec:
 
         Args:
             child: the other model; its options are not taken over.
-            prefix: put before all its names.
+            prefix: put before all its names; without one, as in MuJoCo, that is ``"/"``.
             suffix: put after all its names.
             site: where: a site of this model, or its name;
             frame: or a frame. Neither: at the origin of the world.
@@ -240,8 +248,7 @@ class Spec:
             ValueError: there is no such site or frame, or both are given.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
-        from mjjax.mjcf import assets, new
-        from mjjax.mjcf.attach import Rename
+        from mjjax.mjcf import new
 
         if child is self or (site is not None and frame is not None):
             raise ValueError("attach another model, to a site or a frame")
@@ -250,9 +257,7 @@ class Spec:
             holder = self._find("frames" if site is None else "sites", holder)
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
-        rename = Rename(prefix, suffix, assets=True)
-        self.directories += (assets.files_of(child).root, *child.directories)
-        return new.attach_world(self, child, holder, rename)
+        return new.attach_world(self, child, holder, prefix, suffix)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
         """An independent copy; `copies` gets the copy of each element."""
@@ -275,6 +280,8 @@ class Spec:
             base=self.base,
             assets=dict(self.assets),
             directories=self.directories,
+            turns=self.turns,
+            limits=self.limits,
         )
 
     def compile(self) -> Any:

@@ -13,6 +13,7 @@ from mjjax.core.enums import DynType, JointType
 from mjjax.mjcf.build import LISTS
 from mjjax.mjcf.defaults import TURNS, builtin
 from mjjax.mjcf.keywords import KEYWORDS
+from mjjax.mjcf.order import settle
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 from mjjax.mjcf.spec import Element, Spec
 
@@ -30,6 +31,9 @@ def to_xml(spec: Spec) -> str:
     File names stay as they were given, relative to the folders of the model; files of attached
     models have their full path.
     """
+    if spec.turns:
+        spec = spec.copy()
+        settle(spec)
     root = etree.Element("mujoco", model=spec.modelname)
     compiler = _section(root, "compiler", spec.compiler, builtin("compiler"))
     _section(compiler, "lengthrange", spec.lengthrange, builtin("lengthrange"))

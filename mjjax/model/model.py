@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from mjjax.core.limits import Limits
 from mjjax.core.struct import PyTree, array, specs, static
 from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import SIZES, TABLES, StaticFields
@@ -144,8 +145,8 @@ class Model(PyTree, Named, StaticFields):
     mesh_vert: jax.Array = array("nmeshvert", 3, unit="m", doc="vertices in the mesh frame")
     mesh_normal: jax.Array = array("nmeshnormal", 3, doc="normals in the mesh frame")
     mesh_texcoord: jax.Array = array("nmeshtexcoord", 2, doc="texture coordinates")
-    mesh_bvhbox: jax.Array = array(
-        "nmeshbvh", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
+    mesh_box: jax.Array = array(
+        "nmeshbox", 6, unit="m", doc="bounding boxes of triangles: least and greatest coordinates"
     )
     mesh_nodeball: jax.Array = array(
         "nmeshnode", 4, unit="m", doc="spheres around boxes of triangles: centre and radius"
@@ -242,19 +243,24 @@ class Model(PyTree, Named, StaticFields):
 
     @classmethod
     def from_xml_path(
-        cls, path: str | os.PathLike[str], *, directories: Iterable[str | os.PathLike[str]] = ()
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Model":
         """Loads an MJCF or URDF file.
 
         A file is not trusted: it may refer to files in its folder and the folders around it, as
-        long as these are not the root, the home or the temporary folder, and in `directories`.
+        long as these are not the root, the home or the temporary folder, and in `directories`, and
+        may ask for as much as `limits` say. Textures are read when they are drawn.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
             UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
                 compiled but not simulated is refused by `make_data`.
         """
-        return _compiler().load_path(path, directories)
+        return _compiler().load_path(path, directories, limits)
 
     @classmethod
     def from_xml_string(
@@ -263,9 +269,10 @@ class Model(PyTree, Named, StaticFields):
         assets: Mapping[str, bytes] | None = None,
         *,
         directories: Iterable[str | os.PathLike[str]] = (),
+        limits: Limits | None = None,
     ) -> "Model":
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return _compiler().load_string(xml, assets, directories)
+        return _compiler().load_string(xml, assets, directories, limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in the precision that it has.

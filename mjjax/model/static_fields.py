@@ -25,6 +25,10 @@ class _Static:
         if owner is None:
             return self
         if "structure" not in vars(owner):
+            if self.name in vars(owner).get("arrays", ()):  # pixels, which are not kept
+                pixels = np.asarray(owner.arrays[self.name])
+                pixels.setflags(write=False)
+                return pixels
             raise AttributeError(f"this structure was made without {self.name}")
         return getattr(owner.structure, self.name)
 
@@ -64,8 +68,8 @@ class StaticFields:
     nmeshnormal: int = size("normals of all meshes")
     nmeshtexcoord: int = size("texture coordinates of all meshes")
     nmeshface: int = size("triangles of all meshes")
-    nmeshgraph: int = size("integers in `mesh_graph`")
-    nmeshbvh: int = size("bounding boxes over the triangles of all meshes")
+    nmeshhull: int = size("integers in `mesh_hull`")
+    nmeshbox: int = size("bounding boxes over the triangles of all meshes")
     nmeshnode: int = size("boxes of all trees that signed distance fields are tried against")
     noct: int = size("cells of all octrees")
     nmeshpoly: int = size("polygons of all hulls")
@@ -191,15 +195,17 @@ class StaticFields:
     mesh_texcoordnum: np.ndarray = table("nmesh", doc="number of texture coordinates")
     mesh_faceadr: np.ndarray = table("nmesh", doc="first triangle")
     mesh_facenum: np.ndarray = table("nmesh", doc="number of triangles")
-    mesh_graphadr: np.ndarray = table("nmesh", doc="first integer in `mesh_graph`, -1: none")
+    mesh_hulladr: np.ndarray = table("nmesh", doc="first integer in `mesh_hull`, -1: none")
     mesh_face: np.ndarray = table("nmeshface", 3, doc="vertices of a triangle")
     mesh_facenormal: np.ndarray = table("nmeshface", 3, doc="normals of a triangle")
     mesh_facetexcoord: np.ndarray = table("nmeshface", 3, doc="texture coordinates of a triangle")
-    mesh_graph: np.ndarray = table("nmeshgraph", doc="convex hulls, MuJoCo's layout")
-    mesh_bvhadr: np.ndarray = table("nmesh", doc="first bounding box, the root's")
-    mesh_bvhnum: np.ndarray = table("nmesh", doc="number of bounding boxes")
-    mesh_bvhskip: np.ndarray = table("nmeshbvh", doc="box that follows the last one within a box")
-    mesh_bvhface: np.ndarray = table("nmeshbvh", 4, doc="triangles of a leaf, -1 in inner boxes")
+    mesh_hull: np.ndarray = table(
+        "nmeshhull", doc="convex hulls, in the layout of MuJoCo's `mesh_graph`"
+    )
+    mesh_boxadr: np.ndarray = table("nmesh", doc="first bounding box, the root's")
+    mesh_boxnum: np.ndarray = table("nmesh", doc="number of bounding boxes")
+    mesh_boxskip: np.ndarray = table("nmeshbox", doc="box that follows the last one within a box")
+    mesh_boxface: np.ndarray = table("nmeshbox", 4, doc="triangles of a leaf, -1 in inner boxes")
     mesh_nodeadr: np.ndarray = table("nmesh", doc="first box to try against a distance field")
     mesh_nodenum: np.ndarray = table("nmesh", doc="number of these boxes, in MuJoCo's order")
     mesh_nodeskip: np.ndarray = table("nmeshnode", doc="box that follows the last one within a box")

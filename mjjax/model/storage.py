@@ -17,6 +17,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS
+from mjjax.model.texture import Texture, Textures
 from mjjax.model.visual import PARTS, Visual
 
 Path = str | os.PathLike[str]
@@ -39,7 +40,9 @@ def model_to_bytes(model: Model) -> bytes:
         for part, cls in _PARTS.items()
         for name in _leaves(cls)
     }
-    arrays |= {f"structure.{name}": a for name, a in s.arrays.items()}
+    arrays |= {f"structure.{name}": a for name, a in s.arrays.items() if name != "tex_data"}
+    textures, pictures = _packed(s)
+    arrays |= pictures
     arrays |= {f"terms.{name}": a for name, a in s.terms.items()}
     meta = {
         "mjjax": VERSION,
@@ -47,6 +50,7 @@ def model_to_bytes(model: Model) -> bytes:
         "names": s.names,
         "model_name": s.model_name,
         "warnings": s.warnings,
+        "textures": textures,
         "origins": [[kind, i, *origin] for (kind, i), origin in s.origins.items()],
         "static": {
             part: {name: int(getattr(parts[part], name)) for name in _statics(cls)}
@@ -70,6 +74,10 @@ def model_from_bytes(content: bytes) -> Model:
     for part, cls in _PARTS.items():
         if set(groups.get(part, ())) != set(_leaves(cls)):
             raise stale
+    if "textures" not in meta:
+        raise stale
+    pictures = groups.pop("texture", {})
+    groups["structure"] = groups.get("structure", {}) | {"tex_data": _unpacked(meta, pictures)}
     declared = (SIZES, TABLES, TERMS)
     found = (meta["sizes"], groups["structure"], groups.get("terms", ()))
     if any(set(a) != set(b) for a, b in zip(found, declared, strict=True)):
@@ -94,6 +102,33 @@ def model_from_bytes(content: bytes) -> Model:
         stat=Statistic(**fields["stat"]),
         vis=Visual(**{name: cls(**fields[f"vis.{name}"]) for name, cls in PARTS.items()}),
         **fields["model"],
+    )
+
+
+def _packed(s: Structure) -> tuple[list[dict[str, Any]] | None, dict[str, np.ndarray]]:
+    """Textures for the header, and their files; None and the pixels, where a model has these."""
+    pixels = s.arrays["tex_data"]
+    if not isinstance(pixels, Textures):
+        return None, {"texture.pixels": np.asarray(pixels)}
+    headers, files = [], {}
+    for i, texture in enumerate(pixels.textures):
+        header, contents = texture.packed()
+        headers.append(header)
+        for name, content in contents.items():
+            files[f"texture.{i}{name}"] = np.frombuffer(content, np.uint8)
+    return headers, files
+
+
+def _unpacked(meta: dict[str, Any], pictures: dict[str, np.ndarray]) -> Any:
+    if meta["textures"] is None:
+        return pictures["pixels"]
+    return Textures(
+        tuple(
+            Texture.unpacked(
+                header, {name: pictures[f"{i}{name}"].tobytes() for name in header["files"]}
+            )
+            for i, header in enumerate(meta["textures"])
+        )
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mjjax.core.enums import ObjType
 from mjjax.model.static_fields import SIZES, TABLES, StaticFields
+from mjjax.model.texture import Textures
 
 NAMED = {
     ObjType.BODY: "body",
@@ -50,7 +51,8 @@ class Structure(StaticFields):
 
     Attributes:
         sizes: MuJoCo's sizes by name.
-        arrays: integer and boolean arrays by name.
+        arrays: integer and boolean arrays by name; `tex_data` may be `Textures`, which are read
+            whenever the attribute is.
         names: names by kind (``"body"``, ``"joint"``, ...), ``""`` where unnamed.
         terms: which entries of the terms in `mjjax.model.terms` are in the program, by term.
         model_name: name of the model.
@@ -83,7 +85,8 @@ class Structure(StaticFields):
         self.model_name = model_name
         self.origins = dict(origins or {})
         self.warnings = warnings
-        vars(self).update(self.sizes, **self.arrays)
+        vars(self).update(self.sizes)
+        vars(self).update((k, v) for k, v in self.arrays.items() if isinstance(v, np.ndarray))
         self._is_for_marks = False
         h = hashlib.sha256(repr((sorted(self.sizes.items()), self.model_name)).encode())
         h.update(repr(sorted(self.names.items())).encode())
@@ -188,10 +191,13 @@ def _check(sizes: Mapping[str, int], arrays: Mapping[str, np.ndarray], partial: 
 def _add(digest: Any, arrays: Mapping[str, np.ndarray]) -> None:
     for name in sorted(arrays):
         a = arrays[name]
-        digest.update(f"{name}{a.shape}{a.dtype}".encode() + a.tobytes())
+        content = a.token if isinstance(a, Textures) else a.tobytes()
+        digest.update(f"{name}{a.shape}{a.dtype}".encode() + content)
 
 
-def _frozen(a: np.ndarray) -> np.ndarray:
+def _frozen(a: Any) -> Any:
+    if isinstance(a, Textures):
+        return a
     a = np.array(a)
     a.setflags(write=False)
     return a

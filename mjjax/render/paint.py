@@ -13,7 +13,7 @@ from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.render.texture import cube_place, sample, texture_pool
+from mjjax.render.texture import Pool, cube_place, sample
 
 _RGB, _RGBA = 1, 8  # columns of `mat_texid`
 _PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material
@@ -58,13 +58,24 @@ def paint(model: Model) -> Paint:
     )
 
 
+def textures_to_read(s: Structure) -> tuple[int, ...]:
+    """Textures that pictures can show: of the sky, and of what has a material."""
+    ids = np.unique(np.concatenate([s.geom_matid, s.site_matid, s.tendon_matid]))
+    found = {sky(s), *(_of_material(s)[ids[ids >= 0]].tolist() if s.nmat else ())}
+    return tuple(sorted(found - {-1}))
+
+
 @functools.lru_cache(maxsize=64)
 def geom_textures(s: Structure) -> np.ndarray:
     """Texture (ngeom,) of every geom, -1 for none."""
     if not s.nmat:
         return np.full(s.ngeom, -1)
-    by_material = np.where(s.mat_texid[:, _RGB] >= 0, s.mat_texid[:, _RGB], s.mat_texid[:, _RGBA])
-    return np.where(s.geom_matid >= 0, by_material[np.maximum(s.geom_matid, 0)], -1)
+    return np.where(s.geom_matid >= 0, _of_material(s)[np.maximum(s.geom_matid, 0)], -1)
+
+
+def _of_material(s: Structure) -> np.ndarray:
+    """Texture (nmat,) of every material, -1 for none."""
+    return np.where(s.mat_texid[:, _RGB] >= 0, s.mat_texid[:, _RGB], s.mat_texid[:, _RGBA])
 
 
 def _extents(model: Model) -> Array:
@@ -142,6 +153,7 @@ def texture_colour(
     along: Array,
     spread: Array,
     triangles: Triangles | None,
+    pool: Pool | None,
 ) -> Array:
     """Colours (n, 3) of textures: of geoms, 1 without one; of the sky, black without one.
 
@@ -153,14 +165,14 @@ def texture_colour(
         spread: (n,) width of what one pixel of the picture sees: of the surface [m], or of a
             sphere of radius 1 with the sky on it.
         triangles: of meshes' triangles, None if there are no meshes.
+        pool: pixels of all textures that these geoms have; None if there are none.
     """
     s = model.structure
     met, geom = geom >= 0, jnp.maximum(geom, 0)
     of_geom, above = geom_textures(s), sky(s)
     used = np.union1d(of_geom[of_geom >= 0], [above] if above >= 0 else []).astype(int)
-    if not len(used):
+    if pool is None or not len(used):
         return jnp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
-    pool = texture_pool(s)
     texture = jnp.full(geom.shape, above, jnp.int32)
     if s.ngeom:
         texture = where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)

@@ -18,12 +18,14 @@ from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.structure import Structure
 from mjjax.render import camera as cameras
 from mjjax.render.camera import FreeCamera, View
 from mjjax.render.drawn import SEEN, Shown, drawn
 from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit_lights
 from mjjax.render.light import toward_lights as toward
-from mjjax.render.paint import Paint, on_triangles, paint, texture_colour
+from mjjax.render.paint import Paint, on_triangles, paint, texture_colour, textures_to_read
+from mjjax.render.texture import Pool, texture_pool
 
 _LAYERS = 8  # surfaces that are seen through one another
 _OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
@@ -62,6 +64,7 @@ class _Scene(NamedTuple):
         ahead: (3,) optical axis.
         pixel: () width of a pixel at distance 1, or everywhere if `parallel` [m].
         parallel: whether the rays are.
+        pool: pixels of textures.
     """
 
     model: Model
@@ -78,6 +81,7 @@ class _Scene(NamedTuple):
     ahead: Array
     pixel: Array
     parallel: bool
+    pool: Pool | None
 
 
 def render(
@@ -122,14 +126,23 @@ def render(
     fixed = cameras.camera_id(model, camera) if isinstance(camera, str | int) else None
     groups = (geomgroup, sitegroup, tendongroup)
     shown = Shown(*(tuple(bool(x) for x in group) for group in groups))
-    return _render(model, data, free, fixed, int(width), int(height), shown)
+    pool = _pool(model.structure)
+    texels = None if pool is None else pool.pixel  # not a constant of the program: it may be large
+    return _render(model, data, texels, free, fixed, int(width), int(height), shown)
 
 
-@functools.partial(jax.jit, static_argnums=(3, 4, 5, 6))
+def _pool(s: Structure) -> Pool | None:
+    """The pixels of all textures that a picture can show; None if there are none."""
+    used = textures_to_read(s)
+    return texture_pool(s, used) if used else None
+
+
+@functools.partial(jax.jit, static_argnums=(4, 5, 6, 7))
 @stage
 def _render(
     model: Model,
     data: Data,
+    texels: Array | None,
     free: FreeCamera | None,
     fixed: int | None,
     width: int,
@@ -145,7 +158,10 @@ def _render(
     order = cameras.pixel_order(width, height)
     everything = drawn(model, data, shown)
     shining = lights(model, data, view)
-    scene = _scene(everything.model, everything.data, view, shining, parallel, (width, height))
+    pool = _pool(model.structure)
+    pool = None if pool is None or texels is None else pool._replace(pixel=texels)
+    shape = (width, height)
+    scene = _scene(everything.model, everything.data, view, shining, parallel, shape, pool)
     rays = cameras.pixel_rays(view, parallel, width, height, order)
     found = _in_pieces(functools.partial(_look, scene), rays, _piece(scene))
     back = np.argsort(order)
@@ -161,6 +177,7 @@ def _scene(
     shining: Lights,
     parallel: bool,
     shape: tuple[int, int],
+    pool: Pool | None,
 ) -> _Scene:
     s = model.structure
     plan, look = ray_plan(s, SEEN, True), paint(model)
@@ -182,6 +199,7 @@ def _scene(
         -view.turn[:, 2],
         jnp.max((view.high - view.low) / jnp.asarray(shape, real)),
         parallel,
+        pool,
     )
 
 
@@ -292,7 +310,7 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
     model, data, look = scene.model, scene.data, scene.paint
     size = jnp.broadcast_to(scene.pixel, hit.dist.shape)
     if not model.structure.ngeom:
-        plain = texture_colour(model, hit.geomid, ray.start, ray.along, size, None)
+        plain = texture_colour(model, hit.geomid, ray.start, ray.along, size, None, scene.pool)
         return plain, ray._replace(weight=0 * ray.weight)
     met, geom = hit.geomid >= 0, jnp.maximum(hit.geomid, 0)
     point = ray.start + hit.dist[:, None] * ray.along
@@ -318,7 +336,8 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
         look.shininess[geom],
     )
     shade = where(met[:, None], _shade(scene, at, hit), 1)
-    rgb = texture_colour(model, hit.geomid, local, ray.along, size, triangles) * shade
+    own = texture_colour(model, hit.geomid, local, ray.along, size, triangles, scene.pool)
+    rgb = own * shade
     alpha = where(met, look.rgba[geom, 3], 1)
     counts = where(met | ~ray.mirrored, ray.weight * alpha, 0)
     following = _following(ray, hit, alpha, where(met, look.mirror[geom], 0))

@@ -7,6 +7,7 @@ does not flicker; in it, the four nearest pixels are mixed.
 import functools
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -17,14 +18,15 @@ from mjjax.model.structure import Structure
 
 _FACES = 6
 _WHITE = 255
+_BLANK = np.full((1, 1, 1, 4), _WHITE, np.uint8)
 _CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
 
 
 class Pool(NamedTuple):
-    """Pixels of all textures and their copies; arrays of numpy.
+    """Pixels of textures and their copies; arrays of numpy but for the pixels.
 
     Attributes:
-        pixel: (n,) uint32, red in the lowest byte, then green and blue.
+        pixel: (n,) uint32, on the device: red in the lowest byte, then green and blue.
         first: (ntex, nlevel) first pixel of every copy, each half as large as the one before.
         size: (ntex, nlevel, 2) width and height of a copy, of cubes: of one face.
         last: (ntex,) the smallest copy.
@@ -32,7 +34,7 @@ class Pool(NamedTuple):
         cube: (ntex,) whether it is a cube.
     """
 
-    pixel: np.ndarray
+    pixel: Array
     first: np.ndarray
     size: np.ndarray
     last: np.ndarray
@@ -41,9 +43,12 @@ class Pool(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def texture_pool(s: Structure) -> Pool:
-    """The pixels of a model's textures. One without pixels is white."""
-    copies = [_copies(_faces(s, i)) for i in range(s.ntex)]
+def texture_pool(s: Structure, used: tuple[int, ...]) -> Pool:
+    """The pixels of some of a model's textures, of which there is one. One without is white.
+
+    Files are read here, and only those of the textures in `used`.
+    """
+    copies = [_copies(_faces(s, i) if i in used else _BLANK) for i in range(s.ntex)]
     last = np.array([len(row) - 1 for row in copies], np.int32)
     depth = last.max() + 1
     padded = [row + row[-1:] * (depth - len(row)) for row in copies]
@@ -51,8 +56,10 @@ def texture_pool(s: Structure) -> Pool:
              for row, filled in zip(copies, padded, strict=True)]  # fmt: skip
     ends = np.cumsum(count).reshape(s.ntex, depth)
     pixels = np.concatenate([level.reshape(-1, 4) for row in copies for level in row])
+    with jax.ensure_compile_time_eval():  # it outlives the trace that asks for it first
+        words = jnp.asarray(np.ascontiguousarray(pixels).view("<u4")[:, 0])
     return Pool(
-        np.ascontiguousarray(pixels).view("<u4")[:, 0],
+        words,
         (ends - count).astype(np.int32),
         np.array([[level.shape[2:0:-1] for level in row] for row in padded], np.int32),
         last,
@@ -65,9 +72,9 @@ def _faces(s: Structure, texture: int) -> np.ndarray:
     """Pixels (face, height, width, 4) of a texture."""
     height, width, channels = (int(x[texture]) for x in (s.tex_height, s.tex_width, s.tex_nchannel))
     if not height * width:
-        return np.full((1, 1, 1, 4), _WHITE, np.uint8)
+        return _BLANK
     start = int(s.tex_adr[texture])
-    data = s.tex_data[start : start + height * width * channels]
+    data = s.arrays["tex_data"][start : start + height * width * channels]
     many = s.tex_type[texture] != TextureType.FLAT and height != width
     data = data.reshape(_FACES if many else 1, -1, width, channels)
     full = np.zeros((*data.shape[:3], 4), np.uint8)
@@ -93,7 +100,7 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     """Colours (n, 3) from 0 to 1 of textures.
 
     Args:
-        pool: the pixels.
+        pool: the pixels, which may be traced.
         texture: (n,) textures.
         face: (n,) faces of cubes.
         st: (n, 2) places: 0 to 1 from left to right and from top to bottom; flat textures repeat.
@@ -112,7 +119,7 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     at = low[:, None] + jnp.asarray(_CORNERS)[None]
     size = size[:, None]
     at = where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
-    word = jnp.asarray(pool.pixel)[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
+    word = pool.pixel[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
     colour = word[..., None] >> jnp.asarray([[[0, 8, 16]]], jnp.uint32) & jnp.uint32(_WHITE)
     part = part[:, None]
     share = jnp.prod(where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)

@@ -84,7 +84,8 @@ def _picture(model: Model, geom: int) -> Any:
         return None
     height, width, channels = (int(x[texture]) for x in (s.tex_height, s.tex_width, s.tex_nchannel))
     start = int(s.tex_adr[texture])
-    pixels = s.tex_data[start : start + height * width * channels].reshape(height, width, channels)
+    data = s.arrays["tex_data"][start : start + height * width * channels]
+    pixels = data.reshape(height, width, channels)
     pixels = np.broadcast_to(pixels[..., :3], (height, width, 3)).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(pixels))
 

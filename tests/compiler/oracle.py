@@ -89,7 +89,7 @@ def compare(
         if not theirs.size and name not in ours.fields:
             continue
         assert name in ours.fields, name
-        mine = ours.fields[name]
+        mine = np.asarray(ours.fields[name])
         assert mine.shape == theirs.shape, name
         if theirs.dtype.kind == "f":
             assert mine.dtype == np.float64, name

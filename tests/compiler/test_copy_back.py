@@ -95,7 +95,7 @@ LEFT = (
     "cam_pos0 cam_poscom0 cam_mat0 light_pos0 light_poscom0 light_dir0 actuator_acc0 "
     "actuator_length0 tendon_length0 tendon_invweight0 geom_aabb geom_rbound geom_fluid "
     "geom_size body_margin mesh_vert mesh_normal mesh_texcoord mesh_scale mesh_pos mesh_quat "
-    "mesh_bvhbox mesh_nodeball mesh_polynormal oct_aabb oct_coeff "
+    "mesh_box mesh_nodeball mesh_polynormal oct_aabb oct_coeff "
     "hfield_data cam_intrinsic cam_sensorsize cam_fovy sensor_delay sensor_interval actuator_delay "
     "eq_data key_mquat key_qpos wrap_prm stat opt vis structure"
 ).split()

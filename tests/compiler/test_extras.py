@@ -1,5 +1,6 @@
 """Keyframes and custom data: small models compared with MuJoCo field by field."""
 
+import numpy as np
 import pytest
 
 from tests.compiler.oracle import assert_same
@@ -27,6 +28,31 @@ def test_keyframes() -> None:
           </keyframe>
         </mujoco>
         """
+    )
+
+
+@pytest.mark.feature("B75")
+@pytest.mark.parametrize("seed", range(4))
+def test_quaternions_of_keyframes(seed: int) -> None:
+    """Among any joints, those of any length are unit; without direction the identity, as in C."""
+    rng = np.random.default_rng(seed)
+    joints = [rng.choice(["free", "ball", "hinge", "slide"]) for _ in range(6)]
+    quats = ("0 0 0 0", "1e-9 0 0 0", "0 1e-8 0 0", "0 1e-16 0 0", "0 0 3 4", "-.6 0 0 .8",
+             "1e200 0 0 1e200", "1e-5 2e-5 0 0")  # fmt: skip
+    body = "<body><joint type='{}'/><geom size='.1'/></body>"
+    mocap = "<body mocap='true' quat='0 0 3 4'/>" * 3
+    start = {"free": "1 2 3 ", "ball": ""}
+    keys = ""
+    for k in range(8):
+        chosen = rng.permutation(quats)
+        qpos = " ".join(
+            start[kind] + str(q) if kind in start else "0"
+            for kind, q in zip(joints, chosen, strict=False)
+        )
+        keys += f"<key qpos='{qpos}' mquat='{' '.join(chosen[:3])}'/>" if k else "<key/>"
+    bodies = "".join(body.format(kind) for kind in joints)
+    assert_same(
+        f"<mujoco><worldbody>{bodies}{mocap}</worldbody><keyframe>{keys}</keyframe></mujoco>"
     )
 
 

@@ -126,13 +126,13 @@ def test_hull_only_where_it_is_needed() -> None:
     """The convex hull is there for what may collide; its neighbours are in the graph."""
     for geom, needed in ((GEOM, True), (VISUAL, False), ('<geom type="box" mesh="m"/>', False)):
         ours = compiled(model(SOLID, geom))
-        assert (ours.fields["mesh_graphadr"][0] >= 0) == needed
-        assert ours.sizes["nmeshgraph"] == (38 if needed else 0)
+        assert (ours.fields["mesh_hulladr"][0] >= 0) == needed
+        assert ours.sizes["nmeshhull"] == (38 if needed else 0)
     pair = VISUAL.replace("<geom", '<geom name="a"') + '<geom name="b" size=".1"/>'
     xml = model(SOLID, pair).replace(
         "<worldbody>", '<contact><pair geom1="a" geom2="b"/></contact><worldbody>'
     )
-    assert compiled(xml).fields["mesh_graphadr"][0] == 0
+    assert compiled(xml).fields["mesh_hulladr"][0] == 0
 
 
 @pytest.mark.feature("B29")
@@ -145,7 +145,7 @@ def test_hull_of_many_points(limit: int) -> None:
     theirs, ours = mujoco.MjModel.from_xml_string(xml), compiled(xml)
     assert_same(xml)
     n, m = theirs.mesh_graph[:2]
-    graph = ours.fields["mesh_graph"]
+    graph = ours.fields["mesh_hull"]
     assert tuple(graph[:2]) == (n, m)
     assert sorted(theirs.mesh_graph[2 + n : 2 + 2 * n]) == sorted(graph[2 + n : 2 + 2 * n])
     start, vertex, lists = graph[2 : 2 + n], graph[2 + n : 2 + 2 * n], graph[2 + 2 * n :]

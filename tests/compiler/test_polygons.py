@@ -48,7 +48,7 @@ def test_hulls_are_in_qhulls_order() -> None:
     theirs, ours = mujoco.MjModel.from_xml_string(model()), compiled(model())
     for mesh in range(len(MESHES) - 1):
         graph = theirs.mesh_graph[theirs.mesh_graphadr[mesh] :]
-        mine = ours.fields["mesh_graph"][ours.fields["mesh_graphadr"][mesh] :]
+        mine = ours.fields["mesh_hull"][ours.fields["mesh_hulladr"][mesh] :]
         n, m = graph[:2]
         size = 2 + 3 * n + 6 * m
         lists = slice(2 + 2 * n, 2 + 3 * n + 3 * m)

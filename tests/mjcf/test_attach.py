@@ -136,12 +136,68 @@ def test_spec_attach_is_mujocos(place: str) -> None:
     assert [body.name for body in child.bodies] == ["world", "a", "a2", "b"]
 
 
+AFFIXES = (
+    {},
+    {"prefix": ""},
+    {"prefix": None, "suffix": None},
+    {"suffix": ""},
+    {"prefix": "p_"},
+    {"suffix": "_s"},
+    {"prefix": "p", "suffix": "s"},
+)
+PLACES = {
+    ("frame", "f"): ("attach_body", "body", "a"),
+    ("site", "s"): ("attach_body", "body", "b"),
+    ("body", "x"): ("attach_frame", "frame", "fr"),
+}
+HOST = """<mujoco><worldbody><body name="x" pos="1 2 3"><frame name="f" euler="0 0 40"/>
+<site name="s" pos="0 1 0"/></body><body name="y"><joint name="jy"/><geom size="1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.feature("A015")
+@pytest.mark.parametrize("affixes", AFFIXES, ids=str)
+@pytest.mark.parametrize("place", PLACES)
+def test_names_without_a_prefix(affixes: dict[str, str | None], place: tuple[str, str]) -> None:
+    """With any of prefix and suffix left out, worlds, bodies and frames get MuJoCo's names."""
+    kind, name = place
+    method, part, called = PLACES[place]
+    for whole in {True, False} if kind != "body" else {False}:
+        specs = []
+        for parse in (mujoco.MjSpec.from_string, mjjax.Spec.from_string):
+            parent, child = parse(HOST), parse(CHILD)
+            if whole:
+                parent.attach(child, **affixes, **{kind: name})
+            else:
+                holder = getattr(parent, kind)(name)
+                getattr(holder, method)(getattr(child, part)(called), **affixes)
+            specs.append(parent)
+        compare(specs[0].compile(), compile_spec(specs[1]))
+
+
+@pytest.mark.feature("A015")
+def test_what_cannot_be_attached() -> None:
+    """Names that are there already, parts of the same model, worlds and wrong places are errors."""
+    spec, child = mjjax.Spec.from_string(HOST), mjjax.Spec.from_string(CHILD)
+    frame = spec.frame("f")
+    for wrong, message in ((spec.body("y"), "another model"), (child.frame("fr"), "attach a body"),
+                           (child.worldbody, "attach a body"), ("a", "attach a body")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            frame.attach_body(wrong)
+    with pytest.raises(AttributeError, match="a <frame> has"):
+        spec.geoms[0].attach_body(child.body("a"))
+    for _ in range(2):
+        spec.attach(child, prefix="", frame="f")
+    with pytest.raises(MjcfError, match=r"'(a|fr)' is already used"):
+        spec.compile()
+
+
 @pytest.mark.feature("A015")
 def test_keyframes_follow_their_joints() -> None:
     """A keyframe of the parent keeps its values when joints come before them."""
     spec = mjjax.Spec.from_string(
-        '<mujoco><worldbody><frame name="f"/><body><joint/><geom size="1"/></body></worldbody>'
-        '<keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
+        '<mujoco><worldbody><body><frame name="f"/></body><body><joint/><geom size="1"/></body>'
+        '</worldbody><keyframe><key name="kp" qpos="9"/></keyframe></mujoco>'
     )
     spec.attach(mjjax.Spec.from_string(CHILD), prefix="p_", frame="f")
     assert spec.key("kp").qpos == pytest.approx((0.2, 0, 0, 9))

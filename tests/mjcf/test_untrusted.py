@@ -1,5 +1,6 @@
 """A model file is not trusted: what it may read, and how large it may make things."""
 
+import dataclasses
 import io
 import os
 import tempfile
@@ -11,7 +12,7 @@ import mjjax
 from mjjax import mjcf
 from mjjax.compiler import compile_spec
 from mjjax.core.errors import MjcfError, UnsupportedFeature
-from mjjax.mjcf import budget
+from mjjax.core.limits import Limits
 from tests.compiler.oracle import refusal
 
 GEOM = '<x><geom name="g" size="1"/></x>'
@@ -163,7 +164,35 @@ def test_what_would_fill_the_memory_is_refused(text: str) -> None:
 def test_xml_is_bounded() -> None:
     """A huge file is refused before it is parsed."""
     with pytest.raises(UnsupportedFeature, match="bytes of XML"):
-        mjcf.read_string(b"<mujoco>" + b" " * budget.XML_BYTES + b"</mujoco>")
+        mjcf.read_string(b"<mujoco>" + b" " * Limits().xml_bytes + b"</mujoco>")
+
+
+_OVER = {
+    "xml_bytes": (200, "<custom><text name='t' data='" + "x" * 200 + "'/></custom>"),
+    "file_bytes": (60, '<asset><mesh name="m" file="m.obj"/></asset>'),
+    "elements": (4, "<worldbody><body><body><body/></body></body></worldbody>"),
+    "bodies": (3, "<worldbody><body/><body/><body/></worldbody>"),
+    "nv": (1, '<worldbody><body><geom size="1"/><joint/><joint axis="1 0 0"/></body></worldbody>'),
+    "numbers": (4, '<size nuserdata="5"/>'),
+    "pixels": (8, '<asset><texture name="t" builtin="flat" width="3" height="3"/></asset>'),
+    "texture_bytes": (26, '<asset><texture name="t" builtin="flat" width="3" height="3" type="2d"/>'
+                      '</asset>'),
+    "keyframes": (2, '<size nkey="3"/>'),
+    "steps": (99, '<compiler><lengthrange timestep=".01" inttotal="1"/></compiler>'),
+}  # fmt: skip
+
+
+def test_each_limit_is_an_argument(tmp_path: Path) -> None:
+    """Every limit refuses what is just above it, and says how to raise it; the default does not."""
+    write(tmp_path / "m.obj", TETRA)
+    assert set(_OVER) == {field.name for field in dataclasses.fields(Limits)}
+    for name, (most, text) in _OVER.items():
+        path = write(tmp_path / "m.xml", f"<mujoco>{text}</mujoco>")
+        with pytest.raises(UnsupportedFeature) as caught:
+            mjjax.Spec.from_file(path, limits=mjjax.Limits(**{name: most})).compile()
+        assert f"limits=mjjax.Limits({name}=...)" in str(caught.value), name
+        assert len(str(caught.value)) < 300
+        mjjax.Spec.from_file(path, limits=mjjax.Limits(**{name: 10 * most})).copy().compile()
 
 
 def test_picture_that_unpacks_to_gigabytes() -> None:

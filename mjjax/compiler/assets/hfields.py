@@ -9,7 +9,6 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.math.namespace import A, namespace
 from mjjax.mjcf import assets
-from mjjax.mjcf.budget import NUMBERS
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
 
@@ -27,7 +26,8 @@ def compile_hfields(ctx: Context) -> None:
     """
     elements, f = ctx.spec.elements["hfield"], ctx.fields
     files = assets.files_of(ctx.spec)
-    grids = [_elevation(element, files) for element in elements]
+    most = ctx.spec.limits.numbers
+    grids = [_elevation(element, files, most) for element in elements]
     count = np.array([grid.size for grid in grids], np.int32)
     f["hfield_size"] = reals(elements, "size", 4)
     f["hfield_nrow"] = np.array([grid.shape[0] for grid in grids], np.int32)
@@ -47,8 +47,8 @@ def hfield_box(size: A) -> tuple[A, A, A]:
     return xp.stack([x, y, _TOP * top + _BASE * base], axis=-1), radius, box
 
 
-def _elevation(element: Element, files: Files) -> np.ndarray:
-    """Elevations (nrow, ncol) in [0, 1], the first row at negative y."""
+def _elevation(element: Element, files: Files, most: int) -> np.ndarray:
+    """Elevations (nrow, ncol), at most so many, in [0, 1], the first row at negative y."""
     origin, values = element.origin, element.values
     if not element.name:
         raise origin.error("a height field needs a name or a file")
@@ -56,7 +56,7 @@ def _elevation(element: Element, files: Files) -> np.ndarray:
         raise origin.error("the four sizes of a height field must be positive")
     content = assets.contents(element, files) if values["file"] else b""
     try:
-        grid = _from_file(values, content) if values["file"] else _written(values)
+        grid = _from_file(values, content, most) if values["file"] else _written(values, most)
     except ValueError as error:
         raise origin.error(str(error)) from None
     low, high = np.min(grid), np.max(grid)
@@ -66,33 +66,33 @@ def _elevation(element: Element, files: Files) -> np.ndarray:
     return scaled.astype(np.float64)
 
 
-def _written(values: dict) -> np.ndarray:
+def _written(values: dict, most: int) -> np.ndarray:
     """The elevations in the file, whose first row is at the top; flat if there are none."""
     nrow, ncol = values["nrow"], values["ncol"]
     if min(nrow, ncol) <= 0 or values["file"] is not None:
         raise ValueError("the height field has no file and no nrow and ncol")
-    if nrow * ncol > NUMBERS:
-        raise ValueError(f"nrow times ncol cannot be more than {NUMBERS:,}")
+    if nrow * ncol > most:
+        raise ValueError(f"nrow times ncol cannot be more than {most:,}, the limit of numbers")
     grid = np.array(values["elevation"] or np.zeros(nrow * ncol), np.float32)
     return grid.reshape(nrow, ncol)[::-1]
 
 
-def _from_file(values: dict, content: bytes) -> np.ndarray:
+def _from_file(values: dict, content: bytes, most: int) -> np.ndarray:
     name, kind = values["file"], values["content_type"]
     picture = kind == _PNG if kind else PurePath(name).suffix.lower() == ".png"
     try:
-        return _picture(content) if picture else _binary(content)
+        return _picture(content, most) if picture else _binary(content)
     except ValueError as error:
         raise ValueError(f"{name!r}: {error}") from None
 
 
-def _picture(content: bytes) -> np.ndarray:
+def _picture(content: bytes, most: int) -> np.ndarray:
     """Brightness of a PNG picture in 256 steps, the first row at the bottom."""
     from PIL import Image
 
     size = assets.png_size(content)
-    if size is not None and size[0] * size[1] > NUMBERS:
-        raise ValueError(f"the picture has more than {NUMBERS:,} pixels")
+    if size is not None and size[0] * size[1] > most:
+        raise ValueError(f"the picture has more than {most:,} pixels, the limit of numbers")
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
             image = image.convert(_CHANNELS.get(image.mode, image.mode))

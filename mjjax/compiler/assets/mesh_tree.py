@@ -51,16 +51,16 @@ def tree(vert: np.ndarray, face: np.ndarray) -> Tree:
 
 
 def tables(trees: Sequence[Tree]) -> dict[str, np.ndarray]:
-    """The fields `mesh_bvh*` of all meshes; addresses count over all nodes."""
+    """The fields `mesh_box*` of all meshes; addresses count over all nodes."""
     count = np.array([len(t.skip) for t in trees], np.int32)
     start = (np.cumsum(count) - count).astype(np.int32)
     skip = [t.skip + a for t, a in zip(trees, start, strict=True)]
     return {
-        "mesh_bvhadr": start,
-        "mesh_bvhnum": count,
-        "mesh_bvhbox": np.concatenate([np.zeros((0, 6)), *(t.box for t in trees)]),
-        "mesh_bvhskip": np.concatenate([np.zeros(0, np.int32), *skip]).astype(np.int32),
-        "mesh_bvhface": np.concatenate([np.zeros((0, LEAF), np.int32), *(t.face for t in trees)]),
+        "mesh_boxadr": start,
+        "mesh_boxnum": count,
+        "mesh_box": np.concatenate([np.zeros((0, 6)), *(t.box for t in trees)]),
+        "mesh_boxskip": np.concatenate([np.zeros(0, np.int32), *skip]).astype(np.int32),
+        "mesh_boxface": np.concatenate([np.zeros((0, LEAF), np.int32), *(t.face for t in trees)]),
     }
 
 

@@ -30,7 +30,7 @@ _PACKED: dict[str, tuple[tuple[int, ...], type]] = {
     "normal": ((0, 3), np.float64),
     "texcoord": ((0, 2), np.float64),
     "face": ((0, 3), np.int32),
-    "graph": ((0,), np.int32),
+    "hull": ((0,), np.int32),
 }
 
 
@@ -41,7 +41,7 @@ class Mesh(NamedTuple):
         vert, normal: vertices and normals in the mesh frame.
         texcoord: texture coordinates; may be none.
         face, facenormal, facetexcoord: vertices, normals, texture coordinates of triangles (m, 3).
-        graph: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
+        hull: convex hull in the layout of `mesh_graph`, empty if nothing needs it.
         polygons: flat faces of the hull.
         solid: mass properties; centre and axes are the mesh frame in coordinates of the file.
     """
@@ -52,7 +52,7 @@ class Mesh(NamedTuple):
     face: np.ndarray
     facenormal: np.ndarray
     facetexcoord: np.ndarray
-    graph: np.ndarray
+    hull: np.ndarray
     polygons: polygons.Polygons
     solid: mesh_inertia.Solid
 
@@ -85,13 +85,13 @@ def compile_meshes(ctx: Context) -> None:
     sides = polygons.tables([m.polygons for m in meshes], [len(m.vert) for m in meshes])
     f.update(sides)
     f.update(mesh_tree.tables([mesh_tree.tree(m.vert, m.face) for m in meshes]))
-    ctx.sizes["nmeshbvh"] = len(f["mesh_bvhskip"])
+    ctx.sizes["nmeshbox"] = len(f["mesh_boxskip"])
     _fields(ctx, [element.name for element in elements], meshes)
     for name in ("poly", "polyvert", "polymap"):
         rows = sides["mesh_polynormal" if name == "poly" else f"mesh_{name}"]
         ctx.sizes[f"nmesh{name}"] = len(rows)
     f["mesh_texcoordadr"][f["mesh_texcoordnum"] == 0] = -1
-    f["mesh_graphadr"][f.pop("mesh_graphnum") == 0] = -1
+    f["mesh_hulladr"][f.pop("mesh_hullnum") == 0] = -1
     ctx.sizes["nmesh"] = len(elements)
     f["mesh_scale"] = reals(elements, "scale", 3)
     f["mesh_pos"] = np.array([m.solid.center for m in meshes]).reshape(-1, 3)
@@ -161,7 +161,7 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
         face=face,
         facenormal=_numbered(source.facenormal, face, len(normal), len(vert)),
         facetexcoord=_numbered(source.facetexcoord, face, len(source.texcoord), len(vert)),
-        graph=mesh_surface.graph(hull) if hull is not None else np.zeros(0, np.int32),
+        hull=mesh_surface.graph(hull) if hull is not None else np.zeros(0, np.int32),
         polygons=polygons.merge(source.vert, vert, hull.face)
         if hull is not None
         else polygons.NONE,

@@ -8,7 +8,6 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import ints, reals
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import assets
-from mjjax.mjcf.budget import BODIES, bound
 from mjjax.mjcf.meshfile import real
 from mjjax.mjcf.skinfile import Bone, Skin, read_skin
 from mjjax.mjcf.spec import Element
@@ -48,6 +47,7 @@ def compile_skins(ctx: Context) -> None:
             skins.append(_compile(element, content))
         except ValueError as error:
             raise element.origin.error(str(error)) from None
+        ctx.spec.limits.bound(element.origin, "bones", len(skins[-1].bones), "bodies")
     bones = [bone for skin in skins for bone in skin.bones]
     f["skin_matid"] = np.array(ctx.names.find_all("material", elements, "material"), np.int32)
     f["skin_group"] = ints(elements, "group")
@@ -96,7 +96,6 @@ def _compile(element: Element, content: bytes | None) -> Skin:
         raise ValueError(
             f"there are {len(skin.texcoord)} texture coordinates for {len(skin.vert)} vertices"
         )
-    bound(element.origin, "bones", len(skin.bones), BODIES)
     total = np.zeros(len(skin.vert), np.float32)
     for bone in skin.bones:
         if len(bone.vertex) != len(bone.weight) or not len(bone.vertex):

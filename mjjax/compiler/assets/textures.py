@@ -1,32 +1,31 @@
-"""Textures: pictures from files, cut into the faces of cubes, or builtin patterns."""
+"""Textures: their sizes, from the heads of their files; pixels are read when they are drawn."""
 
 import io
-from pathlib import PurePath
-from typing import Any
+import struct
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from mjjax.compiler.assets.builtin_textures import builtin_texture
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import ints
+from mjjax.core.enums import TextureType
+from mjjax.core.limits import Limits
 from mjjax.mjcf import assets
-from mjjax.mjcf.budget import PIXELS, bound
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
+from mjjax.model.texture import CHANNELS, KTX, PNG, SIDES, File, Texture, Textures, kind_of
 
-_2D, _SKYBOX = 0, 2
-_PNG, _KTX = "image/png", "image/ktx"
-_KINDS = {".png": _PNG}
-_LETTERS = "RLUDFB"  # the faces of a cube, in the order in which they are kept
-_SIDES = ("right", "left", "up", "down", "front", "back")
-_CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
-_MAX_CHANNELS = 4
+_FACES = "RLUDFB."
+_MAX_CHANNELS, _MAX_SQUARES = 4, 12
+_CHUNK = struct.Struct(">I4s")  # of a PNG file: length and kind of what follows
+_CHECKSUM = 4
 
 
 def compile_textures(ctx: Context) -> None:
     """Adds the fields `tex_*`.
 
-    `tex_data` holds the pixels of all textures, 8 bits per channel, row by row from the top.
+    `tex_data` stands for the pixels of all textures, 8 bits per channel, row by row from the top.
     Cubes are six squares, one above the other; as high as wide they have one square for all faces.
     A picture in KTX format is not read: its texture has no pixels.
 
@@ -35,39 +34,46 @@ def compile_textures(ctx: Context) -> None:
         UnsupportedFeature: there are too many pixels.
     """
     elements, f = ctx.spec.elements["texture"], ctx.fields
-    files = assets.files_of(ctx.spec)
-    pictures = [_pixels(element, files) for element in elements]
-    shapes = np.array([picture.shape for picture in pictures], np.int64).reshape(-1, 3)
-    count = shapes.prod(axis=1)
-    total = int(count.sum())
-    if total > _MAX_CHANNELS * PIXELS:
-        bound(elements[-1].origin, "pixels of all textures", total, _MAX_CHANNELS * PIXELS)
+    files, limits = assets.files_of(ctx.spec), ctx.spec.limits
+    textures = Textures(tuple(_texture(element, files, limits) for element in elements))
+    total = textures.shape[0]
+    if elements:
+        what = "bytes of the pixels of all textures"
+        limits.bound(elements[-1].origin, what, total, "texture_bytes")
+    shapes = np.array([t.shape for t in textures.textures], np.int32).reshape(-1, 3)
     f["tex_type"] = ints(elements, "type")
-    f["tex_height"], f["tex_width"], f["tex_nchannel"] = shapes.T.astype(np.int32)
-    f["tex_adr"] = (np.cumsum(count) - count).astype(np.int32)
-    f["tex_data"] = np.concatenate([np.zeros(0, np.uint8), *(p.ravel() for p in pictures)])
+    f["tex_height"], f["tex_width"], f["tex_nchannel"] = shapes.T
+    f["tex_adr"] = textures.start[:-1].astype(np.int32)
+    f["tex_data"] = textures
     ctx.sizes["ntexdata"] = total
 
 
-def _pixels(element: Element, files: Files) -> np.ndarray:
-    """Pixels (height, width, channels) of a texture."""
+def _texture(element: Element, files: Files, limits: Limits) -> Texture:
+    """A texture whose files are there and begin as they should."""
     values = element.values
     wrong = _wrong(element)
     if wrong:
         raise element.origin.error(wrong)
-    square = values["type"] != _2D
+    square, channels = values["type"] != TextureType.FLAT, values["nchannel"]
+    found: dict[str, File] = {}
     if values["builtin"]:
-        return _recounted(builtin_texture(values, square), values["nchannel"])
-    if values["file"]:
-        picture = _picture(element, "file", files)
-        return _cut(picture, values) if square and picture.size else picture
-    found = {s: _picture(element, f"file{s}", files) for s in _SIDES if values[f"file{s}"]}
-    shape = next(iter(found.values())).shape
-    if any(picture.shape != shape for picture in found.values()):
+        height = 6 * values["width"] if square else values["height"]
+        limits.bound(element.origin, "pixels", height * values["width"], "pixels")
+        return Texture.of((height, values["width"], channels), values, found, element.origin)
+    names = ("file",) if values["file"] else tuple(f"file{side}" for side in SIDES)
+    sizes = []
+    for name in (name for name in names if values[name]):
+        found[name], size = _file(element, name, files, limits)
+        sizes.append(size)
+    if len(set(sizes)) > 1:
         raise element.origin.error("the pictures of the sides must have the same size")
-    if not all(shape):
-        return np.zeros((0, 0, values["nchannel"]), np.uint8)
-    return np.concatenate([found[s] if s in found else _blank(values, shape) for s in _SIDES])
+    width, height = sizes[0]
+    if not values["file"]:
+        height *= len(SIDES)
+    elif square and tuple(values["gridsize"]) != (1, 1):
+        width //= values["gridsize"][1]
+        height = len(SIDES) * width
+    return Texture.of((height, width, channels), values, found, element.origin)
 
 
 def _wrong(element: Element) -> str:
@@ -75,110 +81,84 @@ def _wrong(element: Element) -> str:
     values = element.values
     single = bool(values["file"])
     sides = any(values[name] for name in assets.FILES if name != "file")
-    if not element.name and values["type"] != _SKYBOX:
+    if not element.name and values["type"] != TextureType.SKYBOX:
         return "a texture needs a name or a file"
     if values["builtin"]:
-        square = values["type"] != _2D
+        square = values["type"] != TextureType.FLAT
         if (values["width"] or 0) <= 0 or (not square and (values["height"] or 0) <= 0):
             return "a builtin texture needs a positive width and height"
-        if values["width"] * (6 * values["width"] if square else values["height"]) > PIXELS:
-            return f"a builtin texture cannot have more than {PIXELS:,} pixels"
     elif not single and not sides:
         return "a texture needs a file or a builtin pattern"
-    elif not single and values["type"] == _2D:
+    elif not single and values["type"] == TextureType.FLAT:
         return "a flat texture has one file, not one for each side"
     if not 1 <= values["nchannel"] <= _MAX_CHANNELS:
         return f"a texture has between 1 and {_MAX_CHANNELS} channels"
-    if values["gridlayout"] and not set(_LETTERS + ".").issuperset(values["gridlayout"]):
+    rows, columns = values["gridsize"]
+    cut = single and values["type"] != TextureType.FLAT
+    if cut and (min(rows, columns) < 1 or rows * columns > _MAX_SQUARES):
+        return f"gridsize asks for 1 to {_MAX_SQUARES} squares"
+    if values["gridlayout"] and not set(_FACES).issuperset(values["gridlayout"]):
         return "gridlayout may have the letters RLUDFB and dots"
     return ""
 
 
-def _picture(element: Element, attribute: str, files: Files) -> np.ndarray:
-    """Pixels (height, width, channels) of a file; none of a KTX file."""
-    values, name = element.values, element.values[attribute]
-    content = assets.contents(element, files, attribute)
-    kind = values["content_type"] or _KINDS.get(PurePath(name).suffix.lower(), "")
-    channels = values["nchannel"]
-    if kind == _KTX:
-        return np.zeros((0, 0, channels), np.uint8)
-    if kind != _PNG:
-        if len(content) < 8 or len(content) != 8 + channels * _area(content):
-            raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
-        width, height = np.frombuffer(content, "<i4", 2)
-        pixels = np.frombuffer(content, np.uint8, offset=8).reshape(height, width, channels)
-    else:
-        _check_png(element, attribute, content)
-        try:
-            pixels = _decoded(content, channels)
-        except (OSError, SyntaxError, ValueError) as error:
-            raise element.origin.error(f"{name!r}: the PNG file cannot be read: {error}") from None
-    pixels = pixels[:, ::-1] if values["hflip"] else pixels
-    return pixels[::-1] if values["vflip"] else pixels
+def _file(
+    element: Element, attribute: str, files: Files, limits: Limits
+) -> tuple[File, tuple[int, int]]:
+    """A file of a texture, with the width and height of its picture."""
+    name, values = element.values[attribute], element.values
+    kind = kind_of(name, values)
+    found = assets.source(element, files, attribute)
+    try:
+        with io.BytesIO(found) if isinstance(found, bytes) else open(found, "rb") as stream:
+            size = (0, 0) if kind == KTX else _HEADS.get(kind, _raw)(element, name, stream)
+        file = File.given(name, found) if isinstance(found, bytes) else File.at(name, found)
+    except OSError as error:
+        raise element.origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
+    width, height = size
+    limits.bound(element.origin, f"pixels of the picture {name!r}", width * height, "pixels")
+    if kind != KTX and values["type"] != TextureType.FLAT:
+        rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
+        if width % columns or height % rows or width * rows != height * columns:
+            raise element.origin.error(
+                f"the picture {name!r} has {width} x {height} pixels, which gridsize does not cut "
+                "into squares"
+            )
+    return file, size
 
 
-def _check_png(element: Element, attribute: str, content: bytes) -> None:
-    """The head of the file fits the texture."""
-    values, name = element.values, element.values[attribute]
-    size = assets.png_size(content)
+def _png(element: Element, name: str, stream: BinaryIO) -> tuple[int, int]:
+    """Width and height of a PNG picture, all of whose chunks are there."""
+    size = assets.png_size(stream.read(assets.PNG_HEAD))
     if size is None:
         raise element.origin.error(f"the file {name!r} is not a PNG picture")
-    width, height = size
-    bound(element.origin, f"pixels of the picture {name!r}", width * height, PIXELS)
-    if values["nchannel"] not in _CHANNELS:
+    if element.values["nchannel"] not in CHANNELS:
         raise element.origin.error("a texture from a PNG file has 1, 3 or 4 channels")
-    rows, columns = values["gridsize"] if attribute == "file" else (1, 1)
-    if values["type"] != _2D and width * rows != height * columns:
-        raise element.origin.error(
-            f"the picture {name!r} has {width} x {height} pixels, which gridsize does not cut "
-            "into squares"
-        )
+    end, kinds = stream.seek(0, io.SEEK_END), set()
+    at = len(assets.PNG_SIGNATURE)
+    while b"IEND" not in kinds:
+        stream.seek(at)
+        head = stream.read(_CHUNK.size)
+        if len(head) == _CHUNK.size:
+            length, kind = _CHUNK.unpack(head)
+            kinds.add(kind)
+            at += _CHUNK.size + length + _CHECKSUM
+        if len(head) < _CHUNK.size or at > end:
+            raise element.origin.error(f"{name!r}: the PNG file cannot be read: it is truncated")
+    if b"IDAT" not in kinds or not all(size):
+        raise element.origin.error(f"{name!r}: the PNG file cannot be read: it has no pixels")
+    return size
 
 
-def _decoded(content: bytes, channels: int) -> np.ndarray:
-    """Pixels (height, width, channels) of a PNG picture; a single channel is the first, red."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-        if image.mode.startswith("I"):  # 16 bits
-            grey = (np.asarray(image) >> 8).astype(np.uint8)
-            image = Image.fromarray(grey)
-        image = image.convert(_CHANNELS[max(channels, 3)])
-        return np.asarray(image)[:, :, :channels]
-
-
-def _area(content: bytes) -> int:
-    width, height = np.frombuffer(content, "<i4", 2)
-    return int(width) * int(height)
+def _raw(element: Element, name: str, stream: BinaryIO) -> tuple[int, int]:
+    """Width and height of pixels in MuJoCo's own format, which are all there."""
+    head = np.frombuffer(stream.read(8), np.uint8)
+    total = stream.seek(0, io.SEEK_END)
+    width, height = (int(x) for x in head.view("<i4")) if len(head) == 8 else (0, 0)
+    size = 8 + element.values["nchannel"] * width * height
+    if min(width, height) <= 0 or total != size:
+        raise element.origin.error(f"the file {name!r} is not a picture", "use PNG")
+    return width, height
 
 
-def _cut(picture: np.ndarray, values: dict[str, Any]) -> np.ndarray:
-    """The faces of a cube from the fields of a grid; one square stays one square."""
-    rows, columns = values["gridsize"]
-    if (rows, columns) == (1, 1):
-        return picture
-    size = picture.shape[1] // columns
-    shape = (size, size, picture.shape[2])
-    faces = [_blank(values, shape) for _ in _LETTERS]
-    for place, letter in enumerate(values["gridlayout"] or ""):
-        if letter != ".":
-            row, column = (size * k for k in divmod(place, columns))
-            faces[_LETTERS.index(letter)] = picture[row : row + size, column : column + size]
-    return np.concatenate(faces)
-
-
-def _blank(values: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
-    """A face without a picture: the first colour."""
-    colour = np.array((*(values["rgb1"] or (0.8, 0.8, 0.8)), 1.0))[: shape[2]]
-    return np.broadcast_to((255 * colour).astype(np.uint8), shape)
-
-
-def _recounted(pixels: np.ndarray, channels: int) -> np.ndarray:
-    """Builtin pixels in a texture of so many channels: the same bytes, as MuJoCo writes them."""
-    height, width, given = pixels.shape
-    if channels == given:
-        return pixels
-    filled = np.zeros(height * width * channels, np.uint8)
-    kept = min(filled.size, pixels.size)
-    filled[:kept] = pixels.ravel()[:kept]
-    return filled.reshape(height, width, channels)
+_HEADS: dict[str, Callable[[Element, str, Any], tuple[int, int]]] = {PNG: _png}

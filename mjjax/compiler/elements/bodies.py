@@ -7,10 +7,11 @@ from mjjax.compiler.fields import ints, reals, user
 from mjjax.compiler.principal_axes import principal_axes, product
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
+from mjjax.core.limits import bound
 from mjjax.math import quat as q
 from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.budget import BODIES, GEOMS, NV, bound
+from mjjax.mjcf.budget import GEOMS
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))
@@ -22,7 +23,8 @@ def compile_topology(ctx: Context) -> None:
     bodies, f = ctx.tree.bodies, ctx.fields
     n = len(bodies.elements)
     ctx.sizes["nbody"] = n
-    bound(bodies.elements[-1].origin, "bodies", n, BODIES)
+    limits, last = ctx.spec.limits, bodies.elements[-1].origin
+    limits.bound(last, "bodies", n, "bodies")
     parent = np.array(bodies.body, np.int32)
     joints = ctx.members("joint")
     dofs = DOFS[ints(joints.elements, "type")] if joints.elements else np.zeros(0, int)
@@ -31,8 +33,8 @@ def compile_topology(ctx: Context) -> None:
     for short, kind in _COUNTED:
         count = np.bincount(ctx.members(kind).body or [], minlength=n).astype(np.int32)
         f[f"body_{short}num"], f[f"body_{short}adr"] = count, _addresses(count)
-    bound(bodies.elements[-1].origin, "geoms", int(f["body_geomnum"].sum()), GEOMS)
-    bound(bodies.elements[-1].origin, "degrees of freedom", int(dofs.sum()), NV)
+    bound(last, "geoms", int(f["body_geomnum"].sum()), GEOMS)
+    limits.bound(last, "degrees of freedom", int(dofs.sum()), "nv")
     dofnum = np.bincount(jnt_body, weights=dofs, minlength=n).astype(np.int32)
     f["body_dofnum"], f["body_dofadr"] = dofnum, _addresses(dofnum)
     root, weld, tree = (np.zeros(n, np.int32) for _ in range(3))

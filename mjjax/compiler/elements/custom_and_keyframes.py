@@ -5,8 +5,9 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import JointType
-from mjjax.math.tracked import real_array
-from mjjax.mjcf.budget import KEYFRAMES, NUMBERS, bound
+from mjjax.math import quat
+from mjjax.math.namespace import where
+from mjjax.math.tracked import numbers, real_array
 from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
 
@@ -67,6 +68,16 @@ def _tuples(ctx: Context) -> None:
     _ragged(ctx, "tuple", [len(e.children) for e in elements])
 
 
+def _of_joints(quats: np.ndarray) -> np.ndarray:
+    """Unit quaternions of joints; what has no direction is the identity.
+
+    Only joints are treated like this: a mocap body keeps a zero quaternion, as in MuJoCo.
+    """
+    found = normalize(quats)
+    short = np.sum(numbers(found) ** 2, axis=-1, keepdims=True) < 0.5
+    return where(short, quat.normalize(found), found)
+
+
 def compile_keyframes(ctx: Context) -> None:
     """Adds the fields `key_*`; what a keyframe leaves out is the reference state."""
     keys, f = ctx.spec.elements["key"], ctx.fields
@@ -81,8 +92,9 @@ def compile_keyframes(ctx: Context) -> None:
         "mquat": f["body_quat"][mocap].ravel(),
     }
     origin = keys[0].origin if len(keys) == n > 0 else ctx.spec.origin("size")
-    bound(origin, "keyframes", n, KEYFRAMES)
-    bound(origin, "numbers of keyframes", n * sum(map(len, defaults.values())), NUMBERS)
+    limits, total = ctx.spec.limits, n * sum(map(len, defaults.values()))
+    limits.bound(origin, "keyframes", n, "keyframes")
+    limits.bound(origin, "numbers of keyframes", total, "numbers")
     for name, default in defaults.items():
         f[f"key_{name}"] = np.tile(default, (n, 1)).copy()
         size = len(default)
@@ -97,7 +109,7 @@ def compile_keyframes(ctx: Context) -> None:
     f["key_time"][: len(keys)] = reals(keys, "time")
     start = f["jnt_qposadr"] + 3 * (f["jnt_type"] == JointType.FREE)
     quats = start[f["jnt_type"] <= JointType.BALL][:, None] + np.arange(4)
-    f["key_qpos"][:, quats] = normalize(f["key_qpos"][:, quats])
+    f["key_qpos"][:, quats] = _of_joints(f["key_qpos"][:, quats])
     quats = f["key_mquat"].reshape(n, -1, 4) if n else f["key_mquat"]
     f["key_mquat"] = normalize(quats).reshape(f["key_mquat"].shape)
     ctx.sizes["nkey"] = n

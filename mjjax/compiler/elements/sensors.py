@@ -10,7 +10,6 @@ import numpy as np
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import compile_history, reals, user
 from mjjax.core.enums import DataType, JointType, ObjType, SensorType, Stage
-from mjjax.mjcf.budget import NUMBERS, bound
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element
 
@@ -284,7 +283,7 @@ def compile_sensors(ctx: Context) -> None:
         for s, e, t in zip(senses, elements, targets, strict=True)
     ]
     for element, total in zip(elements, itertools.accumulate(dims), strict=True):
-        bound(element.origin, "numbers of sensors", total, NUMBERS)
+        ctx.spec.limits.bound(element.origin, "numbers of sensors", total, "numbers")
     dim = np.array(dims, np.int32)
     f["sensor_dim"], f["sensor_adr"] = dim, (np.cumsum(dim) - dim).astype(np.int32)
     f["sensor_plugin"] = np.full(len(elements), -1, np.int32)
