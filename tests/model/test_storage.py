@@ -11,7 +11,7 @@ import pytest
 
 import mjjax
 from mjjax import cli
-from mjjax.cli.operations import COUNTED
+from mjjax.core.compiling import quick
 from mjjax.core.files import FORMAT, pack
 from mjjax.pipeline.carried import carried, leaf_fields
 
@@ -150,7 +150,7 @@ def sleepers() -> tuple[mjjax.Model, mjjax.Data]:
     return model, run(model, data.replace(ctrl=jnp.array([[1.0, 2], [0, 0], [-3, 1]])), 60)
 
 
-STEP = jax.jit(jax.vmap(mjjax.step, (None, 0)), compiler_options=COUNTED)  # quick to compile
+STEP = quick(jax.vmap(mjjax.step, (None, 0)))
 
 
 def run(model: mjjax.Model, data: mjjax.Data, steps: int) -> mjjax.Data:
