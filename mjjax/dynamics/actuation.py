@@ -103,7 +103,8 @@ def awake_forces(model: Model, data: Data, force: Array) -> Array:
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
     """Controls within their ranges, all zero if one is not a number; and whether that was so."""
-    return accepted_ctrl(model, delayed_ctrl(model, data) if model.structure.nhistory else data.ctrl)
+    delayed = model.structure.nhistory > 0
+    return accepted_ctrl(model, delayed_ctrl(model, data) if delayed else data.ctrl)
 
 
 def accepted_ctrl(model: Model, ctrl: Array) -> tuple[Array, Array]:

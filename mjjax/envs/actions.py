@@ -32,15 +32,20 @@ def real_array(x: Any, what: str) -> Array:
     return found.astype(jnp.zeros(()).dtype)
 
 
-def check_shape(x: Array, shape: tuple[int, ...], what: str) -> None:
+def check_shape(x: Array, shape: tuple[int, ...], what: str, of_batch: str = "") -> None:
     """Refuses an array of another shape.
 
+    Args:
+        x: array.
+        shape: shape wanted.
+        what: what it is, for the message.
+        of_batch: what to do with a batch of what is wanted.
+
     Raises:
-        ValueError: the sentence says the shape given and the shape wanted, and `vmap over worlds`
-            where the array is a batch of what is wanted.
+        ValueError: the sentence says the shape given and the shape wanted.
     """
     if x.shape == shape:
         return
     batch = x.ndim > len(shape) and x.shape[x.ndim - len(shape) :] == shape
-    hint = f", one for each of {x.shape[0]} worlds: vmap over worlds" if batch else ""
+    hint = f": {of_batch}" if batch and of_batch else ""
     raise ValueError(f"{what} must have shape {shape}, got {x.shape}{hint}")

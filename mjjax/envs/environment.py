@@ -26,6 +26,7 @@ from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.step import step, step1
 
 DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
+VMAP = "vmap over worlds"
 Info = dict[str, Any]
 
 
@@ -170,7 +171,7 @@ class Environment:
         """`step` that stays in the state in which an episode ended."""
         del key  # for environments whose steps are random
         model = params.model
-        check_shape(state.time, (), "time of the state")
+        check_shape(state.time, (), f"the time of a state of {self.name}", VMAP)
         before = make_data(model).replace(**state.physics)
         ctrl, bad = accepted_ctrl(model, self.control(model, self._within(action, params)))
         before = before.with_warnings({WarningType.BADCTRL: bad})
@@ -208,7 +209,7 @@ class Environment:
         """An action within the bounds of its space; NaN stays."""
         space = self.action_space(params)
         action = real_array(action, self._action)
-        check_shape(action, space.shape, self._action)
+        check_shape(action, space.shape, self._action, VMAP)
         # not a clip, whose derivative at the bound itself is half
         action = where(action < space.low, space.low, action)
         return where(action > space.high, space.high, action)
