@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from jax.core import Tracer
 
 from mjjax.envs import TASKS, make
 from mjjax.envs.actions import check_shape, real_array
@@ -221,7 +222,8 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
             raise ResetNeeded(f"the episodes of worlds {ended} have ended: reset with a reset_mask")
         actions = real_array(actions, "actions")
         check_shape(actions, self.action_space.shape or (), "actions")
-        worlds, found = advance_all(self.env, self._restart, self._worlds, actions, self.params)
+        before, actions = _together(self._worlds, actions)
+        worlds, found = advance_all(self.env, self._restart, before, actions, self.params)
         self._worlds = worlds
         if self.arrays == "jax":
             return worlds.obs, *found
@@ -280,6 +282,19 @@ def _picture(
     """(height, width, 3) bytes: one world as the model's free camera sees it."""
     picture = render(params.model, env.data(state, params), width=size[0], height=size[1])
     return np.asarray(picture.rgb * 255).astype(np.uint8)
+
+
+def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:
+    """Actions that are bound to a device, as those of other libraries are, and worlds bound to it.
+
+    A program is compiled for each mixture of what is bound and what is not; here is but one.
+    """
+    if isinstance(actions, Tracer) or not actions.committed:
+        return worlds, actions
+    place = worlds.obs.sharding
+    if not worlds.obs.committed:
+        worlds = jax.device_put(worlds, place)
+    return worlds, jax.device_put(actions, place)
 
 
 def _numbers(seeds: Sequence[int | None], random: np.random.Generator) -> jax.Array:
