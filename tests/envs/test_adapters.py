@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from gymnax.wrappers.purerl import FlattenObservationWrapper, LogWrapper
 
@@ -34,9 +35,12 @@ def test_gymnax_wrappers_take_it() -> None:
             _, state, _, terminated, truncated, info = env.step(
                 jax.random.key(i), state, action, short()
             )
-    assert truncated and not terminated
-    assert info["returned_episode_lengths"] == STEPS
-    assert jnp.isfinite(info["final_observation"]).all()
+        assert truncated and not terminated
+        assert info["returned_episode_lengths"] == STEPS
+        assert jnp.isfinite(info["final_observation"]).all() and not info["bad_action"]
+        bad = jnp.full_like(action, jnp.nan)
+        _, _, reward, terminated, truncated, info = env.step(jax.random.key(9), state, bad, short())
+    assert terminated and info["bad_action"] and not truncated and jnp.isfinite(reward)
 
 
 @pytest.mark.slow
@@ -51,7 +55,12 @@ def test_brax_interface() -> None:
         after = jax.vmap(env.step)(state, action)
         return after, after.done
 
-    state, done = jax.jit(lambda s, a: jax.lax.scan(one, s, a))(state, jnp.ones((7, 3, 1)))
+    run = jax.jit(lambda s, a: jax.lax.scan(one, s, a))
+    state, done = run(state, jnp.ones((7, 3, 1)))
     assert state.obs.shape == (3, env.observation_size) and env.action_size == 1
     assert done.dtype == state.reward.dtype and not done.any()
     assert set(state.metrics) == {"up", "still", "effort"} and "steps" in state.info
+    # a bad action ends the episode of its own world, and all numbers stay finite
+    state, done = run(state, jnp.ones((7, 3, 1)).at[2, 1].set(jnp.nan))
+    np.testing.assert_array_equal(done, jnp.zeros((7, 3)).at[2, 1].set(1))
+    assert all(jnp.isfinite(x).all() for x in (state.obs, state.reward, state.metrics["effort"]))
