@@ -106,7 +106,7 @@ from mjjax.model.structure import Structure
 from mjjax.model.view import id2name, name2id
 from mjjax.model.visual import Visual
 from mjjax.pipeline.check_gradients import check_gradients
-from mjjax.pipeline.describe import print_data, print_model, warning_text
+from mjjax.pipeline.describe import print_data, print_model, warning_text, warning_texts
 from mjjax.pipeline.devices import jit_worlds, shard_worlds, use_all_cores
 from mjjax.pipeline.forward import (
     forward,
@@ -309,5 +309,6 @@ __all__ = [
     "use_all_cores",
     "view",
     "warning_text",
+    "warning_texts",
     "xfrc_accumulate",
 ]

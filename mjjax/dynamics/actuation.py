@@ -102,12 +102,17 @@ def awake_forces(model: Model, data: Data, force: Array) -> Array:
 
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
-    """Controls within their ranges, all zero if one is not a number; and whether that was so.
+    """Controls within their ranges, all zero if one is not a number; and whether that was so."""
+    delayed = model.structure.nhistory > 0
+    return accepted_ctrl(model, delayed_ctrl(model, data) if delayed else data.ctrl)
+
+
+def accepted_ctrl(model: Model, ctrl: Array) -> tuple[Array, Array]:
+    """Some controls (nu,) within their ranges, all zero if one is bad; and whether that was so.
 
     The derivative of a control at its limit is one, that of a control beyond it zero.
     """
     s = model.structure
-    ctrl = delayed_ctrl(model, data) if s.nhistory else data.ctrl
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         limited = s.actuator_ctrllimited.astype(bool)

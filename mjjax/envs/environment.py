@@ -12,6 +12,8 @@ from jax import Array
 
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
+from mjjax.dynamics.actuation import accepted_ctrl
+from mjjax.envs.actions import check_shape, real_array
 from mjjax.envs.spaces import Box
 from mjjax.math.all_worlds import largest_of_worlds
 from mjjax.math.namespace import where
@@ -24,6 +26,7 @@ from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.step import step, step1
 
 DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
+VMAP = "vmap over worlds"
 Info = dict[str, Any]
 
 
@@ -101,7 +104,10 @@ class Environment:
         return data.sensordata
 
     def control(self, model: Model, action: Array) -> Array:
-        """Controls of an action: -1 to 1 is mapped to each actuator's range."""
+        """Controls of an action within `action_space`: -1 to 1 is mapped to each actuator's range.
+
+        What it returns is clamped to the range of each actuator that has one.
+        """
         low, high = model.actuator_ctrlrange.T
         return (low + high) / 2 + action * (high - low) / 2
 
@@ -130,18 +136,27 @@ class Environment:
     ) -> tuple[Array, EnvState, Array, Array, Info]:
         """One step; where it ends the episode, the next one starts at once, at random.
 
+        An action beyond the bounds of `action_space` counts as the nearest one within them, so that
+        its derivative is zero. One that is not a number ends the episode: its step is made with all
+        controls zero, as in MuJoCo, which `data.warning` counts.
+
         Args:
             key: random key, of the start of the next episode.
             state: state.
-            action: (nu,) in -1 to 1.
+            action: (nu,) in -1 to 1; an array of JAX, NumPy or who speaks DLPack, or a list.
             params: by default `default_params`.
 
         Returns:
             Observation, state, reward, whether the episode ended, and a dictionary: `terminated`
-            and `truncated` say why it ended (both may be true), `final_observation` is that of
-            the episode that ended, the observation itself otherwise, `terms` are those of the
-            reward, before the weights.
+            and `truncated` say why it ended (both may be true), `bad_action` whether that was an
+            action that is not a number, `final_observation` is that of the episode that ended, the
+            observation itself otherwise, `terms` are those of the reward, before the weights.
+
+        Raises:
+            ValueError: the action is of another shape or no real numbers, the state is a batch, or
+                a term of the reward and its weight are not both there.
         """
+        action = real_array(action, self._action)
         return _step(self, key, state, action, self.default_params if params is None else params)
 
     def reset_env(self, key: Array, params: Params) -> tuple[Array, EnvState]:
@@ -156,18 +171,24 @@ class Environment:
         """`step` that stays in the state in which an episode ended."""
         del key  # for environments whose steps are random
         model = params.model
+        check_shape(state.time, (), f"the time of a state of {self.name}", VMAP)
         before = make_data(model).replace(**state.physics)
-        action = jnp.reshape(jnp.asarray(action, before.ctrl.dtype), (model.nu,))
-        ctrl = self.control(model, action)
+        ctrl, bad = accepted_ctrl(model, self.control(model, self._within(action, params)))
+        before = before.with_warnings({WarningType.BADCTRL: bad})
         data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
         after = EnvState(state.time + 1, take(self._fields, data))
         seen = step1(model, data)
         terms = self.terms(model, before, seen)
-        reward = jnp.sum(jnp.stack([params.weights[name] * terms[name] for name in terms]))
+        reward = self._reward(terms, params.weights)
         diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
-        terminated = self.failed(model, seen) | diverged
+        terminated = self.failed(model, seen) | diverged | bad
         truncated = after.time >= params.max_steps_in_episode
-        info = {"terminated": terminated, "truncated": truncated, "terms": terms}
+        info = {
+            "terminated": terminated,
+            "truncated": truncated,
+            "bad_action": bad,
+            "terms": terms,
+        }
         return self.observe(model, seen), after, reward, terminated | truncated, info
 
     def data(self, state: EnvState, params: Params | None = None) -> Data:
@@ -179,6 +200,32 @@ class Environment:
 
     def observation_space(self, params: Params | None = None) -> Box:
         return Box(-np.inf, np.inf, self._observed)
+
+    @property
+    def _action(self) -> str:
+        return f"an action of {self.name}"
+
+    def _within(self, action: Any, params: Params) -> Array:
+        """An action within the bounds of its space; NaN stays."""
+        space = self.action_space(params)
+        action = real_array(action, self._action)
+        check_shape(action, space.shape, self._action, VMAP)
+        # not a clip, whose derivative at the bound itself is half
+        action = where(action < space.low, space.low, action)
+        return where(action > space.high, space.high, action)
+
+    def _reward(self, terms: Mapping[str, Array], weights: Mapping[str, Array]) -> Array:
+        """Sum of the terms, each times its weight."""
+        without = [f"term {name!r} has no weight" for name in terms if name not in weights]
+        without += [f"weight {name!r} has no term" for name in weights if name not in terms]
+        without += [
+            f"term {name!r} has shape {jnp.shape(term)}, not that of a number"
+            for name, term in terms.items()
+            if jnp.ndim(term)
+        ]
+        if without or not terms:
+            raise ValueError(f"{self.name}: {', '.join(without) or 'terms() gives no term'}")
+        return jnp.sum(jnp.stack([weights[name] * terms[name] for name in terms]))
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:

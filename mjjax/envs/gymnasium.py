@@ -3,28 +3,56 @@
 Importing this module registers all tasks, so that `gymnasium.make("mjjax/ant-v0")` and
 `gymnasium.make_vec("mjjax/ant-v0", num_envs=64)` make them. Needs `pip install 'mjjax[envs]'`.
 
-Numbers come as NumPy arrays, which costs a copy in every step: to train on the device, use the
-functions themselves.
+Numbers come as NumPy arrays, which costs a copy in every step; `GymnasiumVectorEnv` with
+`arrays="jax"` leaves them where they were computed.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from jax.core import Tracer
 
 from mjjax.envs import TASKS, make
-from mjjax.envs.environment import Environment, Params
-from mjjax.envs.randomize import vectorize
+from mjjax.envs.actions import check_shape, real_array
+from mjjax.envs.environment import Environment, EnvState, Params
+from mjjax.envs.randomize import world_axes
 from mjjax.envs.spaces import Box
+from mjjax.envs.worlds import (
+    Restart,
+    World,
+    advance_all,
+    advance_one,
+    begin_all,
+    begin_one,
+    chosen_worlds,
+    keys_of,
+)
 from mjjax.render.picture import render
+
+# What the vector environment returns.
+Arrays = Literal["numpy", "jax"]
+Array = np.ndarray | jax.Array
+Info = dict[str, Any]
+
+RESTARTS: dict[AutoresetMode, Restart] = {
+    AutoresetMode.NEXT_STEP: "next",
+    AutoresetMode.SAME_STEP: "same",
+    AutoresetMode.DISABLED: "never",
+}
 
 
 class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """One world. As Gymnasium asks, an episode that has ended waits for `reset`.
+
+    The information of a step are the terms of the reward, before the weights, and `bad_action`:
+    whether the episode ended because the action is not a number.
 
     Args:
         env: environment, or the name of a task.
@@ -32,6 +60,9 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         render_mode: `"rgb_array"` for pictures of `render`.
         width: of pictures [pixel].
         height: of pictures [pixel].
+
+    Raises:
+        ValueError: there is no such task or render mode.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012 as Gymnasium has it
@@ -46,95 +77,198 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ):
         self.env = make(env) if isinstance(env, str) else env
         self.params = self.env.default_params if params is None else params
-        self.metadata = {**self.metadata, "render_fps": round(1 / self.env.dt)}
-        self.render_mode = render_mode
+        self.metadata = self.metadata | {"render_fps": round(1 / self.env.dt)}
+        self.render_mode = _known("render_mode", render_mode, (None, "rgb_array"))
         self.size = width, height
         self.observation_space = space(self.env.observation_space(self.params))
         self.action_space = space(self.env.action_space(self.params))
-        self._state = None
-        self._step = jax.jit(self.env.step_env)
+        self._world: World | None = None
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Info | None = None
+    ) -> tuple[np.ndarray, Info]:
         super().reset(seed=seed)
-        obs, self._state = self.env.reset(self._key(), self.params)
-        return np.asarray(obs), {}
+        if seed is None and self._world is not None:
+            key = self._world.key
+        else:
+            key = keys_of(_numbers([seed], self.np_random))[0]
+        self._world = world = begin_one(self.env, key, self.params)
+        return np.array(world.obs), {}
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        if self._state is None:
-            raise gymnasium.error.ResetNeeded("call reset before the first step")
-        obs, self._state, reward, _, info = self._step(
-            self._key(), self._state, jnp.asarray(action), self.params
-        )
-        terms = {name: float(term) for name, term in info["terms"].items()}
-        ends = bool(info["terminated"]), bool(info["truncated"])
-        return np.asarray(obs), float(reward), *ends, terms
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, Info]:
+        if self._world is None:
+            raise ResetNeeded("call reset before the first step")
+        numbers = real_array(action, "an action")
+        world, found = advance_one(self.env, "never", self._world, numbers, self.params)
+        self._world = world
+        obs, (reward, terminated, truncated, info) = jax.device_get((world.obs, found))
+        said = {name: x.item() for name, x in info.items() if f"_{name}" in info}
+        return np.array(obs), float(reward), bool(terminated), bool(truncated), said
 
     def render(self) -> np.ndarray | None:
         """A picture, (height, width, 3) of bytes."""
-        if self.render_mode is None or self._state is None:
+        if self.render_mode is None or self._world is None:
             return None
-        data = self.env.data(self._state, self.params)
-        width, height = self.size
-        picture = render(self.params.model, data, width=width, height=height)
-        return np.asarray(picture.rgb * 255).astype(np.uint8)
-
-    def _key(self) -> jax.Array:
-        return jax.random.key(int(self.np_random.integers(2**31)))
+        return _picture(self.env, self._world.state, self.params, self.size)
 
 
 class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
-    """Many worlds in one compiled step; a world whose episode ends starts the next in that step.
+    """Many worlds in one compiled step, and when their next episodes start.
 
-    The observation with which it ended is in `final_obs` of the information, of those worlds where
-    `_final_obs` is true.
+    - `NEXT_STEP`: the step after the end of an episode ignores that world's action and starts the
+      next one, with reward 0; what Gymnasium's wrappers expect.
+    - `SAME_STEP`: the next episode starts in the step that ends one; the observation and the
+      information with which it ended are `final_obs` and `final_info` of the information.
+    - `DISABLED`: `reset(options={"reset_mask": mask})` starts those of some worlds.
+
+    The information of a step has the terms of the reward, before the weights, and `bad_action`:
+    whether an episode ended because the action is not a number. Beside each entry `name`, `_name`
+    says for which worlds it holds. The worlds go the same way as `GymnasiumEnv` from their seeds.
 
     Args:
         env: environment, or the name of a task.
         num_envs: number of worlds.
         params: parameters; a model with a dimension of worlds gives each world its own.
+        render_mode: `"rgb_array"` for pictures of `render`.
+        width: of pictures [pixel].
+        height: of pictures [pixel].
+        autoreset_mode: Gymnasium's `AutoresetMode`, or its name or value.
+        arrays: `"numpy"`, or `"jax"`: then nothing is copied to the host in a step, all entries of
+            the information are there in every step, and `DISABLED` does not notice that a world
+            goes on after its end.
+
+    Raises:
+        ValueError: there is no such task, mode or kind of arrays, or `params` is of another number
+            of worlds.
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 as Gymnasium has it
+    metadata = {  # noqa: RUF012 as Gymnasium has it
+        "render_modes": ["rgb_array"],
+        "render_fps": 50,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
-    def __init__(self, env: Environment | str, num_envs: int = 1, params: Params | None = None):
+    def __init__(
+        self,
+        env: Environment | str,
+        num_envs: int = 1,
+        params: Params | None = None,
+        render_mode: str | None = None,
+        width: int = 320,
+        height: int = 240,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        arrays: Arrays = "numpy",
+    ):
         self.env = make(env) if isinstance(env, str) else env
         self.params = self.env.default_params if params is None else params
-        self.num_envs = num_envs
+        self.num_envs = _count(num_envs, self.params)
+        mode = _mode(autoreset_mode)
+        fps = round(1 / self.env.dt)
+        self.metadata = self.metadata | {"render_fps": fps, "autoreset_mode": mode}
+        self.render_mode = _known("render_mode", render_mode, (None, "rgb_array"))
+        self.size = width, height
+        self.arrays = _known("arrays", arrays, get_args(Arrays))
         self.single_observation_space = space(self.env.observation_space(self.params))
         self.single_action_space = space(self.env.action_space(self.params))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._state = None
-        self._reset, self._step = vectorize(self.env, self.params)
+        self._restart = RESTARTS[mode]
+        self._worlds: World | None = None
+        self._over = np.zeros(num_envs, bool)  # only known to the host where NumPy is asked for
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        obs, self._state = self._reset(self._keys(), self.params)
-        return np.asarray(obs), {}
+        self, *, seed: int | Sequence[int | None] | None = None, options: Info | None = None
+    ) -> tuple[Any, Info]:
+        """Starts an episode in every world, or in those of `options["reset_mask"]`.
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        if self._state is None:
-            raise gymnasium.error.ResetNeeded("call reset before the first step")
-        obs, self._state, reward, done, info = self._step(
-            self._keys(), self._state, jnp.asarray(actions), self.params
+        Args:
+            seed: of the worlds, or a first one from which they count on; None goes on at random.
+            options: `reset_mask`, (num_envs,) truth values: which worlds; the others stay.
+
+        Raises:
+            ValueError: another number of seeds, or a mask that is none.
+            ResetNeeded: a mask before the first reset of all worlds.
+        """
+        mask = None if options is None else options.get("reset_mask")
+        if mask is not None:
+            self._check_mask(mask)
+        seeds = self._seeds(seed)
+        keys = keys_of(_numbers(seeds, self.np_random))
+        if self._worlds is not None:
+            given = np.array([one is not None for one in seeds])
+            keys = chosen_worlds(given, keys, self._worlds.key)
+        fresh = begin_all(self.env, keys, self.params)
+        worlds = fresh if mask is None else chosen_worlds(mask, fresh, self._worlds)
+        self._worlds = worlds
+        if self.arrays == "jax":
+            return worlds.obs, {}
+        self._over = np.array(worlds.over)
+        return np.array(worlds.obs), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
+        """One step of all worlds.
+
+        Args:
+            actions: (num_envs, nu) array of JAX, NumPy or who speaks DLPack.
+
+        Raises:
+            ValueError: the actions have another shape, or are no real numbers.
+            ResetNeeded: there was no reset, or with `DISABLED` none after an end.
+        """
+        if self._worlds is None:
+            raise ResetNeeded("call reset before the first step")
+        if self._restart == "never" and self._over.any():
+            ended = ", ".join(map(str, np.flatnonzero(self._over)))
+            raise ResetNeeded(f"the episodes of worlds {ended} have ended: reset with a reset_mask")
+        actions = real_array(actions, "actions")
+        check_shape(actions, self.action_space.shape or (), "actions")
+        before, actions = _together(self._worlds, actions)
+        worlds, found = advance_all(self.env, self._restart, before, actions, self.params)
+        self._worlds = worlds
+        if self.arrays == "jax":
+            return worlds.obs, *found
+        obs, self._over, found = jax.tree.map(
+            np.array, jax.device_get((worlds.obs, worlds.over, found))
         )
-        given = {name: np.asarray(term) for name, term in info["terms"].items()}
-        if np.any(done):
-            final = np.full(self.num_envs, None, object)
-            for i in np.flatnonzero(done):
-                final[i] = np.asarray(info["final_observation"][i])
-            given |= {"final_obs": final, "_final_obs": np.asarray(done)}
-        ends = np.asarray(info["terminated"]), np.asarray(info["truncated"])
-        return np.asarray(obs), np.asarray(reward), *ends, given
+        return obs, *found[:3], _of_some(found.info)
 
-    def _keys(self) -> jax.Array:
-        return jax.random.split(jax.random.key(int(self.np_random.integers(2**31))), self.num_envs)
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """A picture per world, (height, width, 3) of bytes."""
+        if self.render_mode is None or self._worlds is None:
+            return None
+        return tuple(self._picture(i) for i in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self._worlds = None
+
+    def _picture(self, i: int) -> np.ndarray:
+        assert self._worlds is not None
+        state = jax.tree.map(lambda x: x[i], self._worlds.state)
+        leaves, kind = jax.tree.flatten(self.params)
+        own = [x if a is None else x[i] for x, a in zip(leaves, _axes(self.params), strict=True)]
+        return _picture(self.env, state, jax.tree.unflatten(kind, own), self.size)
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            super().reset(seed=int(seed))
+            return [int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds for {self.num_envs} worlds: give one for each")
+        return seed
+
+    def _check_mask(self, mask: Any) -> None:
+        if self._worlds is None:
+            raise ResetNeeded("the first reset is one of all worlds, without a reset_mask")
+        shape, dtype = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
+        if shape != (self.num_envs,) or dtype != np.bool_:
+            raise ValueError(
+                f"reset_mask must be an array of {self.num_envs} truth values, got {dtype} of "
+                f"shape {shape}"
+            )
+        if not np.any(mask):
+            raise ValueError("reset_mask is false everywhere: there is nothing to reset")
 
 
 def space(box: Box) -> gymnasium.spaces.Box:
@@ -142,13 +276,87 @@ def space(box: Box) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(box.low, box.high, box.shape, box.dtype.type)
 
 
-def _register(name: str) -> None:
-    gymnasium.register(
-        f"mjjax/{name}-v0",
-        entry_point=lambda **options: GymnasiumEnv(name, **options),
-        vector_entry_point=lambda **options: GymnasiumVectorEnv(name, **options),
-    )
+def _picture(
+    env: Environment, state: EnvState, params: Params, size: tuple[int, int]
+) -> np.ndarray:
+    """(height, width, 3) bytes: one world as the model's free camera sees it."""
+    picture = render(params.model, env.data(state, params), width=size[0], height=size[1])
+    return np.asarray(picture.rgb * 255).astype(np.uint8)
+
+
+def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:
+    """Actions that are bound to a device, as those of other libraries are, and worlds bound to it.
+
+    A program is compiled for each mixture of what is bound and what is not; here is but one.
+    """
+    if isinstance(actions, Tracer) or not actions.committed:
+        return worlds, actions
+    place = worlds.obs.sharding
+    if not worlds.obs.committed:
+        worlds = jax.device_put(worlds, place)
+    return worlds, jax.device_put(actions, place)
+
+
+def _numbers(seeds: Sequence[int | None], random: np.random.Generator) -> jax.Array:
+    """Numbers (n,) for random keys: of the seeds, or random."""
+    for seed in seeds:
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and (not whole or seed < 0):
+            raise ValueError(f"a seed is a whole number that is not negative, not {seed!r}")
+    drawn = random.integers(2**32, size=len(seeds)) if None in seeds else np.zeros(len(seeds), int)
+    given = [int(x) if seed is None else seed % 2**32 for x, seed in zip(drawn, seeds, strict=True)]
+    return jnp.asarray(np.array(given, np.uint32))
+
+
+def _of_some(info: Info) -> Info:
+    """Entries that hold for some world, as Gymnasium's own vector environments have them."""
+    found: Info = {}
+    for name, value in info.items():
+        mask = info.get(f"_{name}")
+        if mask is None or not mask.any():
+            continue
+        if name == "final_obs":
+            whole, value = value, np.full(len(mask), None, object)
+            for i in np.flatnonzero(mask):
+                value[i] = whole[i]
+        found |= {name: _of_some(value) if isinstance(value, dict) else value, f"_{name}": mask}
+    return found
+
+
+def _axes(params: Params) -> list[int | None]:
+    """Where each leaf has its dimension of worlds."""
+    return jax.tree.leaves(world_axes(params), is_leaf=lambda axis: axis is None)
+
+
+def _count(num_envs: int, params: Params) -> int:
+    """Number of worlds, if the parameters are of as many."""
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+    leaves = zip(jax.tree.leaves(params), _axes(params), strict=True)
+    if other := {len(x) for x, axis in leaves if axis is not None} - {num_envs}:
+        raise ValueError(f"params is of {other.pop()} worlds, but num_envs is {num_envs}")
+    return num_envs
+
+
+def _mode(given: AutoresetMode | str) -> AutoresetMode:
+    for mode in AutoresetMode:
+        if given in (mode, mode.value, mode.name):
+            return mode
+    names = ", ".join(mode.name for mode in AutoresetMode)
+    raise ValueError(f"autoreset_mode must be one of {names}, not {given!r}")
+
+
+def _known(name: str, given: Any, values: Sequence[Any]) -> Any:
+    if given not in values:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, values))}, not {given!r}")
+    return given
 
 
 for _name in TASKS:
-    _register(_name)
+    # by name, so that the specification of an environment can be saved
+    gymnasium.register(
+        f"mjjax/{_name}-v0",
+        entry_point=f"{__name__}:GymnasiumEnv",
+        vector_entry_point=f"{__name__}:GymnasiumVectorEnv",
+        kwargs={"env": _name},
+    )

@@ -42,7 +42,8 @@ class GymnaxEnv(environment.Environment[Any, Any]):
         self, key: Array, state: EnvState, action: Any, params: Params
     ) -> tuple[Array, EnvState, Array, Array, dict[Any, Any]]:
         obs, state, reward, _, info = self.env.step_env(key, state, action, params)
-        return obs, state, reward, info.pop("terminated"), {"terms": info["terms"]}
+        rest = {name: info[name] for name in ("bad_action", "terms")}
+        return obs, state, reward, info["terminated"], rest
 
     def action_space(self, params: Params) -> spaces.Box:
         box = self.env.action_space(params)

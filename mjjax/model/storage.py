@@ -14,6 +14,7 @@ from mjjax.core.struct import specs
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
+from mjjax.model.sleep import Sleep
 from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS
@@ -21,11 +22,19 @@ from mjjax.model.texture import Texture, Textures
 from mjjax.model.visual import PARTS, Visual
 
 Path = str | os.PathLike[str]
-# What decides the next step of the simulation; the rest of `Data` follows from it.
+# What decides the next step of the simulation, and what is counted since the reset.
 _STATE = tuple(
     "time qpos qvel act history ctrl qfrc_applied xfrc_applied eq_active qacc_warmstart mocap_pos "
-    "mocap_quat userdata warning".split()
+    "mocap_quat userdata warning maxuse_con maxuse_efc".split()
 )
+# What a step computes only after a callback has seen the data, so that callbacks read that of the
+# step before; sleeping trees keep some of it. The shapes of some depend on capacities.
+_RESULTS = tuple(
+    "sensordata energy act_dot actuator_force qacc qacc_smooth qfrc_bias qfrc_actuator qfrc_smooth "
+    "qfrc_constraint qfrc_inverse efc_vel efc_force cacc cfrc_int cfrc_ext subtree_linvel "
+    "subtree_angmom solver_niter solver_gradient solver_fwdinv".split()
+)
+_SIZES = tuple("nq nv na nu nbody ntree neq nmocap nuserdata nhistory nsensordata".split())
 _VISUAL = {f"vis.{name}": cls for name, cls in PARTS.items()}
 _PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 
@@ -136,40 +145,98 @@ def save_state(data: Data, path: Path) -> None:
     """Saves the state of a world, or of a batch of worlds, to a file.
 
     That is what decides how the simulation goes on: time, positions, velocities, activations,
-    controls, applied forces, mocap poses, warm start. Everything else in `data` follows from it
-    with `forward`.
+    controls, applied forces, mocap poses, buffers of delayed signals, warm start, which trees
+    sleep, and the accelerations, forces and readings that sleeping trees keep or a callback of the
+    next step may read. Everything else in `data` follows from it with `forward`.
 
     Args:
         data: one world, or a batch.
         path: the file; it is complete or, after an error, as it was before.
+
+    Raises:
+        OSError: the file cannot be written.
     """
-    arrays = {name: np.asarray(getattr(data, name)) for name in _state_fields()}
-    write_atomic(path, pack("state", {"mjjax": VERSION}, arrays))
+    arrays = {name: np.asarray(getattr(data, name)) for name in (*_STATE, *_RESULTS)}
+    arrays |= {f"sleep.{name}": np.asarray(x) for name, x in _sleep(data).items()}
+    meta = {"mjjax": VERSION, "sizes": _sizes(data), "joints": _joints(data)}
+    write_atomic(path, pack("state", meta, arrays))
 
 
 def load_state(data: Data, path: Path) -> Data:
     """`data` with the state that `save_state` wrote; the rest follows from it with `forward`.
+
+    The simulation goes on with the same bits, also that of sleeping trees. Data with other
+    capacities (`nconmax`, `njmax`) take everything but the forces and velocities of constraint
+    rows, which `forward` gives them. Numbers become those of the data's precision.
 
     Args:
         data: data of the same model and of as many worlds.
         path: the file.
 
     Raises:
-        ValueError: the file is damaged, was not written by `save_state`, or by a newer mjjax, or
-            its state does not fit `data`.
+        ValueError: the file is damaged, was not written by `save_state`, or by a newer mjjax; its
+            state is of another model, of another number of worlds, or one of the two has sleeping
+            trees and the other one does not.
+        OSError: the file cannot be read.
     """
-    _, arrays = _read(path, lambda content: unpack("state", content))
-    if set(arrays) != set(_state_fields()):
+    meta, arrays = _read(path, lambda content: unpack("state", content))
+    sleeping = {name: f"sleep.{name}" for name in specs(Sleep)}
+    own = {*_STATE, *_RESULTS}
+    asleep = arrays.keys() - own
+    if not own <= arrays.keys() or asleep not in (set(), set(sleeping.values())):
         raise ValueError(f"{os.fspath(path)}: the state has other parts than in this mjjax")
-    changes = {}
-    for name, value in arrays.items():
+    if trouble := _misfit(data, meta, arrays["time"].shape, bool(asleep)):
+        raise ValueError(f"{os.fspath(path)}: {trouble}")
+    changes: dict[str, Any] = {}
+    for name in (*_STATE, *_RESULTS):
         here = getattr(data, name)
-        if value.shape != here.shape:
-            raise ValueError(
-                f"{os.fspath(path)}: {name} has shape {value.shape}, the data {here.shape}"
-            )
-        changes[name] = jnp.asarray(value, here.dtype)
+        if arrays[name].shape == here.shape:
+            changes[name] = jnp.asarray(arrays[name], here.dtype)
+    if data.sleep is not None:
+        parts = {
+            name: jnp.asarray(arrays[sleeping[name]], x.dtype) for name, x in _sleep(data).items()
+        }
+        changes["sleep"] = data.sleep.replace(**parts)
     return data.replace(**changes)
+
+
+def _misfit(data: Data, meta: dict[str, Any], worlds: tuple[int, ...], asleep: bool) -> str | None:
+    """Why a state does not fit `data`, in a sentence; None if it does."""
+    sizes = _sizes(data)
+    if other := [name for name in _SIZES if meta["sizes"][name] != sizes[name]]:
+        saved = ", ".join(f"{name} {meta['sizes'][name]}" for name in other)
+        mine = ", ".join(f"{name} {sizes[name]}" for name in other)
+        return f"the state is of another model, with {saved}; that of the data has {mine}"
+    if meta["joints"] != _joints(data):
+        return "the state is of another model: its joints are of other types than the data's"
+    if worlds != data.time.shape:
+        return (
+            f"the state is of {_count(worlds)}, the data of {_count(data.time.shape)}: "
+            "load it into data of as many"
+        )
+    if asleep and data.sleep is None:
+        return "the state has sleeping trees: make the data of a model with the flag 'sleep' on"
+    if data.sleep is not None and not asleep:
+        return "the state has no sleeping trees: make the data of a model with the flag 'sleep' off"
+    return None
+
+
+def _count(worlds: tuple[int, ...]) -> str:
+    return f"{' x '.join(map(str, worlds))} worlds" if worlds else "one world without a batch"
+
+
+def _sizes(data: Data) -> dict[str, int]:
+    return {name: int(data.structure.sizes[name]) for name in _SIZES}
+
+
+def _joints(data: Data) -> list[int]:
+    """Types of the joints: a position of a slide is none of a hinge."""
+    return data.structure.jnt_type.tolist()
+
+
+def _sleep(data: Data) -> dict[str, Any]:
+    """The arrays of the sleeping trees by name; none without the flag `sleep`."""
+    return {} if data.sleep is None else {n: getattr(data.sleep, n) for n in specs(Sleep)}
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -199,7 +266,3 @@ def _statics(cls: type) -> list[str]:
     """Numbers that are no leaves."""
     names = [f.name for f in dataclasses.fields(cls)]
     return [name for name in names if name not in specs(cls) and name != "structure"]
-
-
-def _state_fields() -> list[str]:
-    return [name for name in _STATE if name in specs(Data)]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 import numpy as np
+from jax.core import Tracer
 
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, sources, specs
@@ -37,9 +38,46 @@ WARNINGS: dict[WarningType, str] = {
 def warning_text(kind: WarningType | int) -> str:
     """Name of a warning, what it means and what to do (`mju_warningText`).
 
-    `data.warning[kind]` counts it, per world since the reset.
+    `data.warning[kind]` counts it, per world since the reset; `warning_texts` tells what occurred.
     """
     return f"{WarningType(kind).name}: {WARNINGS[WarningType(kind)]}"
+
+
+def warning_texts(data: Data) -> list[str]:
+    """What went wrong since the reset, a sentence for each warning that occurred.
+
+    MuJoCo prints warnings as they come and counts them in `mjData.warning`; here they are numbers
+    until someone asks. Outside of `jax.jit`, as the result is text; it has no derivative.
+
+    Args:
+        data: one world, or a batch, with the counts `warning` ([worlds,] 9).
+
+    Returns:
+        In the order of `WarningType`: how often it occurred, in a batch in how many worlds and in
+        which first, what it means and what to do. Empty where all is well.
+
+    Raises:
+        ValueError: `data` is traced, so that there are no numbers yet.
+    """
+    if isinstance(data.warning, Tracer):
+        raise ValueError("warning_texts needs numbers: call it outside of jax.jit and jax.vmap")
+    counts = np.asarray(data.warning)
+    return [
+        f"{kind.name}, {_occurrence(counts[..., kind])}: {WARNINGS[kind]}"
+        for kind in WarningType
+        if counts[..., kind].any()
+    ]
+
+
+def _occurrence(counts: np.ndarray) -> str:
+    """How often a warning occurred, one count per world."""
+    total = counts.sum()
+    times = "once" if total == 1 else f"{total} times"
+    if not counts.ndim:
+        return times
+    first, *_ = np.argwhere(counts)
+    name = ", ".join(map(str, first))
+    return f"{times} in {np.count_nonzero(counts)} of {counts.size} worlds, world {name} first"
 
 
 def print_model(model: Model, file: Target = None, digits: int = 4) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 import mjjax
 from mjjax import cli
+from mjjax.core.compiling import quick
 from mjjax.core.files import FORMAT, pack
+from mjjax.pipeline.carried import carried, leaf_fields
 
 XML = cli.embedded()["humanoid"]
 
@@ -122,11 +124,112 @@ def test_state_is_saved_and_loaded(tmp_path: Path) -> None:
     for one, start in ((data, fresh), (batch(data), batch(fresh))):
         mjjax.save_state(one, tmp_path / "s")
         assert_same_leaves(one, mjjax.load_state(start, tmp_path / "s"))
-    with pytest.raises(ValueError, match="has shape"):
+    with pytest.raises(ValueError, match="of 3 worlds, the data of one world"):
         mjjax.load_state(data, tmp_path / "s")
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="holds a model, not a state"):
         mjjax.load_state(data, tmp_path / "m")
+
+
+SLEEPERS = """<mujoco><option sleep_tolerance=".05"><flag sleep="enable" energy="enable"/></option>
+  <worldbody><geom type="plane" size="3 3 .1"/>
+    <body pos="0 0 .1"><joint type="slide" axis="0 0 1"/><geom size=".1"/><site name="s"/></body>
+    <body pos="2 0 .4"><joint name="j" type="slide" axis="0 0 1"/><geom size=".1"/></body>
+  </worldbody>
+  <actuator><motor joint="j"/>
+    <general joint="j" dyntype="filter" delay=".02" nsample="5"/></actuator>
+  <sensor><accelerometer site="s"/><touch site="s"/><force site="s"/>
+    <jointpos joint="j" delay=".01" nsample="4"/></sensor></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def sleepers() -> tuple[mjjax.Model, mjjax.Data]:
+    """Three worlds in which some trees sleep and others move."""
+    model = mjjax.Model.from_xml_string(SLEEPERS)
+    data = batch(mjjax.make_data(model))
+    return model, run(model, data.replace(ctrl=jnp.array([[1.0, 2], [0, 0], [-3, 1]])), 60)
+
+
+STEP = quick(jax.vmap(mjjax.step, (None, 0)))
+
+
+def run(model: mjjax.Model, data: mjjax.Data, steps: int) -> mjjax.Data:
+    for _ in range(steps):
+        data = STEP(model, data)
+    return data
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D25")
+def test_sleeping_trees_go_on_with_the_same_bits(sleepers: tuple, tmp_path: Path) -> None:
+    """Protects what sleeping trees keep, delayed signals, counts: all that follows is the same."""
+    model, data = sleepers
+    assert (data.tree_asleep >= 0).any() and (data.tree_asleep < 0).any()
+    mjjax.save_state(data, tmp_path / "s")
+    loaded = mjjax.load_state(batch(mjjax.make_data(model)), tmp_path / "s")
+    assert_same_leaves(run(model, data, 5), run(model, loaded, 5))
+
+
+@pytest.mark.slow
+def test_all_that_a_step_reads_is_saved(sleepers: tuple, tmp_path: Path) -> None:
+    """A callback may read what the step before has computed: none of it may be missing."""
+    model, data = sleepers
+    one = jax.tree.map(lambda x: jnp.full_like(x[0], 3), data)
+    start = jax.tree.map(jnp.zeros_like, one)
+    mjjax.save_state(one, tmp_path / "s")
+    loaded = mjjax.load_state(start, tmp_path / "s")
+    saved = {
+        name
+        for name in leaf_fields(one)
+        if all(map(jnp.array_equal, *(jax.tree.leaves(getattr(d, name)) for d in (one, loaded))))
+    }
+
+    def all_of(data: mjjax.Data) -> jax.Array:
+        return sum((jnp.sum(x).astype(float) for x in jax.tree.leaves(data)), jnp.zeros(()))
+
+    calls = mjjax.Callbacks(
+        control=lambda m, d: d.replace(ctrl=d.ctrl + all_of(d)),
+        passive=lambda m, d: d.replace(qfrc_passive=d.qfrc_passive + all_of(d)),
+    )
+    read = carried(lambda m, d: (mjjax.step(m, d, calls), None), model, start, ())
+    assert len(read) > 20 and read <= saved, read - saved
+
+
+def test_a_state_goes_into_data_of_other_capacities(tmp_path: Path) -> None:
+    """What was dropped for want of slots is simulated on with more of them."""
+    model = mjjax.Model.from_xml_string(BOX)
+    data = mjjax.make_data(model, nconmax=2)
+    mjjax.save_state(data.replace(time=data.time + 1), tmp_path / "s")
+    wider = mjjax.load_state(mjjax.make_data(model, nconmax=4), tmp_path / "s")
+    assert wider.time == 1 and wider.contact.dist.shape == (4,)
+
+
+BOX = (
+    "<mujoco><worldbody><geom type='plane' size='3 3 .1'/><body pos='0 0 .1'><freejoint/>"
+    "<geom type='box' size='.1 .1 .1'/></body></worldbody></mujoco>"
+)
+RAIL = "<mujoco><worldbody><body><joint type='{}'/><geom size='.1'/></body></worldbody></mujoco>"
+ASLEEP = BOX.replace("<worldbody>", "<option><flag sleep='enable'/></option><worldbody>", 1)
+
+
+@pytest.mark.parametrize(
+    ("saved", "into", "message"),
+    [
+        (BOX, RAIL.format("slide"), "with nq 7, nv 6; that of the data has nq 1, nv 1"),
+        (RAIL.format("hinge"), RAIL.format("slide"), "joints are of other types"),
+        (BOX, ASLEEP, "has no sleeping trees"),
+        (ASLEEP, BOX, "has sleeping trees: make the data of a model with the flag 'sleep' on"),
+    ],
+)
+def test_a_state_of_another_model_is_refused(
+    saved: str, into: str, message: str, tmp_path: Path
+) -> None:
+    """One sentence says what does not fit, instead of a simulation that goes on with something."""
+    data, other = (mjjax.make_data(mjjax.Model.from_xml_string(x)) for x in (saved, into))
+    mjjax.save_state(data, tmp_path / "s")
+    with pytest.raises(ValueError, match=message) as caught:
+        mjjax.load_state(other, tmp_path / "s")
+    assert str(tmp_path / "s") in str(caught.value) and "\n" not in str(caught.value)
 
 
 def batch(data: mjjax.Data) -> mjjax.Data:

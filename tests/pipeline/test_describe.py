@@ -2,6 +2,7 @@
 
 import io
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -47,3 +48,23 @@ def test_warnings_as_text() -> None:
     np.testing.assert_array_equal(after.warning, counts)
     mjjax.print_data(model, after, text := io.StringIO())
     assert f"{mjjax.warning_text(mjjax.WarningType.BADQVEL)}  2\n" in text.getvalue()
+
+
+@pytest.mark.feature("A115")
+def test_warnings_that_occurred_as_sentences() -> None:
+    """Every kind is told with its count; of a batch, in how many worlds and in which first."""
+    data = mjjax.make_data(mjjax.Model.from_xml_string(XML))
+    assert mjjax.warning_texts(data) == []
+    each = jnp.zeros((4, 9), jnp.int32).at[2:, :].set(jnp.arange(1, 10, dtype=jnp.int32))
+    of_one = mjjax.warning_texts(data.replace(warning=each[3]))
+    of_all = mjjax.warning_texts(data.replace(warning=each))
+    assert len(of_one) == len(of_all) == len(mjjax.WarningType)
+    for kind, one, many in zip(mjjax.WarningType, of_one, of_all, strict=True):
+        name, meaning = mjjax.warning_text(kind).split(": ", 1)
+        times = f"{kind + 1} times" if kind else "once"
+        assert one == f"{name}, {times}: {meaning}"
+        assert many == f"{name}, {2 * kind + 2} times in 2 of 4 worlds, world 2 first: {meaning}"
+    nested = mjjax.warning_texts(data.replace(warning=each.reshape(2, 2, 9)))
+    assert "in 2 of 4 worlds, world 1, 0 first" in nested[0]
+    with pytest.raises(ValueError, match="outside of"):
+        jax.jit(lambda d: jnp.zeros(len(mjjax.warning_texts(d))))(data)
