@@ -42,7 +42,7 @@ class UnsupportedFeature(MjjaxError, NotImplementedError):
 
 
 class AbsentTerm(ValueError):
-    """A value or a derivative that needs a term which the program leaves out (`model.terms`)."""
+    """A value that needs a term which the program leaves out (`model.terms`)."""
 
 
 class Origin(NamedTuple):

@@ -327,17 +327,17 @@ class Model(PyTree, Named, StaticFields):
 
         `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`, `negative_damping`,
         `body_gravcomp`, `fluid`, `geom_fluid`, `sensor_delay`. Where one is off, its coefficients
-        must be zero and have no derivative (`AbsentTerm`), or for `negative_damping` not be
-        negative; in a traced model they are not looked at.
+        must be zero, or for `negative_damping` not be negative (`AbsentTerm`); in a traced model
+        they are not looked at. First derivatives by them are there all the same.
         """
         return self.structure.terms
 
     def with_terms(self, *names: str) -> "Model":
         """This model with all entries of some terms in the program, or of all: `"all"`.
 
-        Ask for a term to differentiate with respect to its coefficients where they are zero, or to
-        change them by other means than `replace`: `jax.tree.map`, an optimizer's update. The
-        results are the same, the program does more.
+        Ask for a term to change its coefficients by other means than `replace`: `jax.tree.map`, an
+        optimizer's update; or for second derivatives that mix a coefficient that is zero with the
+        state. The results are the same, the program does more.
 
         Raises:
             ValueError: there is no such term.

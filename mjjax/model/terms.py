@@ -135,7 +135,8 @@ def with_slope(
         name: the term.
         value: result without what is off.
         change: what the term adds to it, from its coefficients by field: zero where these are zero.
-            Its derivative by anything else is zero there.
+            Its derivative by anything else is zero there, and taken for zero: second derivatives by
+            a state and then by such a coefficient need the term in the program.
         operands: trees that `change` reads.
 
     Raises:
@@ -172,32 +173,10 @@ def slope_at_zero(
 @functools.partial(slope_at_zero.defjvp, symbolic_zeros=True)
 def _slope_at_zero_jvp(change: Change, primals: Any, tangents: Any) -> tuple[Array, Array]:
     value, coefficients, operands = primals
-    slope, moves, directions = tangents
+    slope, moves, _ = tangents
     if isinstance(slope, SymbolicZero):
         slope = jnp.zeros_like(value)
     moved = of_moved(lambda x: change(x, *operands), (coefficients,), (moves,))
     if moved.values:
         slope = slope + jax.jvp(moved.f, moved.values, moved.slopes)[1]
-    # for second derivatives: how the change by the coefficients depends on what else moves
-    leaves, tree = jax.tree.flatten(directions)
-    which = tuple(i for i, x in enumerate(leaves) if not isinstance(x, SymbolicZero))
-    if which:
-        pushed = functools.partial(_pushed, change, tree, which)
-        more = operands, tuple(leaves[i] for i in which)
-        slope = slope_at_zero(pushed, slope, coefficients, more)
     return value, slope
-
-
-def _pushed(
-    change: Change, tree: Any, which: tuple[int, ...], coefficients: Any, operands: Any, slopes: Any
-) -> Array:
-    """Derivative of a change along directions of some of its operands."""
-    values = tree.flatten_up_to(operands)
-
-    def of_some(*some: Array) -> Array:
-        given = dict(zip(which, some, strict=True))
-        return change(
-            coefficients, *tree.unflatten([given.get(i, x) for i, x in enumerate(values)])
-        )
-
-    return jax.jvp(of_some, tuple(values[i] for i in which), slopes)[1]
