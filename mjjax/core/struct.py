@@ -12,6 +12,8 @@ from typing import Any
 
 from flax import struct
 
+from mjjax.core.representation import represent
+
 Size = str | int
 
 
@@ -33,8 +35,11 @@ class PyTree(struct.PyTreeNode):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         own = cls.__dict__.get("replace", _replace)
-        super().__init_subclass__(**kwargs)
+        super().__init_subclass__(**{"repr": False} | kwargs)
         cls.replace = own  # flax installs a replace of its own on every subclass
+
+    def __repr__(self) -> str:
+        return represent(self)
 
 
 @dataclasses.dataclass(frozen=True)

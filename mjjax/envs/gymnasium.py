@@ -54,6 +54,9 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._state = None
         self._step = jax.jit(self.env.step_env)
 
+    def __repr__(self) -> str:
+        return f"GymnasiumEnv({self.env!r})"
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
@@ -108,6 +111,9 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._state = None
         self._reset, self._step = vectorize(self.env, self.params)
+
+    def __repr__(self) -> str:
+        return f"GymnasiumVectorEnv({self.env!r}, num_envs={self.num_envs})"
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

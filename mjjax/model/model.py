@@ -13,12 +13,13 @@ from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure
+from mjjax.model.summary import model_text
 from mjjax.model.terms import TERMS, leaf
-from mjjax.model.view import Named
+from mjjax.model.view import NamedInModel
 from mjjax.model.visual import Visual
 
 
-class Model(PyTree, Named, StaticFields):
+class Model(PyTree, NamedInModel, StaticFields):
     """A compiled model (`mjModel`): real-valued leaves, with everything static in `structure`.
 
     Attributes have MuJoCo's names. Real numbers are JAX arrays of MuJoCo's shapes and may be
@@ -107,7 +108,7 @@ class Model(PyTree, Named, StaticFields):
     cam_pos0: jax.Array = array(
         "ncam", 3, unit="m", doc="position relative to the body at qpos0, world axes"
     )
-    cam_mat0: jax.Array = array("ncam", 9, doc="orientation at qpos0")
+    cam_mat0: jax.Array = array("ncam", 9, doc="orientation at qpos0; MJX has (n, 3, 3)")
     cam_fovy: jax.Array = array("ncam", unit="deg", doc="vertical field of view")
     cam_ipd: jax.Array = array("ncam", unit="m", doc="inter-pupillary distance")
     cam_sensorsize: jax.Array = array("ncam", 2, unit="m", doc="sensor size")
@@ -310,6 +311,9 @@ class Model(PyTree, Named, StaticFields):
             )
             for name, term in TERMS.items()
         })  # fmt: skip
+
+    def __repr__(self) -> str:
+        return model_text(self)
 
     @property
     def terms(self) -> Mapping[str, np.ndarray]:
