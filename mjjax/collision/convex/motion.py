@@ -181,8 +181,10 @@ def _touch(pools: Pools, shape: Shape, normal: Array, witness: Array, ids: Array
     """Where a shape touches along its outward normal, near a point of its surface."""
     found = _polytope(pools, shape, normal, witness, ids)
     for kinds, function in _PRIMITIVES.items():
-        other = function(shape, normal, witness)
         mine = jnp.any(shape.kind == jnp.asarray(kinds, jnp.int32))
+        # sizes that a shape of another kind does not have are zero, and are divided by here
+        own = shape._replace(size=where(mine, shape.size, 1))
+        other = function(own, normal, witness)
         found = Touch(*(where(mine, x, y) for x, y in zip(other, found, strict=True)))
     return found
 
