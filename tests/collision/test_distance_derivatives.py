@@ -145,7 +145,7 @@ def run() -> Callable[[Pose, Pose], Outputs]:
     return batch
 
 
-def names(bad: np.ndarray) -> list[str]:
+def names(bad: Any) -> list[str]:
     """Pairs (P,) that are bad."""
     kinds = (GeomType.PLANE, *SOLIDS, *SOLIDS)
     return ["-".join(kinds[g].name for g in PAIRS[k]) for k in np.flatnonzero(bad)]
