@@ -181,10 +181,8 @@ def _touch(pools: Pools, shape: Shape, normal: Array, witness: Array, ids: Array
     """Where a shape touches along its outward normal, near a point of its surface."""
     found = _polytope(pools, shape, normal, witness, ids)
     for kinds, function in _PRIMITIVES.items():
+        other = function(shape, normal, witness)
         mine = jnp.any(shape.kind == jnp.asarray(kinds, jnp.int32))
-        # sizes that a shape of another kind does not have are zero, and are divided by here
-        own = shape._replace(size=where(mine, shape.size, 1))
-        other = function(own, normal, witness)
         found = Touch(*(where(mine, x, y) for x, y in zip(other, found, strict=True)))
     return found
 
@@ -274,7 +272,8 @@ def _round(shape: Shape, normal: Array, witness: Array) -> Touch:
 
 def _box(shape: Shape, normal: Array, witness: Array) -> Touch:
     """A box is flat along the axes along which the witness is within it; at most along two."""
-    part = matvec3_t(shape.mat, witness - shape.pos) / shape.size
+    # shapes of other types come by here, too, and lack sizes: what is not a number would spread
+    part = safe.divide(matvec3_t(shape.mat, witness - shape.pos), shape.size)
     part = lax.stop_gradient(jnp.clip(part, -1, 1))
     slope = jnp.abs(matvec3_t(shape.mat, normal))
     # deep inside, the axis nearest to the normal is that of the face
