@@ -111,7 +111,7 @@ def _is_class(path: str) -> bool:
 
 
 def _fields(path: str) -> Iterator[str]:
-    """Table of the arrays of a class that declares them."""
+    """Tables of the arrays of a class that declares them, and of its access by name."""
     from mjjax.core.struct import PyTree, specs
 
     module, _, name = path.rpartition(".")
@@ -122,6 +122,21 @@ def _fields(path: str) -> Iterator[str]:
     for spec in specs(value).values():
         shape = ", ".join(map(str, spec.shape))
         yield f"| `{spec.name}` | ({shape}) | {spec.unit} | {_cell(spec.doc)} |"
+    yield ""
+    yield from _views(value)
+
+
+def _views(value: type) -> Iterator[str]:
+    """Table of what is found by name, with the fields of each kind."""
+    from mjjax.model.view import Named, methods, view_fields
+
+    if not issubclass(value, Named):
+        return
+    yield "\n| by name | what it is | fields |\n|---|---|---|"
+    for kind, (names, doc) in methods(value).items():
+        calls = ", ".join(f"`{name}(...)`" for name in names)
+        fields = ", ".join(f"`{name}`" for name in view_fields(value, kind))
+        yield f"| {calls} | {_cell(doc)} | {fields} |"
     yield ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mjjax.core.errors import MjcfError
-from mjjax.mjcf.check import nearest
+from mjjax.core.words import nearest
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element, Origin
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mjjax.mjcf.check import nearest
+from mjjax.core.words import nearest
 from mjjax.mjcf.edit import TURNS, Section, attributes_of, find
 from mjjax.mjcf.element import IN_BODIES
 from mjjax.mjcf.schema import ELEMENTS, Attribute

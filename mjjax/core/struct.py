@@ -19,6 +19,7 @@ import jax
 from flax import serialization, struct
 
 from mjjax.core.convert import converted, without_entries
+from mjjax.core.representation import represent
 
 Size = str | int
 
@@ -40,7 +41,7 @@ class PyTree(struct.PyTreeNode):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         cls._flax_dataclass = True
         super().__init_subclass__(**kwargs)
-        dataclasses.dataclass(init=False, eq=False)(cls)
+        dataclasses.dataclass(init=False, eq=False, repr=False)(cls)
         _register(cls)
 
     def __init__(self, *values: Any, **fields: Any):
@@ -185,6 +186,9 @@ def _from_state(tree: Any, state: dict[str, Any]) -> Any:
     return tree.replace(
         **{n: serialization.from_state_dict(own[n], x, name=n) for n, x in state.items()}
     )
+
+    def __repr__(self) -> str:
+        return represent(self)
 
 
 @dataclasses.dataclass(frozen=True)

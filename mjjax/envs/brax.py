@@ -38,6 +38,9 @@ class BraxEnv:
         self.env = env
         self.params = env.default_params if params is None else params
 
+    def __repr__(self) -> str:
+        return f"BraxEnv({self.env!r})"
+
     def reset(self, rng: Array) -> State:
         """Starts an episode."""
         obs, state = self.env.reset_env(rng, self.params)

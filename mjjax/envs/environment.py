@@ -73,6 +73,10 @@ class Environment:
     def __init__(self, model: Model | None = None):
         self.model = Model.from_xml_string(self.scene()) if model is None else model
 
+    def __repr__(self) -> str:
+        name = self.model.structure.model_name
+        return f"{self.name}({name!r}, frame_skip={self.frame_skip}, episode={self.episode})"
+
     def scene(self) -> str:
         """MJCF of the model: the asset with the sensors of the task."""
         text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")

@@ -84,6 +84,9 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.action_space = space(self.env.action_space(self.params))
         self._world: World | None = None
 
+    def __repr__(self) -> str:
+        return f"GymnasiumEnv({self.env!r})"
+
     def reset(
         self, *, seed: int | None = None, options: Info | None = None
     ) -> tuple[np.ndarray, Info]:
@@ -175,6 +178,9 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         self._restart = RESTARTS[mode]
         self._worlds: World | None = None
         self._over = np.zeros(num_envs, bool)  # only known to the host where NumPy is asked for
+
+    def __repr__(self) -> str:
+        return f"GymnasiumVectorEnv({self.env!r}, num_envs={self.num_envs})"
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Info | None = None

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mjjax.core.representation import represent
 from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, Params
 
@@ -92,6 +93,8 @@ class Trained(NamedTuple):
 
     policy: Policy
     curve: list[Point]
+
+    __repr__ = represent
 
 
 def train(

@@ -1,13 +1,12 @@
 """Validation of a node tree against the table: names, counts, types; text becomes numbers."""
 
-import difflib
-import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from mjjax.core.words import nearest
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS, Attribute
@@ -18,8 +17,8 @@ _RANGE = {
     kind: (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max))
     for kind, dtype in (("real", np.float64), ("single", np.float32))
 }
+_LONGEST, _FEW = 60, 8  # of a word to show, of elements to list
 _LOOSE = ("frame", "replicate")  # MuJoCo compares nothing in them with its schema
-_MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8  # of words to compare with, their length, to list
 
 
 def check(root: Node) -> list[str]:
@@ -54,16 +53,6 @@ def not_a_number(root: Node) -> Iterator[str]:
             yield f"{root.file}:{root.line}: attribute {name!r} of <{root.tag}> is not a number"
     for child in root.children:
         yield from not_a_number(child)
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """A hint with the valid word most like `word`, or with all if they are few."""
-    known = [w for w in itertools.islice(words, _MOST_WORDS) if w]
-    plain = {w.lower()[:_LONGEST]: w for w in reversed(known)}
-    close = difflib.get_close_matches(word.lower()[:_LONGEST], plain, n=1)
-    if close:
-        return f"did you mean {plain[close[0]]!r}?"
-    return f"one of {', '.join(known)}" if 0 < len(known) <= _FEW else ""
 
 
 def _check(node: Node, loose: bool, warnings: list[str]) -> None:

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from mjjax.mjcf.check import nearest
+from mjjax.core.words import nearest
 from mjjax.mjcf.edit import TURNS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.mjcf.check import nearest
+from mjjax.core.words import nearest
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 

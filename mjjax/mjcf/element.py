@@ -1,11 +1,13 @@
 """`Element`: one element of a model description, with what it was written as."""
 
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mjjax.core.errors import Origin
+from mjjax.core.representation import represent, short, table
 from mjjax.mjcf.edit import TURNS, Section, attributes_of, coerce, find
 
 if TYPE_CHECKING:
@@ -59,6 +61,12 @@ class Element:
     turn: int = 0
     parent: "Element | None" = field(default=None, repr=False)
     model: "Spec | None" = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        given = {k: x for k, x in self.values.items() if x is not None and k not in ("name", "alt")}
+        counts = Counter(child.kind for child in self.children)
+        rows = [(k, short(x)) for k, x in (given | counts).items()]
+        return table(f"{self.kind} {self.name!r} of class {self.classname!r}", rows)
 
     @property
     def name(self) -> str:
@@ -210,6 +218,8 @@ class DefaultClass:
     name: str
     parent: str
     values: dict[str, dict[str, Any]]
+
+    __repr__ = represent
 
     def copy(self) -> "DefaultClass":
         """An independent copy."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mjjax.core.words import nearest
 from mjjax.math.quat import rotate
 from mjjax.mjcf import keyframes
 from mjjax.mjcf.attach import (
@@ -19,7 +20,6 @@ from mjjax.mjcf.attach import (
 )
 from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.cable import composite
-from mjjax.mjcf.check import nearest
 from mjjax.mjcf.defaults import builtin
 from mjjax.mjcf.keyframes import Snapshot
 from mjjax.mjcf.orientation import orientations

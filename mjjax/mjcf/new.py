@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mjjax.core.words import nearest
 from mjjax.mjcf import assets, keyframes
 from mjjax.mjcf.attach import (
     FOLLOWERS,
@@ -13,7 +14,6 @@ from mjjax.mjcf.attach import (
     remove_followers,
 )
 from mjjax.mjcf.build import LISTS, element
-from mjjax.mjcf.check import nearest
 from mjjax.mjcf.defaults import ROOT_CLASS, builtin
 from mjjax.mjcf.edit import coerce, find
 from mjjax.mjcf.keyframes import Snapshot

@@ -6,6 +6,7 @@ that call it import it when they are called.
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
 from mjjax.core.limits import Limits
+from mjjax.core.representation import table
 from mjjax.mjcf.edit import Section, Sections
 from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element
 
@@ -119,6 +121,12 @@ class Spec:
     def __post_init__(self) -> None:
         for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
             top.model = self
+
+    def __repr__(self) -> str:
+        inside = Counter(element.kind for element in self.worldbody.walk())
+        counts = inside | {kind: len(found) for kind, found in self.elements.items() if found}
+        rows = [(kind, str(count)) for kind, count in counts.items()]
+        return table(f"Spec {self.modelname!r}, number of elements by kind", rows)
 
     @classmethod
     def from_file(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mjjax.core.enums import GeomType, Stage
+from mjjax.core.representation import represent
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 
@@ -52,6 +53,8 @@ class Callbacks:
     collision: Mapping[tuple[GeomType, GeomType], Collider | None] = dataclasses.field(
         default_factory=dict
     )
+
+    __repr__ = represent
 
     def __post_init__(self) -> None:
         for first, second in self.collision:

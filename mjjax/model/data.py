@@ -16,6 +16,7 @@ from mjjax.math.spatial import flat9
 from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import FULLY_AWAKE, Sleep
 from mjjax.model.structure import Structure, with_structure_of_leaves
+from mjjax.model.summary import data_text
 from mjjax.model.trees import dense_blocks
 from mjjax.model.view import Named
 
@@ -43,7 +44,9 @@ class Contact(PyTree):
 
     dist: jax.Array = array("nconmax", unit="m", doc="distance; 1e10 in an empty slot")
     pos: jax.Array = array("nconmax", 3, unit="m", doc="point halfway between the surfaces")
-    frame: jax.Array = array("nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents")
+    frame: jax.Array = array(
+        "nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents; MJX has (n, 3, 3)"
+    )
     includemargin: jax.Array = array("nconmax", unit="m", doc="margin - gap: included below it")
     friction: jax.Array = array("nconmax", 5, doc="two sliding, torsional, two rolling")
     solref: jax.Array = array("nconmax", 2, doc="reference of the normal direction")
@@ -110,15 +113,17 @@ class Data(PyTree, Named):
     xpos: jax.Array = array("nbody", 3, unit="m", doc="position of the body frame, world")
     xquat: jax.Array = array("nbody", 4, doc="orientation of the body frame, world")
     xipos: jax.Array = array("nbody", 3, unit="m", doc="position of the centre of mass, world")
-    ximat: jax.Array = array("nbody", 9, doc="orientation of the principal axes, world")
+    ximat: jax.Array = array(
+        "nbody", 9, doc="orientation of the principal axes, world; MJX has (n, 3, 3)"
+    )
     xanchor: jax.Array = array("njnt", 3, unit="m", doc="joint anchor, world")
     xaxis: jax.Array = array("njnt", 3, doc="joint axis, world")
     geom_xpos: jax.Array = array("ngeom", 3, unit="m", doc="position, world")
-    geom_xmat: jax.Array = array("ngeom", 9, doc="orientation, world")
+    geom_xmat: jax.Array = array("ngeom", 9, doc="orientation, world; MJX has (n, 3, 3)")
     site_xpos: jax.Array = array("nsite", 3, unit="m", doc="position, world")
-    site_xmat: jax.Array = array("nsite", 9, doc="orientation, world")
+    site_xmat: jax.Array = array("nsite", 9, doc="orientation, world; MJX has (n, 3, 3)")
     cam_xpos: jax.Array = array("ncam", 3, unit="m", doc="position, world")
-    cam_xmat: jax.Array = array("ncam", 9, doc="orientation, world")
+    cam_xmat: jax.Array = array("ncam", 9, doc="orientation, world; MJX has (n, 3, 3)")
     light_xpos: jax.Array = array("nlight", 3, unit="m", doc="position, world")
     light_xdir: jax.Array = array("nlight", 3, doc="direction, world")
     subtree_com: jax.Array = array("nbody", 3, unit="m", doc="centre of mass of the subtree")
@@ -190,7 +195,7 @@ class Data(PyTree, Named):
     @property
     @made_of("xquat", shape=("nbody", 9))
     def xmat(self) -> Array:
-        """(nbody, 9) orientation of the body frame, world. A batch has worlds in front."""
+        """(nbody, 9) orientation of the body frame, world; MJX has (n, 3, 3). A batch: as `qM`."""
         return flat9(to_mat(self.xquat))
 
     @property
@@ -295,6 +300,9 @@ class Data(PyTree, Named):
             return jnp.asarray(static)
         moving = self.tree_awake[..., s.body_treeid]
         return moving.at[..., s.body_treeid < 0].set(static[s.body_treeid < 0])
+
+    def __repr__(self) -> str:
+        return data_text(self)
 
     def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
         """This data with more warnings; a count is a number or a truth value."""

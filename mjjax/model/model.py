@@ -1,6 +1,5 @@
 """`Model`: every real number of a model, as one immutable pytree."""
 
-import difflib
 import importlib
 import os
 from collections.abc import Iterable, Mapping
@@ -10,16 +9,18 @@ import jax
 import numpy as np
 
 from mjjax.core.limits import Limits
-from mjjax.core.struct import PyTree, array, specs, static
+from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
-from mjjax.model.static_fields import SIZES, TABLES, StaticFields
+from mjjax.model.refusals import require_no_negative, unknown_field
+from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure, with_structure_of_leaves
+from mjjax.model.summary import model_text
 from mjjax.model.terms import TERMS, switched
-from mjjax.model.view import Named
+from mjjax.model.view import NamedInModel
 from mjjax.model.visual import Visual
 
 
-class Model(PyTree, Named, StaticFields):
+class Model(PyTree, NamedInModel, StaticFields):
     """A compiled model (`mjModel`): real-valued leaves, with everything static in `structure`.
 
     Attributes have MuJoCo's names. Real numbers are JAX arrays of MuJoCo's shapes and may be
@@ -110,7 +111,7 @@ class Model(PyTree, Named, StaticFields):
     cam_pos0: jax.Array = array(
         "ncam", 3, unit="m", doc="position relative to the body at qpos0, world axes"
     )
-    cam_mat0: jax.Array = array("ncam", 9, doc="orientation at qpos0")
+    cam_mat0: jax.Array = array("ncam", 9, doc="orientation at qpos0; MJX has (n, 3, 3)")
     cam_fovy: jax.Array = array("ncam", unit="deg", doc="vertical field of view")
     cam_ipd: jax.Array = array("ncam", unit="m", doc="inter-pupillary distance")
     cam_sensorsize: jax.Array = array("ncam", 2, unit="m", doc="sensor size")
@@ -318,8 +319,11 @@ class Model(PyTree, Named, StaticFields):
             return new
         for name in ("body_mass", "body_inertia"):
             if name in changes:
-                _require_positive(new, name)
+                require_no_negative(new, name)
         return new._widened(switched(new, self))
+
+    def __repr__(self) -> str:
+        return model_text(self)
 
     @property
     def terms(self) -> Mapping[str, np.ndarray]:
@@ -367,27 +371,7 @@ class Model(PyTree, Named, StaticFields):
         return new._widened(switched(new, None)) if new._of_arrays() else new
 
     def _hint(self, name: str) -> str:
-        """What to do about a field that there is not, or not to change."""
-        if name in SIZES or name in TABLES:
-            return ": it is static, part of the program; change the description and compile it"
-        for part in ("opt", "stat", "vis"):
-            inner = getattr(self, part)
-            if name in getattr(type(inner), "__dataclass_fields__", ()):
-                return f"; model.replace({part}=model.{part}.replace({name}=...)) changes it"
-        near = difflib.get_close_matches(name, specs(self), 2)
-        return super()._hint(name) or (f"; did you mean {' or '.join(near)}?" if near else "")
-
-
-def _require_positive(model: Model, name: str) -> None:
-    """Refuses numbers that the compiler refuses, where they can be seen."""
-    value = getattr(model, name)
-    if isinstance(value, jax.core.Tracer) or not hasattr(value, "dtype"):
-        return
-    bad = np.argwhere(np.asarray(value) < 0)
-    if len(bad):
-        body = int(bad[0][-1 if name == "body_mass" else -2])
-        names = model.structure.names["body"]
-        raise ValueError(f"{name} of body {names[body] or body!r} is negative; it must not be")
+        return super()._hint(name) or unknown_field(self, name)
 
 
 def _compiler() -> Any:

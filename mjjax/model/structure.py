@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from mjjax.core.enums import ObjType
+from mjjax.core.representation import cut
+from mjjax.core.words import listed
 from mjjax.model.static_fields import SIZES, TABLES, StaticFields
 from mjjax.model.texture import Textures
 
@@ -150,11 +152,11 @@ class Structure(StaticFields):
         }
 
     def id_of(self, kind: str, name: str) -> int:
-        """Id of the `kind` called `name`; `KeyError` with the valid names otherwise."""
+        """Id of the `kind` called `name`; `KeyError` with the valid names, nearest first."""
         ids = self._ids.get(kind, {})
         if name not in ids:
-            known = ", ".join(sorted(ids)) or "none is named"
-            raise KeyError(f"no {kind} {name!r}; valid names: {known}")
+            known = listed(name, sorted(ids)) or "none is named"
+            raise KeyError(f"no {kind} {cut(repr(name), 40)}; valid names: {known}")
         return ids[name]
 
 

@@ -53,9 +53,10 @@ class Term(NamedTuple):
         for value in values.values():
             if isinstance(value, Tracer):
                 return np.ones(size, bool)
-            if size:
-                found = self.present(np.asarray(value)).reshape(-1, size)
-                mask |= np.any(found, axis=0)
+            found = np.asarray(self.present(np.asarray(value)))
+            if not size or found.size % size:
+                continue  # of another shape than the field, which whoever reads it refuses
+            mask |= np.any(found.reshape(-1, size), axis=0)
         return mask
 
 

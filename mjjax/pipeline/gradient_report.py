@@ -4,6 +4,8 @@ import dataclasses
 import enum
 import textwrap
 
+from mjjax.core.representation import represent
+
 
 class Verdict(enum.StrEnum):
     """What is the matter with a derivative.
@@ -65,6 +67,8 @@ class GradientReport:
     findings: tuple[Finding, ...]
     checked: tuple[str, ...]
     no_effect: tuple[str, ...]
+
+    __repr__ = represent
 
     @property
     def errors(self) -> tuple[Finding, ...]:

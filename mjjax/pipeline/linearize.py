@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from mjjax.core.enums import Stage
+from mjjax.core.representation import represent
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.math.linalg import matmul
@@ -33,6 +34,8 @@ class TransitionJacobian(NamedTuple):
     C: Array
     D: Array
 
+    __repr__ = represent
+
 
 class InverseJacobian(NamedTuple):
     """Derivatives of force f, readings s and inertia m by position q, velocity v, acceleration a.
@@ -50,6 +53,8 @@ class InverseJacobian(NamedTuple):
     DsDv: Array
     DsDa: Array
     DmDq: Array
+
+    __repr__ = represent
 
 
 def transition_jacobian(

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.representation import represent
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
 from mjjax.math.linalg import cho_solve, matmul
 from mjjax.math.namespace import Array, where
@@ -46,6 +47,8 @@ class Plan(NamedTuple):
     gain: Array
     cost: Array
     damping: Array
+
+    __repr__ = represent
 
 
 def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> Plan:

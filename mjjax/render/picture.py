@@ -12,6 +12,7 @@ from jax import lax
 from mjjax.collision.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
 from mjjax.collision.ray_shapes import SOLIDS
 from mjjax.core.profile import stage
+from mjjax.core.representation import represent
 from mjjax.math import safe
 from mjjax.math.linalg import dot, matvec3, matvec3_t
 from mjjax.math.namespace import Array, where
@@ -48,6 +49,8 @@ class Picture(NamedTuple):
     rgb: Array
     depth: Array
     segmentation: Array
+
+    __repr__ = represent
 
 
 class _Scene(NamedTuple):

@@ -36,6 +36,7 @@ CALLED = {
     ("model/data.py", "mjjax.dynamics.inertia.joint_inertia"),
     ("model/data.py", "mjjax.dynamics.inertia.subtree_inertia"),
     ("model/model.py", "mjjax.compiler"),
+    ("model/summary.py", "mjjax.mjcf.defaults"),
     ("mjcf/spec.py", "mjjax.compiler.load.compile_model"),
     ("mjcf/spec.py", "mjjax.compiler.copy_back.copy_back"),
     ("mjcf/spec.py", "mjjax.pipeline.recompile.recompile"),

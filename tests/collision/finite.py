@@ -33,6 +33,7 @@ GROUPS = {
     "sdf": tuple(SDF),
 }
 MESHES = (GeomType.MESH, GeomType.SDF)
+SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2}  # the others are zero
 ROWS, COLUMNS = 5, 6
 FIELD = np.array([0.4, 0.3, 0.08])
 SIZE = 0.1  # of the geoms, about [m]
@@ -108,6 +109,8 @@ def poses(group: str, count: int, seed: int = 0) -> Poses:
     size = np.where(thin, 0.01 * size, size) * scale[..., None, None]
     endless = np.array([[t == GeomType.PLANE for t in pair] for pair in GROUPS[group]])
     size[endless[None, ..., None] & grid[:, :, None, None] & (np.arange(3) < 2)] = 0
+    used = np.array([[SIZES.get(t, 3) for t in pair] for pair in GROUPS[group]])
+    size[np.broadcast_to(np.arange(3) >= used[None, ..., None], size.shape)] = 0
 
     mats = _rotations(rng, (*shape, 2), grid[..., None])
     parallel = rng.random(shape) < 0.4

@@ -272,7 +272,8 @@ def _round(shape: Shape, normal: Array, witness: Array) -> Touch:
 
 def _box(shape: Shape, normal: Array, witness: Array) -> Touch:
     """A box is flat along the axes along which the witness is within it; at most along two."""
-    part = matvec3_t(shape.mat, witness - shape.pos) / shape.size
+    # shapes of other types come by here, too, and lack sizes: what is not a number would spread
+    part = safe.divide(matvec3_t(shape.mat, witness - shape.pos), shape.size)
     part = lax.stop_gradient(jnp.clip(part, -1, 1))
     slope = jnp.abs(matvec3_t(shape.mat, normal))
     # deep inside, the axis nearest to the normal is that of the face

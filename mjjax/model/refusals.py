@@ -1,0 +1,42 @@
+"""What `Model.replace` refuses: fields that there are not, static ones, numbers of no body."""
+
+from typing import Any
+
+import numpy as np
+from jax.core import Tracer
+
+from mjjax.core.struct import specs
+from mjjax.core.words import nearest
+from mjjax.model.static_fields import SIZES, TABLES
+
+
+def unknown_field(model: Any, name: str) -> str:
+    """What to do about a field that a model does not have, or not to change."""
+    if name in SIZES or name in TABLES:
+        return ": it is static, part of the program; change the description and compile it"
+    for part in ("opt", "stat", "vis"):
+        inner = getattr(model, part)
+        if name in getattr(type(inner), "__dataclass_fields__", ()):
+            return f"; model.replace({part}=model.{part}.replace({name}=...)) changes it"
+    near = nearest(name, specs(model))
+    return f"; {near}" if near else ""
+
+
+def require_no_negative(model: Any, name: str) -> None:
+    """Refuses masses and inertias that the compiler refuses, where they can be seen.
+
+    Args:
+        model: model with the new values.
+        name: a field with bodies as first dimension.
+
+    Raises:
+        ValueError: names the body.
+    """
+    value = getattr(model, name)
+    if isinstance(value, Tracer) or not hasattr(value, "dtype"):
+        return
+    bad = np.argwhere(np.asarray(value) < 0)
+    if len(bad):
+        body = int(bad[0][-len(specs(model)[name].shape)])
+        called = model.structure.names["body"][body] or body
+        raise ValueError(f"{name} of body {called!r} is negative; it must not be")

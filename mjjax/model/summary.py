@@ -1,0 +1,129 @@
+"""Models and data as text that fits on a screen: their `repr`."""
+
+import dataclasses
+import importlib
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mjjax.core.enums import (
+    ConeType,
+    DisableBit,
+    EnableBit,
+    IntegratorType,
+    JacobianType,
+    SolverType,
+    WarningType,
+)
+from mjjax.core.representation import short, table
+from mjjax.core.struct import specs
+
+Rows = Iterator[tuple[str, str]]
+
+# Sizes of what a user counts; others only say how long a table is.
+_SIZES = (
+    "nq nv nu na nbody njnt ngeom nsite ncam nlight nmesh nhfield nskin nmat ntex npair nexclude "
+    "neq ntendon nsensor nsensordata nkey nmocap nuserdata"
+).split()
+_WORDS = {
+    "integrator": IntegratorType,
+    "cone": ConeType,
+    "jacobian": JacobianType,
+    "solver": SolverType,
+    "disableflags": DisableBit,
+    "enableflags": EnableBit,
+}
+_WIDTH = 88
+
+
+def model_text(model: Any) -> str:
+    """Name and sizes of a model, options that are not the default, terms, fields with worlds."""
+    return table(f"Model {model.structure.model_name!r}", _model_rows(model))
+
+
+def data_text(data: Any) -> str:
+    """Worlds, time, counts and warnings of data, and its fields that are not empty, by shape."""
+    fields = {name: getattr(data, name) for name in specs(data)}
+    contact = fields["contact"]
+    if dataclasses.is_dataclass(contact):
+        fields |= {f"contact.{name}": getattr(contact, name) for name in specs(contact)}
+    fields = {name: x for name, x in fields.items() if hasattr(x, "shape")}
+    return table(f"Data of {data.structure.model_name!r}", _data_rows(fields))
+
+
+def _model_rows(model: Any) -> Rows:
+    s = model.structure
+    yield from _wrapped("sizes", [f"{n}={s.sizes[n]}" for n in _SIZES if s.sizes.get(n)])
+    yield from _wrapped("options", _options(model.opt) or ["all default"])
+    on = {name: np.asarray(mask) for name, mask in s.terms.items()}
+    on = {name: mask for name, mask in on.items() if mask.any()}
+    counts = [f"{k} ({m.sum()} of {m.size})" if m.size > 1 else k for k, m in on.items()]
+    yield from _wrapped("terms", counts or ["none"])
+    batched = [name for name, worlds in _batches(model) if worlds]
+    if batched:
+        yield from _wrapped("worlds in", batched)
+
+
+def _batches(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Axes of worlds of each field."""
+    for prefix, tree in (("", model), ("opt.", model.opt)):
+        for name, spec in specs(tree).items():
+            shape = getattr(getattr(tree, name), "shape", ())
+            yield prefix + name, shape[: len(shape) - len(spec.shape)]
+
+
+def _options(opt: Any) -> list[str]:
+    """Options that differ from the default, as `name=value`."""
+    default = importlib.import_module("mjjax.mjcf.defaults").builtin("option")  # it stands below
+    found = []
+    for field in dataclasses.fields(opt):
+        value, usual = getattr(opt, field.name), default.get(field.name, 0)
+        if _differs(value, usual):
+            word = _WORDS.get(field.name)
+            text = word(value).name if word and isinstance(value, int) else short(value)
+            found.append(f"{field.name}={text}")
+    return found
+
+
+def _differs(value: Any, usual: Any) -> bool:
+    try:
+        number = np.asarray(value)
+        return not np.array_equal(number, np.asarray(usual, number.dtype))
+    except (TypeError, RuntimeError, ValueError):  # traced, deleted, or no number
+        return True
+
+
+def _data_rows(fields: dict[str, Any]) -> Rows:
+    worlds = fields["time"].shape if "time" in fields else ()
+    if worlds:
+        yield "worlds", " x ".join(map(str, worlds))
+    for name in ("time", "ncon", "nefc"):
+        if name in fields:
+            yield name, short(fields[name])
+    yield from _warnings(fields.get("warning"))
+    shapes: dict[tuple[int, ...], list[str]] = {}
+    for name, x in fields.items():
+        shape = tuple(x.shape[len(worlds) :])
+        if shape and 0 not in shape:
+            shapes.setdefault(shape, []).append(name)
+    for shape, names in sorted(shapes.items()):
+        yield from _wrapped(f"[{', '.join(map(str, shape))}]", names)
+
+
+def _warnings(counts: Any) -> Rows:
+    """What went wrong, over all worlds."""
+    try:
+        total = np.asarray(counts).reshape(-1, len(WarningType)).sum(0)
+    except (TypeError, RuntimeError, ValueError):  # traced, deleted, or no number
+        return
+    found = [f"{kind.name} {total[kind]}" for kind in WarningType if total[kind]]
+    if found:
+        yield from _wrapped("warnings", found)
+
+
+def _wrapped(name: str, words: Iterable[str]) -> Rows:
+    """Words under a name, in as many rows as they need."""
+    for k, line in enumerate(textwrap.wrap("  ".join(words), _WIDTH, break_on_hyphens=False)):
+        yield name if k == 0 else "", line
