@@ -99,6 +99,7 @@ from mjjax.dynamics.velocity import com_vel, rne, subtree_vel
 from mjjax.mjcf.spec import Spec
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Contact, Data
+from mjjax.model.export import register
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.storage import load_state, save_state
@@ -145,6 +146,7 @@ from mjjax.solver.stages import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
 
 ensure_threads()
+register()
 globals().update({name: public(globals()[name], how) for name, how in PUBLIC.items()})
 
 __version__ = VERSION

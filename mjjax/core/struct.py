@@ -59,6 +59,9 @@ class PyTree(struct.PyTreeNode):
         for name in [n for n, x in own.items() if not self._keeps(n, x)]:
             del own[name]
 
+    def __repr__(self) -> str:
+        return represent(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
 
@@ -186,9 +189,6 @@ def _from_state(tree: Any, state: dict[str, Any]) -> Any:
     return tree.replace(
         **{n: serialization.from_state_dict(own[n], x, name=n) for n, x in state.items()}
     )
-
-    def __repr__(self) -> str:
-        return represent(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -331,7 +331,7 @@ def _of_some(info: Info) -> Info:
 
 def _axes(params: Params) -> list[int | None]:
     """Where each leaf has its dimension of worlds."""
-    return jax.tree.leaves(world_axes(params), is_leaf=lambda axis: axis is None)
+    return jax.tree.structure(params).flatten_up_to(world_axes(params))
 
 
 def _count(num_envs: int, params: Params) -> int:

@@ -41,7 +41,6 @@ _PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 
 def model_to_bytes(model: Model) -> bytes:
     """See `Model.to_bytes`."""
-    s = model.structure
     parts = {"model": model, "opt": model.opt, "stat": model.stat}
     parts |= {f"vis.{name}": getattr(model.vis, name) for name in PARTS}
     arrays = {
@@ -49,10 +48,30 @@ def model_to_bytes(model: Model) -> bytes:
         for part, cls in _PARTS.items()
         for name in _leaves(cls)
     }
-    arrays |= {f"structure.{name}": a for name, a in s.arrays.items() if name != "tex_data"}
+    meta, more = _parts_of(model.structure)
+    meta["static"] = {
+        part: {name: int(getattr(parts[part], name)) for name in _statics(cls)}
+        for part, cls in _PARTS.items()
+    }
+    return pack("model", meta, arrays | more)
+
+
+def structure_to_bytes(s: Structure) -> bytes:
+    """A structure as bytes, for programs that are exported."""
+    return pack("structure", *_parts_of(s))
+
+
+def structure_from_bytes(content: bytes) -> Structure:
+    """The structure from what `structure_to_bytes` gave; errors as in `Model.load`."""
+    meta, arrays = unpack("structure", content)
+    return _structure(meta, _groups(arrays))
+
+
+def _parts_of(s: Structure) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a structure is made of: what JSON can hold, and arrays by name."""
     textures, pictures = _packed(s)
-    arrays |= pictures
-    arrays |= {f"terms.{name}": a for name, a in s.terms.items()}
+    arrays = {f"structure.{name}": a for name, a in s.arrays.items() if name != "tex_data"}
+    arrays |= pictures | {f"terms.{name}": a for name, a in s.terms.items()}
     meta = {
         "mjjax": VERSION,
         "sizes": s.sizes,
@@ -61,45 +80,53 @@ def model_to_bytes(model: Model) -> bytes:
         "warnings": s.warnings,
         "textures": textures,
         "origins": [[kind, i, *origin] for (kind, i), origin in s.origins.items()],
-        "static": {
-            part: {name: int(getattr(parts[part], name)) for name in _statics(cls)}
-            for part, cls in _PARTS.items()
-        },
     }
-    return pack("model", meta, arrays)
+    return meta, arrays
 
 
-def model_from_bytes(content: bytes) -> Model:
-    """See `Model.from_bytes`."""
-    meta, arrays = unpack("model", content)
+def _groups(arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
     groups: dict[str, dict[str, np.ndarray]] = {}
     for name, value in arrays.items():
         group, _, field = name.rpartition(".")
         groups.setdefault(group, {})[field] = value
-    stale = ValueError(
+    return groups
+
+
+def _stale(meta: dict[str, Any]) -> ValueError:
+    return ValueError(
         f"the file was written by mjjax {meta.get('mjjax')}, this is {VERSION}; "
         "compile the model again"
     )
-    for part, cls in _PARTS.items():
-        if set(groups.get(part, ())) != set(_leaves(cls)):
-            raise stale
+
+
+def _structure(meta: dict[str, Any], groups: dict[str, dict[str, np.ndarray]]) -> Structure:
+    """The structure that `_parts_of` took apart."""
     if "textures" not in meta:
-        raise stale
-    pictures = groups.pop("texture", {})
-    groups["structure"] = groups.get("structure", {}) | {"tex_data": _unpacked(meta, pictures)}
+        raise _stale(meta)
+    arrays: dict[str, Any] = dict(groups.get("structure", {}))
+    arrays["tex_data"] = _unpacked(meta, groups.get("texture", {}))
     declared = (SIZES, TABLES, TERMS)
-    found = (meta["sizes"], groups["structure"], groups.get("terms", ()))
+    found = (meta["sizes"], arrays, groups.get("terms", ()))
     if any(set(a) != set(b) for a, b in zip(found, declared, strict=True)):
-        raise stale
-    structure = Structure(
+        raise _stale(meta)
+    return Structure(
         meta["sizes"],
-        groups["structure"],
+        arrays,
         {kind: tuple(names) for kind, names in meta["names"].items()},
         groups["terms"],
         meta["model_name"],
         {(kind, i): Origin(*origin) for kind, i, *origin in meta["origins"]},
         tuple(meta["warnings"]),
     )
+
+
+def model_from_bytes(content: bytes) -> Model:
+    """See `Model.from_bytes`."""
+    meta, arrays = unpack("model", content)
+    groups = _groups(arrays)
+    if any(set(groups.get(part, ())) != set(_leaves(cls)) for part, cls in _PARTS.items()):
+        raise _stale(meta)
+    structure = _structure(meta, groups)
     real = jnp.zeros(()).dtype
     fields: dict[str, dict[str, Any]] = {
         part: {name: jnp.asarray(a, real) for name, a in groups[part].items()} | static

@@ -203,13 +203,14 @@ def _allocated(
 
     A leaf of the data that were one of the model's, or another of the data, could not be donated.
     """
-    ofdata, ofcontact, ofsleep = (
+    made: tuple[dict[str, Any], ...] = tuple(
         {name: _zeros(shape, kind) for name, shape, kind in fields} for fields in shapes
     )
     structure, rules, slots = statics
-    ofdata |= {"contact": empty_contact(Contact(**ofcontact))}
-    ofdata |= {"sleep": Sleep(**ofsleep) if sleep else None}
-    data = Data(structure=structure, rules=rules, slots=slots, **ofdata)
+    own, contact, resting = made
+    own["contact"] = empty_contact(Contact(**contact))
+    own["sleep"] = Sleep(**resting) if sleep else None
+    data = Data(structure=structure, rules=rules, slots=slots, **own)
     return data.replace(**_initial(model, data))
 
 
