@@ -45,7 +45,7 @@ class PyTree(struct.PyTreeNode):
         _register(cls)
 
     def __init__(self, *values: Any, **fields: Any):
-        declared = type(self).__dataclass_fields__
+        declared = _fields(type(self))
         given = dict(zip(declared, values, strict=False)) | fields
         defaults = {
             name: f.default for name, f in declared.items() if f.default is not dataclasses.MISSING
@@ -66,9 +66,10 @@ class PyTree(struct.PyTreeNode):
         return dict(vars(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self).__name__
+        x = kind.lower()
         raise AttributeError(
-            f"{type(self).__name__} cannot be changed in place; make a new one: "
-            f"x = x.replace({name}=...)"
+            f"{kind} cannot be changed in place; make a new one: {x} = {x}.replace({name}=...)"
         )
 
     if not TYPE_CHECKING:  # which would take every misspelt name for a field
@@ -100,7 +101,7 @@ class PyTree(struct.PyTreeNode):
     def _replaced(self, changes: Mapping[str, Any]) -> Any:
         cls = type(self)
         for name in changes:
-            if name not in cls.__dataclass_fields__:
+            if name not in _fields(cls):
                 raise TypeError(f"{cls.__name__} has no field {name}{self._hint(name)}")
         table, own = specs(cls), vars(self)
         new = object.__new__(cls)
@@ -144,6 +145,12 @@ class PyTree(struct.PyTreeNode):
     def _rebuilt(self) -> "PyTree":
         """This tree after JAX has made it of leaves."""
         return self
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, Any]:
+    """Declarations of all fields by name, static ones too."""
+    return {f.name: f for f in dataclasses.fields(cls)}
 
 
 def _register(cls: type[PyTree]) -> None:

@@ -315,7 +315,8 @@ class Model(PyTree, NamedInModel, StaticFields):
             ValueError: a mass or a moment of inertia is negative.
         """
         new = self._replaced(changes)
-        if "structure" in changes or not self._of_arrays():
+        abstract = isinstance(vars(self).get("body_mass"), jax.ShapeDtypeStruct)
+        if "structure" in changes or abstract or not self._of_arrays():
             return new
         for name in ("body_mass", "body_inertia"):
             if name in changes:

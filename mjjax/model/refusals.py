@@ -1,5 +1,6 @@
 """What `Model.replace` refuses: fields that there are not, static ones, numbers of no body."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def unknown_field(model: Any, name: str) -> str:
         return ": it is static, part of the program; change the description and compile it"
     for part in ("opt", "stat", "vis"):
         inner = getattr(model, part)
-        if name in getattr(type(inner), "__dataclass_fields__", ()):
+        if dataclasses.is_dataclass(inner) and name in {f.name for f in dataclasses.fields(inner)}:
             return f"; model.replace({part}=model.{part}.replace({name}=...)) changes it"
     near = nearest(name, specs(model))
     return f"; {near}" if near else ""

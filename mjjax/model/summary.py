@@ -69,6 +69,8 @@ def _model_rows(model: Any) -> Rows:
 def _batches(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Axes of worlds of each field."""
     for prefix, tree in (("", model), ("opt.", model.opt)):
+        if not dataclasses.is_dataclass(tree):
+            continue  # a mark
         for name, spec in specs(tree).items():
             shape = getattr(getattr(tree, name), "shape", ())
             yield prefix + name, shape[: len(shape) - len(spec.shape)]
@@ -76,6 +78,8 @@ def _batches(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _options(opt: Any) -> list[str]:
     """Options that differ from the default, as `name=value`."""
+    if not dataclasses.is_dataclass(opt):
+        return [short(opt)]  # a mark
     default = importlib.import_module("mjjax.mjcf.defaults").builtin("option")  # it stands below
     found = []
     for field in dataclasses.fields(opt):

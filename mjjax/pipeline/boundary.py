@@ -3,6 +3,7 @@
 The checks read shapes only, so that nothing of them is left in a compiled program.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from mjjax.core.struct import FieldSpec, PyTree, extents, specs
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.pipeline.make_data import sizes_of_data
 
 _KINDS = {float: jnp.floating, int: jnp.integer, bool: jnp.bool_}
 _TYPES = {float: "real", int: "integer", bool: "bool"}
@@ -82,15 +84,30 @@ def _problems(function: str, name: str, tree: Any, model: Any) -> Iterator[str]:
             "again; mjjax.make_data(model) makes it for this one"
         )
     owner = tree if model is None else model
-    sizes = dict(owner.structure.sizes)
+    sizes = _sizes(tree)
     real = owner.body_mass.dtype if isinstance(owner, Model) else owner.time.dtype
     hint = _WORLDS[type(tree)].format(f"mjjax.{function}")
     if isinstance(tree, Data) and np.ndim(tree.time):
-        worlds = "x".join(map(str, np.shape(tree.time)))
-        yield f"{name} is a batch, time has shape ({worlds},), not (); {hint}"
+        yield f"{name} is a batch, time has shape {np.shape(tree.time)}, not (); {hint}"
     for part, inner in _parts(tree):
         for spec in specs(inner).values():
             yield from _field(part, spec, vars(inner).get(spec.name), sizes, real, hint)
+
+
+def _sizes(tree: Any) -> dict[str, int]:
+    """Sizes of a tree's fields; capacities are those that most of the fields have."""
+    s = tree.structure
+    if isinstance(tree, Model):
+        counts = {"nnumericdata": s.numeric_size, "ntupledata": s.tuple_size}
+        return s.sizes | {name: int(np.sum(x)) for name, x in counts.items()}
+    found: dict[Any, Counter[int]] = {"nconmax": Counter(), "njmax": Counter()}
+    for _, inner in _parts(tree):
+        for name, spec in specs(inner).items():
+            size = spec.shape[0] if spec.shape else None
+            if size in found and np.ndim(vars(inner).get(name)) == len(spec.shape):
+                found[size][vars(inner)[name].shape[0]] += 1
+    nconmax, njmax = (votes.most_common(1)[0][0] if votes else 0 for votes in found.values())
+    return sizes_of_data(s, tree.slots, nconmax, njmax)
 
 
 def _parts(tree: PyTree) -> Iterator[tuple[str, PyTree]]:

@@ -73,22 +73,28 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
-    own = {
-        "nscalar": layout.nscalar,
-        "ngeneral": len(layout.general),
-        "nitem": layout.nscalar + slots,
-        "nmass": layout.nscalar + slots * made.masses,
-        "nelliptic": 0 if made.pyramidal else slots,
-    }
-    sizes = dict(
-        s.sizes, narmature=armatures(s), **rows_needed(s), nconmax=slots, njmax=rows, **own
-    )
+    sizes = sizes_of_data(s, made, slots, rows) | rows_needed(s)
     shapes = tuple(
         tuple((name, extents(spec.shape, sizes), spec.dtype) for name, spec in specs(cls).items())
         for cls in (Data, Contact, Sleep)
     )
     sleep = model.opt.enabled(EnableBit.SLEEP)
     return _allocated(model, (s, rules, made), shapes, sleep)
+
+
+def sizes_of_data(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> dict[str, int]:
+    """Sizes of the fields of `Data` by name, but for those that sensors decide."""
+    layout = row_layout(s, slots, nconmax, UNLIMITED)
+    return s.sizes | {
+        "nconmax": nconmax,
+        "njmax": njmax,
+        "nscalar": layout.nscalar,
+        "ngeneral": len(layout.general),
+        "nitem": layout.nscalar + nconmax,
+        "nmass": layout.nscalar + nconmax * slots.masses,
+        "nelliptic": 0 if slots.pyramidal else nconmax,
+        "narmature": armatures(s),
+    }
 
 
 def armatures(s: Structure) -> int:
@@ -139,6 +145,9 @@ def blank_data(model: Model, data: Data) -> Data:
     return zero.replace(contact=empty_contact(zero.contact), **_initial(model, data))
 
 
+_blank = jax.jit(blank_data, inline=True)  # no two of its leaves are one array
+
+
 def reset_data(
     model: Model,
     data: Data,
@@ -162,7 +171,7 @@ def reset_data(
     """
     if isinstance(keyframe, str):
         keyframe = model.structure.id_of("key", keyframe)
-    fresh = blank_data(model, data)
+    fresh = _blank(model, data)
     nkey = model.structure.nkey
     if keyframe is not None and nkey:
         k = jnp.clip(jnp.asarray(keyframe, jnp.int32), 0, nkey - 1)

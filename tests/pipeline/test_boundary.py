@@ -1,0 +1,174 @@
+"""What users hand in: shapes, types and kinds of arguments, checked before anything is computed."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import mjjax
+from mjjax.core.struct import PyTree, specs
+from mjjax.pipeline.boundary import check_shapes
+
+XML = """
+<mujoco model="arms"><option><flag sleep="enable"/></option>
+  <worldbody><geom type="plane" size="3 3 .1"/><light name="sun"/><camera name="eye"/>
+  <body name="a" pos="0 0 .5"><joint name="ja" axis="0 1 0"/><geom name="ga" size=".1"/>
+    <site name="tip"/></body>
+  <body name="b" pos="1 0 .5"><joint name="jb" axis="0 1 0"/><geom size=".1"/></body>
+  <body name="m" mocap="true"><geom size=".1" contype="0" conaffinity="0"/></body></worldbody>
+  <tendon><fixed name="t"><joint joint="ja" coef="1"/></fixed></tendon>
+  <equality><joint name="e" joint1="ja" joint2="jb" active="false"/></equality>
+  <actuator><motor name="ma" joint="ja"/><general name="mb" joint="jb" dyntype="filter"/></actuator>
+  <sensor><jointpos name="p" joint="ja"/></sensor><custom><numeric name="n" data="1 2"/></custom>
+  <keyframe><key name="up" qpos=".1 .2" act="0"/></keyframe></mujoco>
+"""
+Change = Callable[[Any], Any]
+
+
+@functools.cache
+def arms() -> tuple[mjjax.Model, mjjax.Data]:
+    model = mjjax.Model.from_xml_string(XML)
+    return model, mjjax.make_data(model)
+
+
+def leaves(tree: PyTree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Array fields of a tree and of the trees within it, with the names on the way there."""
+    for name in specs(tree):
+        value = vars(tree).get(name)
+        if isinstance(value, PyTree):
+            yield from leaves(value, (*path, name))
+        elif value is not None:
+            yield (*path, name), value
+
+
+def put(tree: Any, path: tuple[str, ...], value: Any) -> Any:
+    """A tree with another leaf."""
+    name, *rest = path
+    return tree.replace(**{name: put(getattr(tree, name), tuple(rest), value) if rest else value})
+
+
+def check(tree: Any) -> None:
+    """The check of a step in which one tree is of the test."""
+    model, data = arms()
+    of_model = isinstance(tree, mjjax.Model)
+    check_shapes(
+        "step", {"model": tree, "data": data} if of_model else {"model": model, "data": tree}
+    )
+
+
+def message_of(call: Callable[[], Any]) -> str:
+    """What an error says; fails if there is none, or another kind."""
+    with pytest.raises((ValueError, TypeError, LookupError, AttributeError, OSError)) as found:
+        call()
+    error = found.value
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["model", "data"])
+def test_every_field_of_another_shape_is_refused(which: int) -> None:
+    """Protects from silent broadcasts: the message has the field, both shapes, and vmap."""
+    tree = arms()[which]
+    for path, x in leaves(tree):
+        name = ".".join(path)
+        longer = np.zeros((*x.shape[:-1], x.shape[-1] + 1) if x.ndim else (2, 2), x.dtype)
+        batch = np.zeros((5, *x.shape), x.dtype)
+        for wrong in (longer, batch):
+            text = message_of(lambda path=path, wrong=wrong: check(put(tree, path, wrong)))
+            # of two row fields that disagree either may be the wrong one
+            named = name in text or (name == "efc_vel" and "efc_force" in text)
+            assert named and str(wrong.shape) in text, (name, text)
+            assert str(tuple(x.shape)) in text and len(text) < 250, (name, text)
+        assert "vmap" in text, text
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["model", "data"])
+def test_every_field_keeps_its_type(which: int) -> None:
+    """Protects from second compilations: lists, NumPy and other precisions become the field's."""
+    tree = arms()[which]
+    kinds: tuple[Change, ...] = (
+        lambda x: np.asarray(x).tolist(),
+        lambda x: np.asarray(x, np.float32 if x.dtype == np.float64 else np.float64),
+        lambda x: np.asarray(x, int) if x.dtype != bool else np.asarray(x, np.float32),
+    )
+    for path, x in leaves(tree):
+        for kind in kinds if x.dtype.kind == "f" or x.dtype == bool else (kinds[0], kinds[2]):
+            new = dict(leaves(put(tree, path, kind(x))))[path]
+            assert isinstance(new, jax.Array) and jax.typeof(new) == jax.typeof(x), path
+
+
+def test_numbers_fill_the_fields_of_a_model() -> None:
+    """Protects `model.replace(body_mass=2.0)`; in data a number stands only where one is."""
+    model, data = arms()
+    for path, x in leaves(model):
+        if x.dtype.kind == "f":
+            assert dict(leaves(put(model, path, 2)))[path].shape == x.shape, path
+    assert "ctrl has shape (), not (2,)" in message_of(lambda: check(data.replace(ctrl=2.0)))
+    assert data.replace(time=3).time == 3
+
+
+def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]]:
+    """What beginners do, and words of the answer."""
+    model, data = arms()
+    other = mjjax.Model.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    theirs = mujoco.MjModel.from_xml_string(XML)
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), data)
+    wrong: Any = None
+    return {
+        "swapped": (lambda: mjjax.step(data, model), ("mjjax.Model", "order")),
+        "path for a model": (lambda: mjjax.make_data("a.xml"), ("from_xml_path",)),
+        "model of MuJoCo": (lambda: mjjax.make_data(theirs), ("mjjax.put_model",)),
+        "data of MuJoCo": (lambda: mjjax.step(model, mujoco.MjData(theirs)), ("put_data",)),
+        "no data": (lambda: mjjax.step(model, wrong), ("make_data",)),
+        "data of another model": (lambda: mjjax.step(other, data), ("another model",)),
+        "forgotten vmap": (lambda: mjjax.step(model, batch), ("vmap", "(None, 0)")),
+        "wrong length": (lambda: check(data.replace(ctrl=[1.0])), ("ctrl", "(2,)")),
+        "text for numbers": (lambda: data.replace(qpos="home"), ("qpos", "'home'")),
+        "unknown field": (lambda: model.replace(body_masses=1), ("did you mean 'body_mass'",)),
+        "option on the model": (lambda: model.replace(timestep=0.01), ("model.opt.replace",)),
+        "static field": (lambda: model.replace(jnt_type=[1, 1]), ("static", "compile")),
+        "in place": (lambda: setattr(data, "qpos", 0), ("data = data.replace(qpos=...)",)),
+        "made field": (lambda: data.replace(xmat=0), ("made of xquat",)),
+        "unknown keyframe": (lambda: mjjax.reset_data(model, data, "home"), ("up",)),
+        "wrong name": (lambda: model.body("torso"), ("torso", "a")),
+        "controls of a rollout": (
+            lambda: mjjax.rollout(model, data, jnp.zeros((3, 4)), nstep=4),
+            ("ctrl", "(4, 2)"),
+        ),
+        "no number of steps": (lambda: mjjax.rollout(model, data), ("nstep",)),
+        "negative mass": (
+            lambda: model.replace(body_mass=[0, 1, -1, 0]),
+            ("body_mass", "'b'", "negative"),
+        ),
+        "folder for a file": (lambda: mjjax.Model.from_xml_path(folder), ("directory",)),
+        "missing file": (lambda: mjjax.Model.from_xml_path(f"{folder}/no.xml"), ("no.xml",)),
+        "unknown task": (lambda: mjjax.envs.make("humanoit"), ("humanoid",)),
+    }
+
+
+def test_mistakes_are_answered_in_a_sentence(tmp_path: Any) -> None:
+    """Protects beginners: what is wrong and what to do, in less than 200 characters."""
+    folder = str(tmp_path)
+    for name, (call, words) in mistakes(folder).items():
+        text = message_of(call).replace(folder, "")
+        missing = [word for word in words if word not in text]
+        assert not missing and len(text) < 200 and "\n" not in text, f"{name}: {text}"
+
+
+def test_marks_are_no_arrays() -> None:
+    """Protects from deep failures where a tree of axes is given for a model."""
+    model, data = arms()
+    axes = jax.tree.map(lambda x: None, model)
+    assert "marks" in message_of(lambda: mjjax.step(axes, data))
+
+
+def test_precision_is_that_of_the_model() -> None:
+    """Protects from failures deep in a product: data of another precision are told."""
+    _, data = arms()
+    single = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, data)
+    text = message_of(lambda: check(single))
+    assert "float32" in text and "float64" in text
