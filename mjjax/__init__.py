@@ -118,6 +118,7 @@ from mjjax.pipeline.forward import (
 )
 from mjjax.pipeline.gradient_report import Finding, GradientReport, Verdict
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
+from mjjax.pipeline.interop import get_data, put_data, put_model
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
 from mjjax.pipeline.linearize import (
     InverseJacobian,
@@ -231,6 +232,7 @@ __all__ = [
     "fwd_position",
     "fwd_velocity",
     "geom_distance",
+    "get_data",
     "get_state",
     "get_total_mass",
     "id2name",
@@ -275,6 +277,8 @@ __all__ = [
     "print_data",
     "print_model",
     "project_constraint",
+    "put_data",
+    "put_model",
     "ray",
     "read_ctrl",
     "read_sensor",

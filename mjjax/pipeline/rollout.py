@@ -55,8 +55,7 @@ def rollout(
     Args:
         model: model.
         data: initial data.
-        ctrl: (nstep, nu) controls per step, or (nu,) constant, or None for those in `data`; of one
-            actuator (nstep,) too.
+        ctrl: (nstep, nu) controls, or (nu,) constant, or None for those in `data`.
         nstep: number of steps; by default the length of `ctrl`.
         callbacks: functions of the user's, called in each step.
         keep: fields of `Data` to record after each step.
@@ -72,9 +71,8 @@ def rollout(
 
     Raises:
         AbsentTerm: a coefficient is not zero where its term is not in the program.
-        ValueError: controls of another shape; neither `nstep` nor a sequence of controls tells how
-            far to go, or they differ; there is no such way of checkpointing, no such field, or less
-            than one sub-step.
+        ValueError: controls of another shape; no `nstep`, or another one than theirs; there is no
+            such way of checkpointing, no such field, or less than one sub-step.
     """
     require_terms(model)
     ctrl = _controls(model, data, ctrl, nstep)

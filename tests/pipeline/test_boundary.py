@@ -117,13 +117,15 @@ def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]
     other = mjjax.Model.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
     theirs = mujoco.MjModel.from_xml_string(XML)
     batch = jax.tree.map(lambda x: jnp.stack([x, x]), data)
-    wrong: Any = None
+    step: Any = mjjax.step
+    make_data: Any = mjjax.make_data
+    wrong, file, swapped = None, "a.xml", (data, model)
     return {
-        "swapped": (lambda: mjjax.step(data, model), ("mjjax.Model", "order")),
-        "path for a model": (lambda: mjjax.make_data("a.xml"), ("from_xml_path",)),
+        "swapped": (lambda: step(*swapped), ("mjjax.Model", "order")),
+        "path for a model": (lambda: make_data(file), ("from_xml_path",)),
         "model of MuJoCo": (lambda: mjjax.make_data(theirs), ("mjjax.put_model",)),
         "data of MuJoCo": (lambda: mjjax.step(model, mujoco.MjData(theirs)), ("put_data",)),
-        "no data": (lambda: mjjax.step(model, wrong), ("make_data",)),
+        "no data": (lambda: step(model, wrong), ("make_data",)),
         "data of another model": (lambda: mjjax.step(other, data), ("another model",)),
         "forgotten vmap": (lambda: mjjax.step(model, batch), ("vmap", "(None, 0)")),
         "wrong length": (lambda: check(data.replace(ctrl=[1.0])), ("ctrl", "(2,)")),

@@ -1,0 +1,239 @@
+"""Models and data of MuJoCo's Python package, and back. The engine itself never imports it.
+
+Whoever calls these has `mujoco` (3.6.0) installed and hands in its objects.
+"""
+
+import importlib
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.compiler.assemble import device_model, host_model
+from mjjax.compiler.assets import face_tree, mesh_tree
+from mjjax.compiler.fields import Compiled
+from mjjax.core.enums import GeomType, WrapType
+from mjjax.core.errors import UnsupportedFeature
+from mjjax.core.struct import specs
+from mjjax.model.data import Contact, Data
+from mjjax.model.model import Model
+from mjjax.model.option import Option, Statistic
+from mjjax.model.static_fields import SIZES, TABLES
+from mjjax.model.structure import NAMED
+from mjjax.model.visual import PARTS, Visual
+from mjjax.pipeline.make_data import make_data
+
+# MuJoCo's addresses of names are called after these kinds.
+_NAMES = {
+    "joint": "jnt",
+    "camera": "cam",
+    "material": "mat",
+    "texture": "tex",
+    "equality": "eq",
+}
+_TREES = ("opt", "stat", "vis", "contact", "sleep")
+_CONTACT = "dist pos frame includemargin friction solref solreffriction solimp dim geom".split()
+
+
+def put_model(model: Any) -> Model:
+    """A model of MuJoCo's as one of ours, with every number that it has now.
+
+    Args:
+        model: `mujoco.MjModel`; a `Model` is returned as it is, and a path is loaded.
+
+    Raises:
+        TypeError: it is neither.
+        UnsupportedFeature: it has soft bodies or plugins.
+    """
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, str | os.PathLike):
+        return Model.from_xml_path(model)
+    if type(model).__name__ != "MjModel":
+        raise TypeError(f"put_model takes a mujoco.MjModel, not a {type(model).__name__}")
+    for size, what in (("nflex", "soft bodies (flex)"), ("nplugin", "engine plugins")):
+        if getattr(model, size):
+            raise UnsupportedFeature(f"the model has {what}, which mjjax does not simulate")
+    fields = {
+        name: _integers(getattr(model, name), spec.dtype)
+        for name, spec in TABLES.items()
+        if hasattr(model, name) and name != "tex_data"
+    }
+    fields |= {
+        name: np.array(getattr(model, name), float)
+        for name in specs(Model)
+        if hasattr(model, name) and name not in _TREES
+    }
+    fields |= _shaped(model) | _of_meshes(model)
+    fields["tex_data"] = np.array(model.tex_data, np.uint8)
+    fields["wrap_sideid"] = _sides(fields)
+    own = {
+        "nmeshhull": len(fields["mesh_hull"]),
+        "nmeshbox": len(fields["mesh_boxskip"]),
+        "nmeshnode": len(fields["mesh_nodeface"]),
+    }
+    parts = {n: cls(**_values(cls, getattr(model.vis, n))) for n, cls in PARTS.items()}
+    compiled = Compiled(
+        fields=fields,
+        sizes=own | {n: int(getattr(model, n)) for n in SIZES if hasattr(model, n)},
+        names={kind: _names(model, kind) for kind in dict.fromkeys(NAMED.values())},
+        option=_values(Option, model.opt),
+        statistic={},
+        visual=Visual(**parts),
+        modelname=model.names.split(b"\0", 1)[0].decode(),
+    )
+    made = host_model(compiled).replace(stat=Statistic(**_values(Statistic, model.stat)))
+    return device_model(made)
+
+
+def _integers(value: Any, kind: type) -> np.ndarray:
+    """Integers or truth values; text is bytes in MuJoCo."""
+    if isinstance(value, bytes):
+        return np.frombuffer(value, np.uint8)
+    return np.array(value, bool if kind is bool else np.int32)
+
+
+def _values(cls: Any, theirs: Any) -> dict[str, Any]:
+    """Members of one of MuJoCo's structures for a tree of ours."""
+    real = specs(cls)
+    static = [n for n in cls.__dataclass_fields__ if n not in real and not n.startswith("_")]
+    return {n: np.array(getattr(theirs, n), float) for n in real} | {
+        n: int(getattr(theirs, n)) for n in static
+    }
+
+
+def _names(model: Any, kind: str) -> tuple[str, ...]:
+    buffer, starts = model.names, getattr(model, f"name_{_NAMES.get(kind, kind)}adr")
+    return tuple(buffer[i : buffer.index(b"\0", i)].decode() for i in starts)
+
+
+def _shaped(model: Any) -> dict[str, np.ndarray]:
+    """Fields that MuJoCo keeps flat, or with other dimensions."""
+    found = {}
+    for name in (*specs(Model), *TABLES):
+        spec = specs(Model).get(name) or TABLES[name]
+        if hasattr(model, name) and name not in _TREES and len(spec.shape) == 2:
+            width = spec.shape[1]
+            value = np.array(getattr(model, name))
+            if isinstance(width, int) and value.size and value.ndim != 2:
+                kind = {float: float, int: np.int32, bool: bool}[spec.dtype]
+                found[name] = value.reshape(-1, width).astype(kind)
+    return found
+
+
+def _of_meshes(model: Any) -> dict[str, np.ndarray]:
+    """Hulls as MuJoCo has them, and our trees of triangles."""
+    triangles = []
+    for i in range(model.nmesh):
+        v, nv = model.mesh_vertadr[i], model.mesh_vertnum[i]
+        f, nf = model.mesh_faceadr[i], model.mesh_facenum[i]
+        vert = np.array(model.mesh_vert[v : v + nv], float)
+        triangles.append((vert, np.array(model.mesh_face[f : f + nf])))
+    fields = mesh_tree.tables([mesh_tree.tree(*x) for x in triangles])
+    beside = set(model.geom_dataid[model.geom_type == GeomType.MESH].tolist())
+    touching = beside if (model.geom_type == GeomType.SDF).any() else set()
+    some = [face_tree.face_tree(*x) if i in touching else None for i, x in enumerate(triangles)]
+    hull = {
+        "mesh_hull": np.array(model.mesh_graph, np.int32),
+        "mesh_hulladr": np.array(model.mesh_graphadr, np.int32),
+    }
+    return fields | face_tree.tables(some) | hull
+
+
+def _sides(fields: dict[str, np.ndarray]) -> np.ndarray:
+    """The side sites of wrapping geoms, which MuJoCo keeps as real numbers."""
+    around = np.isin(fields["wrap_type"], (WrapType.SPHERE, WrapType.CYLINDER))
+    return np.where(around, fields["wrap_prm"], -1).astype(np.int32)
+
+
+def put_data(
+    model: Any, data: Any, *, nconmax: int | None = None, njmax: int | None = None
+) -> Data:
+    """Data of MuJoCo's as one of ours: state, inputs, results and contacts.
+
+    Rows of constraints have slots of their own here; they follow from `forward` or a step.
+
+    Args:
+        model: `mujoco.MjModel`, or the `Model` that was made of it.
+        data: `mujoco.MjData`.
+        nconmax: as for `make_data`.
+        njmax: as for `make_data`.
+
+    Raises:
+        ValueError: the data are of another model.
+    """
+    ours = put_model(model)
+    if len(data.qpos) != ours.nq or len(data.qvel) != ours.nv or len(data.xpos) != ours.nbody:
+        raise ValueError(
+            f"put_data: data is of another model, with nq={len(data.qpos)}, nv={len(data.qvel)}, "
+            f"not nq={ours.nq}, nv={ours.nv}"
+        )
+    made = make_data(ours, nconmax=nconmax, njmax=njmax)
+    fields: dict[str, Any] = {
+        name: np.asarray(getattr(data, name)).reshape(x.shape)
+        for name, x in vars(made).items()
+        if name in specs(Data) and _is_shared(name, x, data)
+    }
+    counts = np.array([w.number for w in data.warning], np.int32)
+    fields["warning"] = made.warning.at[: len(counts)].set(counts)
+    if made.sleep is not None:
+        asleep = jnp.asarray(data.tree_asleep, jnp.int32)
+        fields["sleep"] = made.sleep.replace(tree_asleep=asleep, qpos=data.qpos)
+    return made.replace(**fields, contact=_contacts(made.contact, data.contact))
+
+
+def _is_shared(name: str, ours: Any, theirs: Any) -> bool:
+    """Whether a field is the same in both: all but rows, contacts and what is ours alone."""
+    if name.startswith("efc_") or name in ("armature", "warning", *_TREES):
+        return False
+    return hasattr(theirs, name) and np.size(getattr(theirs, name)) == ours.size
+
+
+def _contacts(slots: Contact, theirs: Any) -> Contact:
+    """The first contacts of MuJoCo's in as many slots as there are."""
+    n = min(len(theirs.dist), len(slots.dist))
+    if not n:
+        return slots
+    changes = {}
+    for name in _CONTACT:
+        x = getattr(slots, name)
+        value = np.asarray(getattr(theirs, name))[:n].reshape(n, *x.shape[1:])
+        changes[name] = x.at[:n].set(value)
+    return slots.replace(**changes)
+
+
+def get_data(model: Any, data: Data) -> Any:
+    """Our data as MuJoCo's: a `mujoco.MjData`, or a list of them for a batch.
+
+    State, inputs and results are ours; contacts and rows of constraints are those that MuJoCo finds
+    in the same state, in its own storage.
+
+    Args:
+        model: the `mujoco.MjModel`.
+        data: one world, or a batch with one leading dimension.
+    """
+    mujoco = importlib.import_module(type(model).__module__.partition(".")[0])
+    data = jax.device_get(data)
+    if np.ndim(data.time):
+        worlds = range(len(data.time))
+        return [get_data(model, jax.tree.map(lambda x, i=i: x[i], data)) for i in worlds]
+    theirs = mujoco.MjData(model)
+    shared = [n for n, x in vars(data).items() if n in specs(Data) and _is_shared(n, x, theirs)]
+    for name in shared:
+        _write(theirs, name, getattr(data, name))
+    mujoco.mj_forward(model, theirs)  # finds contacts and rows, and overwrites results
+    for name in shared:
+        _write(theirs, name, getattr(data, name))
+    for there, count in zip(theirs.warning, data.warning, strict=False):  # ours has more kinds
+        there.number = int(count)
+    return theirs
+
+
+def _write(theirs: Any, name: str, value: np.ndarray) -> None:
+    there = getattr(theirs, name)
+    if isinstance(there, np.ndarray):
+        there[...] = value.reshape(there.shape)
+    elif name not in ("ncon", "nefc", "nisland", "solver_niter", "maxuse_con", "maxuse_efc"):
+        setattr(theirs, name, value.item())
