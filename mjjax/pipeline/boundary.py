@@ -103,8 +103,8 @@ def _sizes(tree: Any) -> dict[str, int]:
     found: dict[Any, Counter[int]] = {"nconmax": Counter(), "njmax": Counter()}
     for _, inner in _parts(tree):
         for name, spec in specs(inner).items():
-            shape: tuple[int, ...] = getattr(vars(inner).get(name), "shape", ())
-            if spec.shape and spec.shape[0] in found and len(shape) == len(spec.shape):
+            shape: Any = getattr(vars(inner).get(name), "shape", None)
+            if spec.shape and spec.shape[0] in found and shape and len(shape) == len(spec.shape):
                 found[spec.shape[0]][shape[0]] += 1
     nconmax, njmax = (votes.most_common(1)[0][0] if votes else 0 for votes in found.values())
     return sizes_of_data(s, tree.slots, nconmax, njmax)
