@@ -85,6 +85,9 @@ def public() -> dict[str, list[tuple[str, str]]]:
             value = getattr(module, name)
             if value in (mjjax.math, mjjax.view, mjjax.envs) or isinstance(value, dict):
                 continue
+            value = inspect.unwrap(
+                value
+            )  # the shell of `mjjax.pipeline.public` is the same for all
             path = value.__name__
             if not inspect.ismodule(value):
                 path = f"{value.__module__}.{path}"

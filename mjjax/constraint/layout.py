@@ -129,11 +129,11 @@ def layout_of(model: Model, data: Data) -> RowLayout:
         ValueError: the data was made for other rows.
     """
     now, made = slots_of(model, data.rules), data.slots
-    scalar, general = len(data.efc_scalar_pos), len(data.efc_Jgeneral)
+    scalar = len(data.efc_scalar_pos)
     room = len(data.contact.dist), len(data.efc_vel)
     own = _own_candidates(model.structure, plan_of(model, data.rules))
     layout = row_layout(model.structure, made, *room, own)
-    if made.disabled & ~now.disabled or (layout.nscalar, len(layout.general)) != (scalar, general):
+    if made.disabled & ~now.disabled or not has_rows(layout, data):
         needs = row_layout(model.structure, now, *room)
         raise ValueError(
             f"the data has {scalar} constraint rows for equalities, friction and limits and the "
@@ -147,6 +147,12 @@ def layout_of(model: Model, data: Data) -> RowLayout:
             f"model has {cones[1]} ones of {now.width}; make the data again, make_data(model)"
         )
     return layout
+
+
+def has_rows(layout: RowLayout, data: Data) -> bool:
+    """Whether data have as many scalar rows, and general ones of them, as a layout."""
+    general = not layout.nv or len(data.efc_Jgeneral) == len(layout.general)
+    return general and len(data.efc_scalar_pos) == layout.nscalar
 
 
 def slots_of(model: Model, rules: CollisionRules) -> RowSlots:

@@ -149,6 +149,6 @@ def is_dual(model: Model) -> bool:
 def _fit(values: Array, like: Array, fill: float = 0) -> Array:
     """`values` padded at the end to the capacity of `like`."""
     missing = like.shape[0] - values.shape[0]
-    if not missing:
+    if not missing or not like.size:  # rows without dofs have no entries
         return values
     return jnp.pad(values, [(0, missing)] + [(0, 0)] * (values.ndim - 1), constant_values=fill)

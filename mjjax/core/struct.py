@@ -62,6 +62,11 @@ class PyTree(struct.PyTreeNode):
     def __repr__(self) -> str:
         return represent(self)
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as arrays have none
+
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
 

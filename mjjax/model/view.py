@@ -157,6 +157,8 @@ ABSENT |= {
     "moment": "moments of actuators are not kept",
     "wrapadr": "points of paths are not kept",
     "wrapnum": "points of paths are not kept",
+    "graph": "hulls of meshes are in hull, hulladr",
+    "graphadr": "hulls of meshes are in hull, hulladr",
     "plugin": "engine plugins are refused when a model is loaded",
 }
 

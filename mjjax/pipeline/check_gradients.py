@@ -131,7 +131,7 @@ def _absent_terms(model: Model) -> Iterator[Finding]:
     leaves = reals(model)
     for name, mask in model.terms.items():
         for field in TERMS[name].fields:
-            if mask.all() or TERMS[name].derived or not leaves[field].size:
+            if mask.all() or TERMS[name].derived or field not in leaves:
                 continue
             some = "in part" if mask.any() else "not"
             text = f"{field}: its term is {some} in the program; model.with_terms('{name}')"

@@ -217,8 +217,8 @@ def probe(
             cotangent={name: weights[name] for name in pushed},
             entered=entered,
             after=data,
-            geoms=moved["contact.geom"],
-            rows=moved["efc_mass"] > 0,
+            geoms=moved.get("contact.geom", np.zeros((n, 8, 0, 2), int)),
+            rows=moved.get("efc_mass", np.zeros((n, 8, 0))) > 0,
             **_decisions(data, moved),
         )
         yield stage, outcome

@@ -15,6 +15,7 @@ import jax
 from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
+from mjjax.model.terms import require_terms
 from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.refit import refitted
 
@@ -104,6 +105,8 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
         for static in how.static:
             if isinstance(given.get(static), list | set | frozenset):
                 given[static] = tuple(given[static])
+        if "model" in given:
+            require_terms(given["model"])
         return program(**given)
 
     call.__module__ = "mjjax"

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from mjjax.constraint.layout import row_layout, slots_of
+from mjjax.constraint.layout import has_rows, row_layout, slots_of
 from mjjax.core.enums import EnableBit
 from mjjax.core.struct import specs
 from mjjax.model.data import Data
@@ -60,11 +60,10 @@ def _is_stale(model: Model, data: Data) -> bool:
     """Whether the data have another layout than ones that are made now."""
     now, made = slots_of(model, data.rules), data.slots
     layout = row_layout(model.structure, made, len(data.contact.dist), len(data.efc_vel))
-    rows = layout.nscalar, len(layout.general)
     return (
         bool(made.disabled & ~now.disabled)
         or (now.width, now.pyramidal) != (made.width, made.pyramidal)
-        or rows != (len(data.efc_scalar_pos), len(data.efc_Jgeneral))
+        or not has_rows(layout, data)
         or len(data.armature) != armatures(model.structure)
         or (model.opt.enabled(EnableBit.SLEEP) and data.sleep is None)
     )

@@ -14,6 +14,7 @@ import mjjax
 from mjjax import WarningType
 from mjjax.collision import search
 from mjjax.collision.search import every_candidate, plan_of
+from mjjax.core.struct import specs
 from tests.oracle_tools import Both, load, quick
 
 BALLS = 20
@@ -69,7 +70,7 @@ def detected(model: mjjax.Model, data: mjjax.Data, qpos: jax.Array) -> mjjax.Dat
 def found(data: mjjax.Data) -> dict[str, np.ndarray]:
     """The contacts of one world without the empty slots."""
     on = np.asarray(data.contact.geom)[:, 0] >= 0
-    return {name: np.asarray(x)[on] for name, x in vars(data.contact).items()}
+    return {name: np.asarray(getattr(data.contact, name))[on] for name in specs(mjjax.Contact)}
 
 
 def assert_same(one: mjjax.Data, two: mjjax.Data) -> None:

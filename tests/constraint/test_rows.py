@@ -154,11 +154,13 @@ def test_rows_of_a_batch(cone: str) -> None:
 
 
 def test_data_of_another_cone() -> None:
-    """Data made for pyramidal cones do not fit elliptic ones: the error says what to do."""
+    """Data made for pyramidal cones are brought to elliptic ones, or the error says what to do."""
     model = load(BALLS.format(cone="pyramidal")).ours
     other = model.replace(opt=model.opt.replace(cone=mjjax.ConeType.ELLIPTIC))
     with pytest.raises(ValueError, match=r"pyramidal cones of 3 .* elliptic .*make the data again"):
-        mjjax.forward(other, mjjax.make_data(model))
+        mjjax.make_constraint(other, mjjax.make_data(model))
+    brought = jax.eval_shape(mjjax.forward, other, mjjax.make_data(model))
+    assert brought.efc_force.shape == mjjax.make_data(other).efc_force.shape
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_single_precision() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["types"] == ["bool", "float32", "int32"]
+    assert found["types"] == ["float32", "int32"]
     assert found["same"] and found["programs"] == 1 and not found["weak"]
     model = mujoco.MjModel.from_xml_string(XML)
     d = mujoco.MjData(model)

@@ -2,11 +2,13 @@
 
 import itertools
 
+import jax
 import mujoco
 import numpy as np
 import pytest
 
 import mjjax
+import mjjax.pipeline.forward as stages
 from mjjax.sensor.asleep import sensor_trees
 from tests.sleep.worlds import scene
 
@@ -86,13 +88,15 @@ def test_what_does_not_support_sleeping(option: str, rest: str) -> None:
 
 @pytest.mark.feature("A159")
 def test_the_flag_is_on_when_the_data_is_made() -> None:
-    """Data made without the flag is refused with it; with it, static models have nothing to do."""
+    """Data made without the flag get what sleep needs; static models have nothing to do."""
     xml = scene(LINK.format("A", 0, ""))
     off = mjjax.Model.from_xml_string(xml.replace('sleep="enable"', ""))
     data = mjjax.make_data(off)
     assert data.sleep is None and data.tree_asleep.tolist() == [-11]
+    on = mjjax.Model.from_xml_string(xml)
     with pytest.raises(ValueError, match="flag 'sleep' was off"):
-        mjjax.forward(mjjax.Model.from_xml_string(xml), data)
+        stages.forward(on, data)
+    assert jax.eval_shape(mjjax.forward, on, data).sleep.tree_asleep.shape == (1,)
     static = mjjax.Model.from_xml_string(scene(STATIC))
     assert mjjax.make_data(static).body_awake.tolist() == [-1, -1, 1]
 
