@@ -43,7 +43,9 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
     friction = contact.friction[:, : width - 1 if layout.has_edges else 0]
     if layout.has_edges and (plan_of(model, data.rules).dim == 1).any():
         friction = where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
-    return RowJacobian(data.efc_Jgeneral, rows, friction)
+    # without dofs the data have no entries of it, and do not know how many rows there are
+    general = data.efc_Jgeneral.reshape(len(layout.general), layout.nv)
+    return RowJacobian(general, rows, friction)
 
 
 def edges(layout: RowLayout, friction: Array, u: Array) -> Array:
