@@ -1,7 +1,6 @@
 """What Python people pass for a field of a tree: lists, numbers, NumPy arrays, other precisions."""
 
 import dataclasses
-import functools
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -52,16 +51,14 @@ def converted(
 def without_entries(
     shape: tuple[int, ...], kind: type, own: Mapping[str, Any], table: Iterable[str]
 ) -> Any:
-    """An array without entries for a tree: of its precision, NumPy's or JAX's as its others."""
+    """An array without entries for a tree: of its precision, NumPy's or JAX's as its others.
+
+    It is made anew, and so part of a program that is traced: the compiler of JAX 0.11 crashes where
+    a constant without entries enters the program of a device.
+    """
     host = isinstance(next(_leaves(own, table), None), np.ndarray)
     dtype = _dtype(kind, None, own, table)
-    return np.zeros(shape, dtype) if host else _without_entries(shape, str(dtype))
-
-
-@functools.cache
-def _without_entries(shape: tuple[int, ...], dtype: str) -> jax.Array:
-    with jax.ensure_compile_time_eval():
-        return jnp.zeros(shape, dtype)
+    return np.zeros(shape, dtype) if host else jnp.zeros(shape, dtype)
 
 
 def _leaves(own: Mapping[str, Any], table: Iterable[str]) -> Iterator[Any]:
