@@ -213,6 +213,8 @@ class Environment:
         """An action within the bounds of its space; NaN stays."""
         space = self.action_space(params)
         action = real_array(action, self._action)
+        if space.shape == (1,) and not action.ndim:
+            action = action[None]  # a number for one actuator
         check_shape(action, space.shape, self._action, VMAP)
         # not a clip, whose derivative at the bound itself is half
         action = where(action < space.low, space.low, action)
