@@ -32,7 +32,8 @@ class PyTree(struct.PyTreeNode):
     in a third of the time.
     """
 
-    __slots__ = ("_flat",)  # children and what is static, kept: a model is given to every call
+    # kept, since a model is given to every call: children and what is static; that it was checked
+    __slots__ = ("_checked", "_flat")
 
     _flax_dataclass: ClassVar[bool] = True  # a dataclass already, for flax: it registers nothing
     _filled: ClassVar[bool] = False

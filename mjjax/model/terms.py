@@ -117,9 +117,15 @@ def require_terms(model: Any) -> None:
     Raises:
         AbsentTerm: naming the field.
     """
+    try:
+        if model._checked:
+            return  # it does not change
+    except AttributeError:
+        pass
     for name, term in TERMS.items():
         for field in term.fields:
             _require_zero(model.structure.terms[name], name, field, leaf(model, field))
+    object.__setattr__(model, "_checked", True)
 
 
 def with_slope(
