@@ -240,7 +240,7 @@ def test_terms_and_weights_that_do_not_match(
     [
         (jnp.zeros((4, 1)), r"must have shape \(1,\), got \(4, 1\): vmap over worlds"),
         (jnp.zeros(3), r"an action of Rail must have shape \(1,\), got \(3,\)"),
-        (0.5, r"must have shape \(1,\), got \(\)"),
+        (jnp.zeros((1, 1)), r"must have shape \(1,\), got \(1, 1\)"),
         ("left", "an action of Rail must be real numbers, not 'left'"),
         (None, "must be real numbers, not None"),
         (np.zeros(1, complex), "must be real numbers, not of type complex"),
@@ -260,3 +260,4 @@ def test_states_of_many_worlds_want_vmap() -> None:
     with pytest.raises(ValueError, match=r"got \(8,\): vmap over worlds"):
         jax.eval_shape(env.step, keys(0)[0], many, jnp.zeros(1))
     traced([1])
+    traced(0.5)  # rejax drops the axis of an action of one number
