@@ -45,10 +45,10 @@ def model_text(model: Any) -> str:
 
 def data_text(data: Any) -> str:
     """Worlds, time, counts and warnings of data, and its fields that are not empty, by shape."""
-    fields = {name: getattr(data, name) for name in specs(data)}
+    fields = {name: vars(data).get(name) for name in specs(data)}
     contact = fields["contact"]
     if dataclasses.is_dataclass(contact):
-        fields |= {f"contact.{name}": getattr(contact, name) for name in specs(contact)}
+        fields |= {f"contact.{name}": vars(contact).get(name) for name in specs(contact)}
     fields = {name: x for name, x in fields.items() if hasattr(x, "shape")}
     return table(f"Data of {data.structure.model_name!r}", _data_rows(fields))
 
@@ -72,7 +72,7 @@ def _batches(model: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
         if not dataclasses.is_dataclass(tree):
             continue  # a mark
         for name, spec in specs(tree).items():
-            shape = getattr(getattr(tree, name), "shape", ())
+            shape = getattr(vars(tree).get(name), "shape", ())
             yield prefix + name, shape[: len(shape) - len(spec.shape)]
 
 
