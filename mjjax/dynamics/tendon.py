@@ -210,8 +210,9 @@ def tendon_inertia(model: Model, data: Data) -> Data:
     """
     s = model.structure
     if not s.terms["tendon_armature"].any():
-        slope = with_slope(model, "tendon_armature", data.armature, _on_the_diagonal, (data.ten_J,))
-        return data.replace(armature=slope)
+        arms = (data.ten_J,)
+        same = with_slope(model, "tendon_armature", data.armature, _on_the_diagonal, arms)
+        return data.replace(armature=same)
     more = join_blocks(tendon_blocks(s, model.tendon_armature, data.ten_J), data.armature)
     return data.replace(armature=data.armature + more)
 

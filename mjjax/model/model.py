@@ -366,10 +366,10 @@ class Model(PyTree, NamedInModel, StaticFields):
         return self.structure.sizes
 
     def _rebuilt(self) -> "Model":
-        if not self.structure._is_for_marks:
-            return with_structure_of_leaves(self, "body_mass")
+        were_marks = self.structure._is_for_marks
         new = with_structure_of_leaves(self, "body_mass")
-        return new._widened(switched(new, None)) if new._of_arrays() else new
+        # a tree of marks does not know the terms of the arrays that take their places
+        return new._widened(switched(new, None)) if were_marks and new._of_arrays() else new
 
     def _hint(self, name: str) -> str:
         return super()._hint(name) or unknown_field(self, name)

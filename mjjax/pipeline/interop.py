@@ -3,6 +3,7 @@
 Whoever calls these has `mujoco` (3.6.0) installed and hands in its objects.
 """
 
+import dataclasses
 import importlib
 import os
 from typing import Any
@@ -98,7 +99,7 @@ def _integers(value: Any, kind: type) -> np.ndarray:
 def _values(cls: Any, theirs: Any) -> dict[str, Any]:
     """Members of one of MuJoCo's structures for a tree of ours."""
     real = specs(cls)
-    static = [n for n in cls.__dataclass_fields__ if n not in real and not n.startswith("_")]
+    static = [f.name for f in dataclasses.fields(cls) if f.name not in real]
     return {n: np.array(getattr(theirs, n), float) for n in real} | {
         n: int(getattr(theirs, n)) for n in static
     }

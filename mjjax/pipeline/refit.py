@@ -40,8 +40,9 @@ def refitted(model: Model, data: Data) -> Data:
     nconmax = len(data.contact.dist) or None
     before = row_layout(data.structure, data.slots, nconmax or 0, UNLIMITED)
     after = row_layout(model.structure, slots_of(model, data.rules), nconmax or 0, UNLIMITED)
-    njmax = len(data.efc_vel) - before.nrow
-    fresh = allocated(model, data.rules, nconmax, None if not njmax else max(0, after.nrow + njmax))
+    spare = len(data.efc_vel) - before.nrow  # fewer or more slots than all rows need
+    njmax = max(0, after.nrow + spare) if spare else None
+    fresh = allocated(model, data.rules, nconmax, njmax)
     kept = {
         name: vars(data)[name]
         for name in vars(fresh)
