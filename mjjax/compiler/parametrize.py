@@ -166,6 +166,8 @@ def _on_device(host: Model) -> Model:
 
 def _simulated(host: Model, nominal: Model) -> np.ndarray:
     """(nu, 1) whether the length range of an actuator was found by simulation."""
+    if not host.nu:
+        return np.zeros((0, 1), bool)
     written = np.asarray(numbers(host.actuator_lengthrange), nominal.actuator_lengthrange.dtype)
     return np.any(written != np.asarray(nominal.actuator_lengthrange), axis=1, keepdims=True)
 

@@ -56,9 +56,8 @@ def without_entries(
     It is made anew, and so part of a program that is traced: the compiler of JAX 0.11 crashes where
     a constant without entries enters the program of a device.
     """
-    host = isinstance(next(_leaves(own, table), None), np.ndarray)
-    dtype = _dtype(kind, None, own, table)
-    return np.zeros(shape, dtype) if host else jnp.zeros(shape, dtype)
+    library = jnp if isinstance(next(_leaves(own, table), None), jax.Array | None) else np
+    return library.zeros(shape, _dtype(kind, None, own, table))
 
 
 def _leaves(own: Mapping[str, Any], table: Iterable[str]) -> Iterator[Any]:
