@@ -4,6 +4,7 @@ A written list would be wrong for someone: a policy may read the accelerometers 
 sleeping trees keep their forces, a callback may keep what it likes in any field.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ def carried(
     """
     names, made = leaf_fields(data), sources(data)
     wanted = {field for name in wanted for field in made.get(name, (name,))}
-    if unknown := wanted - set(names):
+    if unknown := wanted - {f.name for f in dataclasses.fields(Data)}:
         raise ValueError(f"Data has no fields {', '.join(sorted(unknown))}")
     found = (ALWAYS | wanted) & set(names)
     if data.sleep is not None:

@@ -247,7 +247,7 @@ def test_robots_in_single_precision(name: str) -> None:
     done = subprocess.run([sys.executable, "-m", module, name], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["types"] == ["bool", "float32", "int32"]
+    assert set(found["types"]) - {"bool"} == {"float32", "int32"}  # flags, where it has any
     assert found["finite"] and not found["warnings"] and found["ncon"]
     assert (np.array(found["single"]) <= CASES[name].single).all(), found
     assert (np.array(found["motion"]) <= CASES[name].motion).all(), found

@@ -48,7 +48,7 @@ CHANGED = (
 # Functions of one model on the host: of names and sizes, or that read and write.
 SINGLE = (
     "set_length_range id2name name2id is_dual is_pyramidal state_size print_data print_model "
-    "save_state load_state warning_texts shard_worlds check_gradients"
+    "save_state load_state warning_texts shard_worlds check_gradients put_model put_data get_data"
 ).split()
 POINT = jnp.array([0.1, 0.2, 0.3])
 TIMES = jnp.array([-0.003, -0.002, -0.001])
