@@ -9,25 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from mjjax.core.compiling import CHEAP
+from mjjax.core.compiling import known_options
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-def run(tmp_path: Path, parts: list[str]) -> str:
+def run(tmp_path: Path, parts: list[str], **variables: str) -> str:
     """Output of the code in `parts`, run one after another with small sizes."""
     script = tmp_path / "script.py"
     script.write_text("\n\n".join(parts), encoding="utf-8")
-    # most programs run once, and compile in half of the time
-    flags = " ".join(f"--{name}={str(value).lower()}" for name, value in CHEAP.items())
-    env = {
-        **os.environ,
-        "XLA_FLAGS": flags,
-        "SMOKE": "1",
-        "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(tmp_path),
-    }
+    env = {**os.environ, "SMOKE": "1", "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path)}
+    env |= variables
     result = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, env=env, cwd=tmp_path
     )
@@ -52,7 +45,9 @@ def test_outputs_are_stripped(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     """Keeps what a newcomer opens first working, up to the numbers it asserts at its end."""
-    out = run(tmp_path, ["".join(cell["source"]) for cell in code_cells(path)])
+    # most of a notebook's programs run once; these options halve the time of their compilation
+    flags = " ".join(f"--{name}={str(value).lower()}" for name, value in known_options().items())
+    out = run(tmp_path, ["".join(x["source"]) for x in code_cells(path)], XLA_FLAGS=flags)
     assert out.endswith("all as expected\n")
 
 

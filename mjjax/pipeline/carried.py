@@ -4,14 +4,13 @@ A written list would be wrong for someone: a policy may read the accelerometers 
 sleeping trees keep their forces, a callback may keep what it likes in any field.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 from jax.extend import core
 
-from mjjax.core.struct import sources
+from mjjax.core.struct import sources, specs
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import STATE
@@ -42,7 +41,7 @@ def carried(
     """
     names, made = leaf_fields(data), sources(data)
     wanted = {field for name in wanted for field in made.get(name, (name,))}
-    if unknown := wanted - {f.name for f in dataclasses.fields(Data)}:
+    if unknown := wanted - {*names, *specs(Data)}:
         raise ValueError(f"Data has no fields {', '.join(sorted(unknown))}")
     found = (ALWAYS | wanted) & set(names)
     if data.sleep is not None:

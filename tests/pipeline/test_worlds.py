@@ -45,7 +45,8 @@ CHANGED = (
     "tendon_frictionloss eq_data actuator_gainprm actuator_biasprm actuator_gear sensor_cutoff "
     "key_ctrl cam_pos wrap_prm"
 ).split()
-# Functions of one model on the host: of names and sizes, or that read and write.
+# Functions of one model on the host: of names and sizes, that read and write, or that convert
+# MuJoCo's own objects.
 SINGLE = (
     "set_length_range id2name name2id is_dual is_pyramidal state_size print_data print_model "
     "save_state load_state warning_texts shard_worlds check_gradients put_model put_data get_data"
