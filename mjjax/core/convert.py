@@ -37,7 +37,9 @@ def converted(
     like = next(_leaves(own, table), None) if now is None else now
     if not isinstance(like, jax.Array | np.ndarray | np.generic) and (plain or like is not None):
         return value  # marks, abstract shapes, numbers that the compiler follows
-    dtype = _dtype(spec.dtype, now, own, table)
+    # the first array of a tree gives it its precision: the compiler computes in float64
+    pattern = value if like is None and not plain else now
+    dtype = _dtype(spec.dtype, pattern, own, table)
     if plain or value.dtype != dtype or getattr(value, "weak_type", False):
         value = _cast(spec, value, dtype)
     if isinstance(like, jax.Array) and not isinstance(value, jax.Array):

@@ -115,3 +115,15 @@ def test_constants_of_tendons_and_equalities_have_exact_derivatives() -> None:
     v = [jax.tree.map(lambda a: 0.02 * a, directions(x, seed)) for seed in range(2)]
     bad = derivative_errors(lambda x: recomputed(x, model), stack([x] * 2), stack(v))
     assert not bad, bad
+
+
+@pytest.mark.feature("D16")
+def test_constants_are_rounded_once() -> None:
+    """In float32 each derived constant is the nearest number to that computed in float64."""
+    double = mjjax.Model.from_xml_string(XML)
+    with jax.enable_x64(False):
+        single = mjjax.Model.from_xml_string(XML)
+    for name in DERIVED:
+        mine, exact = (np.asarray(getattr(m, name)) for m in (single, double))
+        assert mine.dtype == np.float32, name
+        np.testing.assert_array_equal(mine, exact.astype(np.float32), err_msg=name)
