@@ -213,6 +213,7 @@ def test_runs_without_mujoco() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.newest
 def test_is_quick(tmp_path: Path) -> None:
     """Keeps the import at the cost of the dependencies, plus a little."""

@@ -113,6 +113,7 @@ LYING = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C76", "D05")
 def test_further_contacts() -> None:
     """Protects contacts after the first: they keep its distance, and their shapes' turns move."""

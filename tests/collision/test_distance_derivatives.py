@@ -184,6 +184,7 @@ def test_finite_and_right(run: Callable[[Pose, Pose], Outputs]) -> None:
     assert not names((smooth & (np.abs(rate - wide) > allowed)).any(0))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D19")
 def test_contacts_of_all_shapes_move_in_single_precision() -> None:
     """What touches at centres, on axes, faces, edges, of each type with each, has a derivative."""

@@ -36,6 +36,7 @@ TILT = np.array(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D19")
 def test_level_faces_in_single_precision() -> None:
     """A witness on the rim of a face that is level up to rounding: rates were 1e10, then NaN."""

@@ -108,6 +108,7 @@ def test_distance_moves_with_the_gap(kind: tuple[GeomType, GeomType]) -> None:
         assert not np.any(np.asarray(tangent.dist)[~touching])
 
 
+@pytest.mark.slow(but=6)
 @pytest.mark.feature("C63", "C67", "C68")
 @pytest.mark.parametrize(
     "kind",

@@ -196,6 +196,7 @@ def balls() -> mjjax.Model:
     return mjjax.Model.from_xml_string(f"<mujoco><worldbody>{text}</worldbody></mujoco>")
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.feature("A017", "C86")
 @pytest.mark.parametrize("slots", [0, 1, 5, 150])
 @pytest.mark.parametrize("dense", [False, True])

@@ -129,6 +129,7 @@ def test_many_rays_miss_nothing() -> None:
     np.testing.assert_array_equal(hits.geomid, [0, 1, -1])
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A169", "D05")
 def test_derivatives() -> None:
     """Distance and point change with ray and scene as differences say; misses give no NaN."""
@@ -145,6 +146,7 @@ def test_derivatives() -> None:
     assert not derivative_errors(meet, x, v, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_rays_are_finite() -> None:
     """Rays along axes, from centres, along surfaces, and of no length."""

@@ -143,6 +143,7 @@ def test_worlds_and_unbounded_geoms() -> None:
         np.testing.assert_array_equal(number[k], plain.number)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C78")
 def test_many_geoms_need_no_list_on_the_device() -> None:
     """Scenes above the threshold are swept, and their programs hold nothing of a pair's size."""

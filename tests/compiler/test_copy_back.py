@@ -176,6 +176,7 @@ def test_every_number_is_copied(compiler: str) -> None:
     assert_compiles_to(spec, model)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A014")
 @pytest.mark.parametrize("seed", range(3))
 def test_random_models_are_copied(seed: int) -> None:

@@ -76,6 +76,7 @@ def assert_follows(
     assert_same_leaves(slope, expected, SLOPES)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D05", "D06", "D27")
 def test_equals_compiling_again() -> None:
     """All leaves and their derivatives are those of the recompiled model, and of MuJoCo's."""

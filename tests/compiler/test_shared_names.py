@@ -44,6 +44,7 @@ def test_fields_with_mujocos_names_are_mujocos(name: str | int) -> None:
     assert not found or set(found) <= set(LOOSE), found
 
 
+@pytest.mark.slow
 def test_own_trees_and_hulls_have_own_names() -> None:
     """What the collisions and rays of this engine need besides is not called as in MuJoCo."""
     mesh = f'<asset><mesh name="m" vertex="{POINTS}"/></asset>'

@@ -89,6 +89,7 @@ def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A194")
 def test_no_derivative_of_the_matrix_in_many_directions() -> None:
     """A and B hold no array of rows times dofs times directions, which would be most of their time.

@@ -55,6 +55,7 @@ def slopes() -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(x) for x in quick(jax.vmap(run))(batch))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D20")
 def test_values_are_those_without() -> None:
     """The switch acts on derivatives only: a rollout is the same bit for bit."""

@@ -25,6 +25,7 @@ def scene(joints: int, special: str, geom: str) -> str:
 <worldbody><geom type="plane" size="0 0 1"/>{bodies}</worldbody></mujoco>"""
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(
     ("joints", "special", "geom"),
     [

@@ -36,6 +36,7 @@ FIELDS = {"qacc": 1e-7, "qfrc_constraint": 1e-7}
 CONTACT = ("includemargin", "friction", "solref", "solreffriction", "solimp")
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("B16", "C51", "C41")
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_override(cone: str) -> None:

@@ -62,6 +62,7 @@ def resting(cone: str, condim: int) -> tuple[Both, list[mujoco.MjData], mjjax.Da
     return both, theirs, data, forces
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A135", "A165")
 @pytest.mark.parametrize("cone, condim", [("pyramidal", 3), ("elliptic", 6)])
 def test_forces_on_bodies(cone: str, condim: int) -> None:

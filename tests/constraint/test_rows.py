@@ -78,6 +78,7 @@ def scene(equality: str, cone: str = "pyramidal", flags: str = "") -> str:
     return SCENE.format(equality=EQUALITIES[equality], cone=cone, flags=flags)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.feature("C07", "C27", "C28", "C30", "C31", "C32", "C33", "C42", "C43", "C44", "C56")
 @pytest.mark.parametrize("equality", EQUALITIES)
 def test_rows_agree(equality: str) -> None:
@@ -111,6 +112,7 @@ def test_equalities_switch_at_run_time() -> None:
         assert not row_differences(world(batch, i), d)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C53")
 @pytest.mark.parametrize("flag", ["constraint", "equality", "frictionloss", "limit"])
 def test_disabled_rows(flag: str) -> None:
@@ -123,6 +125,7 @@ def test_disabled_rows(flag: str) -> None:
     assert data.efc_pos.shape[0] < mjjax.make_data(load(scene("none")).ours).efc_pos.shape[0] + 30
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.feature("C53")
 @pytest.mark.parametrize("flag", ["CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT"])
 def test_rows_disabled_after_make_data(flag: str) -> None:
@@ -184,6 +187,7 @@ def test_derivatives() -> None:
     assert not derivative_errors(run, x, v, steps=(1e-5, 1e-6))
 
 
+@pytest.mark.slow
 def test_derivatives_at_the_reference() -> None:
     """Where every residual vanishes, nothing is infinite or undefined."""
     model = load(scene("all in mixed order")).ours
@@ -192,6 +196,7 @@ def test_derivatives_at_the_reference() -> None:
     chex.assert_tree_all_finite(quick(slope)(data.qpos))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A075")
 def test_one_model_per_world() -> None:
     """Worlds with models of their own compute the same as each model alone."""

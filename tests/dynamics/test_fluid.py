@@ -99,6 +99,7 @@ def numbers(n: int, scale: float) -> dict[str, jax.Array]:
     return {name: jnp.asarray(scale * v)[None] for name, v in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C59", "D02", "D05", "D07")
 def test_ellipsoid_derivatives() -> None:
     """Exact in velocity, shape and medium; the velocity derivative agrees; finite at rest."""

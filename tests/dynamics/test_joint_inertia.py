@@ -53,6 +53,7 @@ def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, ...]
     )
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D02")
 @pytest.mark.parametrize(
     "scene",

@@ -155,6 +155,7 @@ def test_derivatives() -> None:
     assert not bad, bad
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_paths_are_finite() -> None:
     """Coincident ends, ends at or in line with the centre, side points there, tangent lines."""

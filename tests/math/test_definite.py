@@ -38,6 +38,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lax, "platform_dependent", on_gpu)
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.newest
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize("n", [1, 2, 6, 27, 33])
@@ -74,6 +75,7 @@ def batched(solve: Any, shared: str) -> Any:
     return lambda a, b: jnp.sum(every(a, b) ** 2)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("shared", ["nothing", "matrix", "vector"])
 @pytest.mark.parametrize("name", ["solve_definite", "solve_symmetric"])

@@ -42,6 +42,7 @@ def test_rows_is_indexing(index: list, width: int) -> None:
     np.testing.assert_allclose(mine, jax.grad(lambda x: jnp.sum(weight * x[at]))(x), atol=1e-14)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("kind", [indexing.gather, indexing.gather_columns])
 def test_any_static_index(kind: Callable) -> None:
     """Random lists of indices, sorted ones with their runs among them, are those of numpy."""
@@ -67,6 +68,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("kind", [indexing.gather, indexing.gather_columns])
 def test_blocks_of_large_tables(kind: Callable, name: str) -> None:

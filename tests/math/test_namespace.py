@@ -26,6 +26,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("condition", [MASK, jnp.asarray(MASK), True, MASK[None, :1]])
 def test_where_is_that_of_jax(condition):
     """Values, shapes and types are those of `jax.numpy.where`, those left open included."""

@@ -85,6 +85,7 @@ def test_values_are_mujocos() -> None:
     close(quat.normalize(np.zeros(4)), np.array([1.0, 0, 0, 0]))
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.feature("D07")
 @REAL
 @pytest.mark.parametrize("size", [0, 1e-20, 1e-9, 1e-5, 1e-3])

@@ -60,6 +60,7 @@ def test_views_of_the_data() -> None:
     chex.assert_shape(batch.site("tip").xpos, (2, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A101")
 def test_fields_made_on_demand() -> None:
     """Inertias and rotations are MuJoCo's, in a batch and by name; none can be replaced."""
@@ -185,6 +186,7 @@ def test_terms_appear_when_their_coefficients_do(traced: bool) -> None:
         np.testing.assert_allclose(getattr(data, name), getattr(d, name), atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C43", "D19")
 def test_coefficients_of_zero_make_no_rows() -> None:
     """A widened model whose friction loss is zero again counts no row and feels no friction."""
@@ -239,6 +241,7 @@ def test_set_const_is_mujocos(shape: int) -> None:
         np.testing.assert_allclose(getattr(new.stat, name), expected, rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 def test_options_may_be_plain_numbers() -> None:
     """A time step that is a Python number serves like the array that was there."""
     model = mjjax.Model.from_xml_string("<mujoco><worldbody/></mujoco>")

@@ -107,6 +107,7 @@ def test_worlds_are_separate_compilations() -> None:
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-9 * scale, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D05", "A085", "A088")
 def test_constants_of_tendons_and_equalities_have_exact_derivatives() -> None:
     """Masses, inertias, armature, frames and qpos0 reach every constant, in both modes."""

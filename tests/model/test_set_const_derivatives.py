@@ -15,6 +15,7 @@ RESULTS = (
 ).split()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D05", "A085", "A088")
 def test_constants_have_exact_derivatives() -> None:
     """Masses, inertias, armature, frames and qpos0 reach every constant, in both modes."""

@@ -211,6 +211,7 @@ def test_values_without_their_term_are_refused(field: str) -> None:
             jax.eval_shape(lambda d: call(changed, d), data)
 
 
+@pytest.mark.slow
 def test_derivatives_without_their_term_are_those_with_it() -> None:
     """Protects gradients by a whole model: terms that are off have their slope at zero."""
     both = load(BARE)
@@ -226,6 +227,7 @@ def test_derivatives_without_their_term_are_those_with_it() -> None:
         assert np.abs(on).max() > 1e-9, field
 
 
+@pytest.mark.slow
 def test_other_derivatives_are_not_refused() -> None:
     """Absent terms cost derivatives by other fields or by the state nothing but their trace."""
     model, data = bare()

@@ -123,6 +123,7 @@ def test_every_field_can_have_worlds(idiom: Callable[..., tuple[mjjax.Model, Any
     assert not failing(fields(model))
 
 
+@pytest.mark.slow
 def test_randomised_worlds_are_the_models_alone() -> None:
     """Protects the results: by every idiom each world is that of its model by itself."""
     _, data = arms()

@@ -71,6 +71,7 @@ def test_a_batch_is_a_loop() -> None:
         assert_close(world(together, i), one(model, world(batch, i)))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A075", "D11")
 def test_one_model_per_world() -> None:
     """Every world may have its own masses, frictions, gains and gravity."""
@@ -125,6 +126,7 @@ def test_a_bad_world_leaves_the_others_alone(value: float) -> None:
         assert not bad and np.isfinite(after.qpos[i]).all(), bad
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A030")
 def test_autoreset_can_be_disabled() -> None:
     """With `autoreset` disabled a bad world is counted and stays as it is."""

@@ -43,6 +43,7 @@ def moving(model: mjjax.Model) -> mjjax.Data:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D05")
 def test_inertia_is_not_moved_below_zero() -> None:
     """A body that weighs nearly nothing and has no armature: differences by it do not fail."""
@@ -143,6 +144,7 @@ def test_a_batch_is_refused() -> None:
         mjjax.check_gradients(arm(), batch)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D05")
 def test_no_delay_is_not_moved() -> None:
     """With any delay a reading comes from its buffer: a jump, which is not called an error."""

@@ -133,6 +133,7 @@ def test_comparison_without_constraints_is_zero() -> None:
     assert not np.any(data.solver_fwdinv)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A065")
 def test_derivatives() -> None:
     """The inverse force has exact derivatives, in both modes."""

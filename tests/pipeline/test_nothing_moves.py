@@ -59,6 +59,7 @@ def test_steps_are_mujocos(integrator: str, cone: str) -> None:
     assert (int(data.nefc), int(data.nisland)) == (d.nefc, d.nisland) == (0, 0)
 
 
+@pytest.mark.slow
 def test_every_entry_takes_it() -> None:
     """Matrices, inverse dynamics, derivatives, batches and rollouts do not need dofs either."""
     both, _, data = start("implicit", "pyramidal")

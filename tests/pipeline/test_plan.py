@@ -57,6 +57,7 @@ def rows_of_least_squares() -> tuple[np.ndarray, np.ndarray]:
     return np.array([*rows, *5 * by_u]), np.array([*rest, *5 * x])
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize(("limits", "iterations"), [("", 2), ('ctrlrange="-1 0.4"', 12)])
 def test_linear_problems_are_solved(limits: str, iterations: int) -> None:

@@ -40,6 +40,7 @@ def variants(shape: int) -> Iterator[tuple]:
             yield both, random_state(both.reference, seed)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A021", "A033", "A040", "A075", "A132", "A134", "A135", "A166")
 @pytest.mark.feature("C01", "C02", "C03", "C04", "C05", "C06", "C08", "C14", "C15", "C16", "C17")
 @pytest.mark.feature("C20", "C21", "C22", "C24", "C31", "C32", "C34", "C35", "C36", "C37", "C38")

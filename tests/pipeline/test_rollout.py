@@ -40,6 +40,7 @@ def controls() -> jax.Array:
     return jnp.asarray(np.random.default_rng(0).normal(size=(STEPS, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A074", "D15")
 def test_rollout_is_a_loop_of_steps() -> None:
     """Recorded fields are those after each step; the last data is that of the loop."""
@@ -56,6 +57,7 @@ def test_rollout_is_a_loop_of_steps() -> None:
     assert float(end.time) == pytest.approx(0.01 * STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D02", "D15")
 def test_gradient_of_a_rollout() -> None:
     """Controls and initial state: the gradient through a fall and a bounce is the differences'."""

@@ -35,6 +35,7 @@ print(json.dumps({{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D13", "D16")
 def test_single_precision() -> None:
     """In float32 nothing is promoted, results fit back in, and the motion is that of float64."""

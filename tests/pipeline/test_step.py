@@ -68,6 +68,7 @@ def flagged(names: str, options: str = "") -> str:
     return EVERYTHING.format(options, f"<flag {text}/>")
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A027", "B19", "C17", "C19", "C21", "C39", "C53", "C61", "C79")
 @pytest.mark.parametrize("names", FLAGS)
 def test_disabled_flags(names: str) -> None:
@@ -95,6 +96,7 @@ def test_disabled_actuator_group() -> None:
     assert_same_step(flagged("", 'actuatorgroupdisable="2"'), seeds=range(3), steps=4)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A021")
 @pytest.mark.parametrize("integrator", ["implicitfast", "RK4"])
 def test_integrators(integrator: str) -> None:
@@ -102,6 +104,7 @@ def test_integrators(integrator: str) -> None:
     assert_same_step(flagged("", f'integrator="{integrator}"'), seeds=range(3), steps=8)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.feature("A021", "C45", "C49", "D16")
 @pytest.mark.parametrize("name", ASSETS)
 def test_models_of_the_package(name: str) -> None:
@@ -137,6 +140,7 @@ LOOSE = """
 """
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.feature("A055", "C45", "C50", "D26")
 @pytest.mark.parametrize(
     "option, flag", [("", ""), ('cone="elliptic"', ""), ("", '<flag warmstart="disable"/>')]
@@ -159,6 +163,7 @@ def test_unfinished_solver(option: str, flag: str) -> None:
     assert unfinished
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A034", "A122")
 def test_energy_flag() -> None:
     """Energies are MuJoCo's with the flag and zero without."""
@@ -174,6 +179,7 @@ def test_energy_flag() -> None:
     assert not np.any(off.energy)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A024", "A027")
 def test_forward_keeps_the_state_and_inputs() -> None:
     """`forward` changes no state and no input, and its results are those of the step."""
@@ -187,6 +193,7 @@ def test_forward_keeps_the_state_and_inputs() -> None:
         assert jnp.array_equal(getattr(before, name), getattr(after, name)), name
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
 def test_nothing_moves(integrator: str) -> None:
     """A world without dofs is simulated like any other: its time goes on."""

@@ -41,6 +41,7 @@ def oscillator() -> tuple[mjjax.Model, mjjax.Data]:
     return model, mjjax.make_data(model)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D20", "A074")
 def test_equal_parts_are_shorter_steps() -> None:
     """Three parts of a step are three steps of a third with its controls, derivatives too."""
@@ -63,6 +64,7 @@ def test_equal_parts_are_shorter_steps() -> None:
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-11), found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D20")
 def test_adaptive_parts_follow_the_motion() -> None:
     """The oscillator and its derivative are those of the continuous motion, in any batch."""

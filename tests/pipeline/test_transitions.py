@@ -115,6 +115,7 @@ def differences_of_step(model: mjjax.Model, data: mjjax.Data) -> np.ndarray:
     return ((8 * (a - b) - (c - d)) / 12e-3).T
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("A194", "D08", "C22", "C24")
 @pytest.mark.parametrize("integrator", ["implicit", "RK4"])
 def test_transitions_by_other_integrators(integrator: str) -> None:
@@ -145,6 +146,7 @@ def whole_step_differences(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarra
     return np.stack([(end(x + h) - end(x - h)) / 2e-6 for h in 1e-6 * np.eye(len(x))], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A194", "D08")
 def test_controls_change_the_matrix_of_an_implicit_step() -> None:
     """Exact where `mjd_transitionFD` is not: dampers and muscles, whose damping is controlled."""
@@ -209,6 +211,7 @@ def test_inverse_derivatives_without_actuators() -> None:
     assert error(found.DfDv, inverse_differences(both.reference, d, False)[1]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A194", "D08")
 def test_transitions_with_delays_and_of_second_order() -> None:
     """History is held: a delayed control has no effect yet. A is differentiable in its turn."""

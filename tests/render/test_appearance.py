@@ -39,6 +39,7 @@ def drawn(
     return np.array(painter(width, height)(model))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D22")
 def test_light_and_shadow() -> None:
     """Ambient, diffuse and specular light of a spot with attenuation; none of it in its shadow."""

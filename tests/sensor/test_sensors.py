@@ -157,6 +157,7 @@ def assert_same_readings(both: Both, theirs: list[mujoco.MjData], data: mjjax.Da
     assert not bad, bad
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature(
     "C87", "C88", "C89", "C90", "C91", "C94", "C95", "C96", "C97", "C98", "C99", "C100", "C101"
 )

@@ -95,6 +95,7 @@ def test_agrees_with_mujoco() -> None:
         assert channels[0] > 5
 
 
+@pytest.mark.slow
 @pytest.mark.feature("C108", "D05")
 def test_derivatives() -> None:
     """Exact in both modes in motion, finite at rest, where sliding has a kink."""

@@ -29,6 +29,7 @@ def start() -> tuple[mjjax.Model, mjjax.Data]:
     raise AssertionError("the balls stay awake")
 
 
+@pytest.mark.slow
 def test_worlds_sleep_one_by_one(start: tuple[mjjax.Model, mjjax.Data]) -> None:
     """In a batch one world sleeps, one is pushed, one is hit: each as it does alone."""
     model, one = start

@@ -52,6 +52,7 @@ def asleep() -> Pair:
     return pair
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A149", "A150", "A152")
 def test_the_counter_goes_up_while_a_tree_is_slow() -> None:
     """Slow trees count from -11 to -1, fast ones start again; the tolerance itself is too fast."""
@@ -113,6 +114,7 @@ def test_an_equality_to_an_awake_tree_wakes(asleep: Pair) -> None:
     assert asleep.go(3)[0][:3] == [0, -8, -10]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A158", "A151")
 def test_an_equality_between_sleeping_islands_wakes_both(asleep: Pair) -> None:
     """Both wake, fall asleep together, in one cycle, and then the constraint wakes nobody."""

@@ -74,6 +74,7 @@ def assert_close(a: mjjax.Data, b: mjjax.Data) -> None:
         np.testing.assert_allclose(one, two, rtol=0, atol=1e-7 * scale, err_msg=name)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C48", "A119")
 @cones
 def test_iterates_are_mujocos(cone: str) -> None:

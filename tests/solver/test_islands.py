@@ -43,6 +43,7 @@ def islands_of(d: mujoco.MjData) -> np.ndarray:
     return d.tree_island if d.nisland else np.full(d.model.ntree, -1)
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.feature("C48", "A119")
 @cones
 @pytest.mark.parametrize("name", ["few", "many"])
@@ -79,6 +80,7 @@ def test_islands_iterate_as_mujocos(name: str, cone: str, options: dict[str, Any
     assert alone or name == "few"
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C48")
 @cones
 @pytest.mark.parametrize("name", ["few", "many"])
@@ -95,6 +97,7 @@ def test_islands_have_the_solution_of_the_whole(name: str, cone: str) -> None:
     assert int(found.nisland) == 0 and bool(jnp.all(found.tree_island == -1))
 
 
+@pytest.mark.slow(but=1)
 @cones
 def test_an_island_does_not_know_of_others(cone: str) -> None:
     """Its acceleration after a few iterations stays the same when another one is pushed."""

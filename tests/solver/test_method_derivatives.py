@@ -64,6 +64,7 @@ def test_derivatives(cone: str, options: dict[str, Any]) -> None:
     assert not derivative_errors(lambda x: solved(model, data, x), x, v, 1e-5, steps, floor)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D02", "C47")
 @cones
 def test_finite_in_degenerate_states(cone: str) -> None:

@@ -22,6 +22,7 @@ def largest_difference(mine: Any, theirs: Any) -> float:
     return float(np.abs(np.asarray(mine) - theirs).max() / max(1, np.abs(theirs).max()))
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C30", "C31", "C32", "C33")
 @cones
 def test_the_scene_has_every_kind_of_row(cone: str) -> None:
@@ -37,6 +38,7 @@ def test_the_scene_has_every_kind_of_row(cone: str) -> None:
     assert kinds == {0, 1, 2, 3, 4} | contact and dims == {1, 3, 4, 6}
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.feature("C45", "C46", "C47", "A055", "C50")
 @cones
 @pytest.mark.parametrize(
@@ -67,6 +69,7 @@ def test_iterations(cone: str, options: dict[str, Any]) -> None:
         assert mine.solver_niter == d.solver_niter[0]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C45", "C46")
 @cones
 def test_all_end_at_the_same_optimum(cone: str) -> None:
@@ -93,6 +96,7 @@ SLOPE = """
 """
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C47")
 @cones
 def test_noslip_stops_creep(cone: str) -> None:
@@ -107,6 +111,7 @@ def test_noslip_stops_creep(cone: str) -> None:
     np.testing.assert_allclose(held.qacc[2], creeping.qacc[2], rtol=1e-9)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C46", "C47", "B17", "B15")
 @pytest.mark.parametrize(
     "option",
@@ -142,6 +147,7 @@ def test_statistics(options: dict[str, Any]) -> None:
             np.testing.assert_allclose(found.gradient[i, :n], other, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize(
     "cone, solver", [("pyramidal", SolverType.CG), ("elliptic", SolverType.PGS)]
@@ -161,6 +167,7 @@ def _single(x: jax.Array) -> jax.Array:
     return x.astype(jnp.float32) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D26")
 @cones
 def test_many_worlds(cone: str) -> None:

@@ -45,6 +45,7 @@ def solved(cone: str) -> tuple[mjjax.Model, mjjax.Data, list[np.ndarray]]:
     return both.ours, data, rows
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("C45", "D03")
 @cones
 def test_optimum_is_stationary(cone: str) -> None:
