@@ -28,7 +28,6 @@ SHAPES = {
     10: 'integrator="RK4"',
     11: 'cone="elliptic" gravity="1 2 -3" timestep="0.001"',
 }
-QUICK = {1, 4}  # shapes of the tests that are not slow
 STEPS = 5
 
 
@@ -40,16 +39,14 @@ def variants(shape: int) -> Iterator[tuple]:
             yield both, random_state(both.reference, seed)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow(but=2)
 @pytest.mark.feature("A021", "A033", "A040", "A075", "A132", "A134", "A135", "A166")
 @pytest.mark.feature("C01", "C02", "C03", "C04", "C05", "C06", "C08", "C14", "C15", "C16", "C17")
 @pytest.mark.feature("C20", "C21", "C22", "C24", "C31", "C32", "C34", "C35", "C36", "C37", "C38")
 @pytest.mark.feature("C39", "C40", "C41", "C42", "C44", "C45", "C52", "C54", "C55", "C57", "C58")
 @pytest.mark.feature("C60", "C63", "C67", "C68", "C79", "C80", "C83", "C84", "C117")
 @pytest.mark.feature("D10", "D11", "D16")
-@pytest.mark.parametrize(
-    "shape", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in SHAPES]
-)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_every_stage_agrees(shape: int) -> None:
     """Any combination of features gives MuJoCo's poses, forces, contacts, rows and new state."""
     runs = list(variants(shape))
