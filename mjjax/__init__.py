@@ -25,7 +25,6 @@ from mjjax.constraint.stages import (
     project_constraint,
     reference_constraint,
 )
-from mjjax.core.compiling import cache_compilations
 from mjjax.core.constants import VERSION
 from mjjax.core.enums import (
     BiasType,
@@ -54,7 +53,6 @@ from mjjax.core.enums import (
 )
 from mjjax.core.errors import AbsentTerm, MjcfError, UnsupportedFeature
 from mjjax.core.limits import Limits
-from mjjax.core.threads import ensure_threads
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.camlight import camlight
 from mjjax.dynamics.energy import energy_pos, energy_vel
@@ -145,6 +143,8 @@ from mjjax.render.picture import Picture, render
 from mjjax.sensor.stages import sensor_acc, sensor_pos, sensor_vel
 from mjjax.solver.stages import fwd_constraint, inv_constraint
 from mjjax.solver.statistics import SolverStat, constraint_state, solver_statistics
+from mjjax.xla.compiling import cache_compilations
+from mjjax.xla.threads import ensure_threads
 
 ensure_threads()
 register()

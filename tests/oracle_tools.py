@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 import mjjax
-from mjjax.core.compiling import quick
+from mjjax.xla.compiling import quick
 
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
 # Entries are compared each relative to itself. One that is smaller than this part of the field's

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mjjax.core.compiling import known_options
+from mjjax.xla.compiling import known_options
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -4,13 +4,13 @@ import jax.numpy as jnp
 
 from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.core.profile import stage
-from mjjax.math.namespace import where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
 from mjjax.sleep.cycles import awake_trees, wake_neighbours
 from mjjax.sleep.members import members
 from mjjax.sleep.stages import with_asleep
+from mjjax.xla.namespace import where
 
 
 @stage

@@ -14,9 +14,9 @@ import numpy as np
 
 from mjjax.collision.contact_set import tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
+from mjjax.xla.namespace import Array, where
 
 BIAS = 1e-12  # relative difference of overlaps below which the earlier axis is kept
 FLAT = 0.5  # edges at a larger sine to the reference face are not clipped

@@ -15,8 +15,8 @@ from jax import lax
 from mjjax.collision.box_axes import Facing, facing
 from mjjax.collision.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 SLOTS = 9
 FURTHER = 1.01  # contacts beyond this many times the size of a box are dropped

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import dot, matmul3, matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 BITS = 32  # of a word
 

@@ -7,9 +7,9 @@ from mjjax.collision.contact_set import ContactSet, filled, first, tolerance
 from mjjax.collision.sphere import touch_balls
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul
+from mjjax.xla.namespace import Array, where
 
 ENDS = np.array([1, -1])
 # Candidates: the nearest pair of points, or for parallel axes each end of capsule 1, then of 2.

@@ -15,8 +15,8 @@ import numpy as np
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet, filled, plus_minus, tolerance
 from mjjax.collision.plane import CORNERS
 from mjjax.collision.sphere import touch_box
-from mjjax.math.linalg import dot, matmul, smallest
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import dot, matmul, smallest
+from mjjax.xla.namespace import Array, where
 
 AXES = np.eye(3, dtype=bool)
 # Middles of the cube's edges (3, 4, 3): by direction; among the parallel ones x changes fastest.

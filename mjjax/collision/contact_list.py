@@ -18,7 +18,7 @@ from jax import lax
 
 from mjjax.collision.broad import chosen
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 BIG = np.int32(np.iinfo(np.int32).max)
 BY_CANDIDATE, BY_PAIR = (1,), (1, 2)  # columns of `ContactList.whole`

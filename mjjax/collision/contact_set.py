@@ -16,9 +16,9 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import row_sum
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import row_sum
+from mjjax.xla.namespace import Array, namespace, where
 
 NO_CONTACT = 1e10  # distance [m] of an empty slot: beyond any margin, finite in float32
 

@@ -10,9 +10,9 @@ import numpy as np
 from mjjax.collision.contact_set import ContactSet, filled, plus_minus, tolerance
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 # Contacts with a plane: near rim, far rim, and two points that make the near rim's first one a
 # triangle. Per contact: along the direction to the plane, sideways, and the end of the cylinder.

@@ -13,11 +13,11 @@ from jax import lax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.table import colliders
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
 
 
 def detect_all(

@@ -36,7 +36,7 @@ from mjjax.collision.scene import Bounds, Scene, margins, near_by_boxes, touch, 
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.sweep import Buffer, Sweep
 from mjjax.collision.worlds import over_worlds
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 CHUNK_CPU = 128  # pairs at a time: what fits into the cache;
 CHEAP_CPU = 256  # or this many contacts, where kernels are cheap and trips are not

@@ -18,12 +18,12 @@ from mjjax.collision.shapes import Pools, Shape, float_pools
 from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.worlds import Leaf, over_worlds
 from mjjax.core.enums import DisableBit, GeomType
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
 
 Types = tuple[GeomType, GeomType]
 _SEPARATION = Collider(convex_distance, 1, None, motion)

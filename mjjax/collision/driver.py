@@ -27,13 +27,13 @@ from mjjax.collision.search import (
 from mjjax.collision.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
-from mjjax.math.indexing import gather_rows
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
 from mjjax.sleep.cycles import awake_trees
+from mjjax.xla.indexing import gather_rows
+from mjjax.xla.namespace import Array, where
 
 
 @stage

@@ -12,7 +12,7 @@ from mjjax.collision.sdf import DISTANCE
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 _STEP = 1e-8  # of MuJoCo's differences [m]
 _WITHIN = 1e-6  # how far below the surface of the octree's box nearest points are [m]

@@ -21,8 +21,8 @@ from mjjax.collision.convex.support import hfield_size, prisms, sides_of, suppor
 from mjjax.collision.lanes import Vec, dot
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
-from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import where
+from mjjax.xla.linalg import matmul3, matvec3
+from mjjax.xla.namespace import where
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 CHUNK = 64  # prisms that are tested together

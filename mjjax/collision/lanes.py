@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 
 def over_rows(function: Callable, *arrays) -> jax.Array:

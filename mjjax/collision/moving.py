@@ -16,7 +16,7 @@ from mjjax.collision.numbers import geoms_of
 from mjjax.collision.scene import Scene, margins_of, pools_in, shapes, touch
 from mjjax.collision.search import KernelClass, Search
 from mjjax.collision.worlds import Leaf
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

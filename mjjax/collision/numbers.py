@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 
 from mjjax.collision.params import lookup
-from mjjax.math.namespace import A, namespace, where
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import A, namespace, where
 
 
 def explicit_geoms(s: Structure) -> np.ndarray:

@@ -7,9 +7,9 @@ import numpy as np
 
 from mjjax.core.constants import MINMU, MINVAL
 from mjjax.core.enums import EnableBit
-from mjjax.math.indexing import gather_rows
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather_rows
+from mjjax.xla.namespace import Array, namespace, where
 
 
 class PairParams(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 
 from mjjax.collision.contact_set import ContactSet, filled, first
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, matvec3, matvec3_t
-from mjjax.math.namespace import Array
+from mjjax.xla.linalg import dot, matmul, matvec3, matvec3_t
+from mjjax.xla.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
 CORNERS = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8)])

@@ -13,8 +13,8 @@ from jax import lax
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shapes import Pools, Shape
-from mjjax.math.linalg import dot, matvec3, matvec3_t, row_sum
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import dot, matvec3, matvec3_t, row_sum
+from mjjax.xla.namespace import Array, where
 
 SLOTS = 3
 NEAR = 0.3  # of the bounding radius: closer neighbours make no contact

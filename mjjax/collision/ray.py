@@ -19,13 +19,13 @@ from mjjax.collision.ray_mesh import mesh_hits
 from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 MISS = 1e20  # distance that stands for none
 

@@ -15,9 +15,9 @@ from mjjax.collision.ray_shapes import shape_hit
 from mjjax.collision.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array, where
 from mjjax.model.model import Model
+from mjjax.xla.linalg import dot
+from mjjax.xla.namespace import Array, where
 
 _STEPS = 40
 _NEAR, _NEAR_SINGLE = 1e-7, 1e-6  # distances at which a ray has arrived [m]

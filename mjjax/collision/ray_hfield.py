@@ -13,9 +13,9 @@ from jax import lax
 
 from mjjax.collision.ray_shapes import box, triangle
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
+from mjjax.xla.namespace import Array, where
 
 _SLACK = 1024  # roundings by which triangles of the surface are larger
 # The walls: at low and high x, at low and high y.

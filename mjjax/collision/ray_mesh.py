@@ -14,9 +14,9 @@ from jax import lax
 
 from mjjax.collision.ray_shapes import triangle
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, where
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array, where
 
 
 class MeshHit(NamedTuple):

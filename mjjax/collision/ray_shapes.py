@@ -15,9 +15,9 @@ import numpy as np
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot
+from mjjax.xla.namespace import Array, where
 
 FAR = 1e10  # an end of an interval that has none
 

@@ -23,10 +23,10 @@ from mjjax.collision.shapes import Pools, Shape, tables_of
 from mjjax.collision.table import Collider
 from mjjax.collision.worlds import Leaf
 from mjjax.core.enums import GeomType
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
 
 FAR_AWAY = 1e6  # [m]
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, largest, smallest
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import dot, largest, smallest
+from mjjax.xla.namespace import Array, where
 
 
 def sphere(p: Array, size: Array) -> Array:

@@ -20,9 +20,9 @@ from mjjax.collision.sdf_pair import MOST, halton, known, listed
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul3, matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul3, matvec3
+from mjjax.xla.namespace import Array, where
 
 _OFFSET = 0.1  # of the distance, by which the fourth point is off the triangle
 _LEAST = 0.1  # offset below which the triangle's own circle decides [m]

@@ -18,8 +18,8 @@ from mjjax.collision.field import distance, octree, octree_slope, slope
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul3, matvec3
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import dot, matmul3, matvec3
+from mjjax.xla.namespace import Array, where
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 _LARGER = 1.1  # the root of an octree is larger than the mesh by this factor

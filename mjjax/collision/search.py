@@ -18,10 +18,10 @@ from mjjax.collision.pairs import NTYPE, PairPlan, pair_plan
 from mjjax.collision.params import lookup
 from mjjax.collision.table import Collider, colliders
 from mjjax.core.enums import DisableBit, EnableBit, GeomType
-from mjjax.math.namespace import Array
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array
 
 SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}

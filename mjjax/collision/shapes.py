@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mjjax.collision.field_tables import FieldTables, field_tables, walked
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, namespace
 
 BLOCK = 8  # neighbours that the climb over a hull looks at together
 HEADER = 4  # numbers of a height field before its elevations

@@ -10,9 +10,9 @@ import numpy as np
 from mjjax.collision.contact_set import ContactSet, filled, plus_minus
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matmul, row_sum
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul, row_sum
+from mjjax.xla.namespace import Array, where
 
 
 def sphere_sphere(

@@ -21,7 +21,7 @@ from mjjax.collision.numbers import number_of
 from mjjax.collision.params import lookup
 from mjjax.collision.scene import Bounds, Scene
 from mjjax.collision.search import Search
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
 TAKEN_CPU, TAKEN = 1024, 65536  # pairs that are counted out at a time

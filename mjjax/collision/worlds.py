@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import custom_vmap
 
-from mjjax.math.all_worlds import also_for_no_worlds
-from mjjax.math.namespace import Array
+from mjjax.xla.all_worlds import also_for_no_worlds
+from mjjax.xla.namespace import Array
 
 Tree = Any
 _ONE = (1,)

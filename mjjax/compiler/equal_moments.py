@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 from mjjax.compiler.context import Context
-from mjjax.core.compiling import quick
-from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array
 from mjjax.mjcf.orientation import matrix
+from mjjax.xla.compiling import quick
+from mjjax.xla.linalg import einsum
+from mjjax.xla.namespace import Array
 
 _EQUAL = 1e-7  # relative difference of moments that count as equal
 _ROUNDING = 1e-6  # share of a change that may couple equal axes

@@ -12,11 +12,11 @@ from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
 from mjjax.core.constants import MINVAL
 from mjjax.core.limits import Limits
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.tracked import numbers, value_of
 from mjjax.mjcf import read_path, read_string
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def load_path(

@@ -16,15 +16,15 @@ from mjjax.compiler.equal_moments import check_axes
 from mjjax.compiler.fields import Compiled
 from mjjax.compiler.load import compile_model, derived
 from mjjax.compiler.parameters import Parameter, Reference, assign, find_all
-from mjjax.core.compiling import quick
 from mjjax.core.errors import UnsupportedFeature
-from mjjax.math.namespace import Array, where
 from mjjax.math.tracked import NotTracked, Tracked, is_live, numbers, value_of
 from mjjax.mjcf import assets
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS, leaf
+from mjjax.xla.compiling import quick
+from mjjax.xla.namespace import Array, where
 
 Values = dict[str, jax.Array]
 # Leaves that simulated length ranges of actuators do not depend on.

@@ -8,10 +8,10 @@ import numpy as np
 from jax import lax
 
 from mjjax.math import quat as q
-from mjjax.math.linalg import matmul3
-from mjjax.math.namespace import A, namespace, where
 from mjjax.math.tracked import both
 from mjjax.mjcf.orientation import IDENTITY, matrix, mul, normalize
+from mjjax.xla.linalg import matmul3
+from mjjax.xla.namespace import A, namespace, where
 
 _EIG_EPS = 1e-12
 _EIG_ITERATIONS = 500

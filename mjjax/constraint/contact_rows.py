@@ -15,13 +15,13 @@ from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
 from mjjax.math.components import Parts, components_first, components_last, split
-from mjjax.math.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
+from mjjax.xla.namespace import Array, namespace, where
 
 LANES = 8  # numbers of a vector of the processor
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)

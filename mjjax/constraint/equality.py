@@ -8,10 +8,10 @@ from mjjax.constraint.layout import EQUALITY_ROWS
 from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.jacobian import point_jacobian
 from mjjax.math import quat, safe
-from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.linalg import einsum
+from mjjax.xla.namespace import Array, namespace, where
 
 Equality = tuple[Array, Array, Array, Array]  # residual, violation, inverse weight, Jacobian
 

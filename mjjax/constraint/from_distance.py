@@ -14,9 +14,9 @@ from jax import lax
 from mjjax.collision.driver import collision
 from mjjax.constraint.contact_rows import body_rows
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.namespace import Array, where
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ from jax import lax
 
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
-from mjjax.math.linalg import unstack
-from mjjax.math.namespace import Array, namespace, where
+from mjjax.xla.linalg import unstack
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def impedance(solimp: Array, distance: Array) -> Array:

@@ -8,11 +8,11 @@ import numpy as np
 from mjjax.collision.search import plan_of, slot_geoms
 from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
-from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import matmul, row_sum
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather, scatter_sum
+from mjjax.xla.linalg import matmul, row_sum
+from mjjax.xla.namespace import Array, where
 
 
 class RowJacobian(NamedTuple):

@@ -13,11 +13,11 @@ import numpy as np
 from mjjax.collision.pairs import PairPlan
 from mjjax.collision.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
-from mjjax.math.namespace import Array
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.rows import RowSlots
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array
 
 FRICTION = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
 # what switches the kinds of scalar rows off

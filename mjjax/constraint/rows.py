@@ -11,10 +11,10 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintType, DisableBit
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
 
 
 class Rows(NamedTuple):

@@ -10,10 +10,10 @@ from mjjax.constraint.equality import equalities
 from mjjax.constraint.layout import FLAGS, RowLayout, slots_of
 from mjjax.core.enums import ConstraintType
 from mjjax.math import quat, safe
-from mjjax.math.indexing import gather, gather_parameters
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather, gather_parameters
+from mjjax.xla.namespace import Array, where
 
 
 class ScalarRows(NamedTuple):

@@ -12,12 +12,12 @@ from mjjax.constraint.trees import find_islands, row_trees
 from mjjax.core.enums import ConeType, DisableBit, SolverType, WarningType
 from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import solve_m2
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.sleep import sleeps
 from mjjax.sleep.stages import any_awake
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, where
 
 
 @stage

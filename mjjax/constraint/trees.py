@@ -7,11 +7,11 @@ import numpy as np
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintType, EqType
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.structure import Structure
 from mjjax.sleep.cycles import components
 from mjjax.sleep.members import mask_of, members
+from mjjax.xla.namespace import Array, where
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,8 +13,6 @@ from mjjax.dynamics.history import delayed_ctrl
 from mjjax.dynamics.muscle import muscle_bias, muscle_gain, muscle_rate
 from mjjax.dynamics.transmission import moment
 from mjjax.dynamics.user import user_rates, user_values
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.safe import divide, is_bad
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
@@ -23,6 +21,8 @@ from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
 from mjjax.sleep.members import members
 from mjjax.sleep.stages import any_awake
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, namespace, where
 
 
 class ActuatorState(NamedTuple):

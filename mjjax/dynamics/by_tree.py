@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
-from mjjax.math import definite
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import by_entry, einsum, matmul
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import join_blocks, split_blocks, tree_groups
+from mjjax.xla import definite
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import by_entry, einsum, matmul
+from mjjax.xla.namespace import Array, namespace
 
 # Kinds of trees that are factored side by side. Each takes a thread that waits for others, see
-# `mjjax.core.threads`.
+# `mjjax.xla.threads`.
 AT_ONCE = 3
 
 

@@ -5,12 +5,12 @@ import numpy as np
 from mjjax.core.enums import CamLightType
 from mjjax.core.profile import stage
 from mjjax.math import quat, safe
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matmul3, matvec3
+from mjjax.xla.namespace import Array, namespace, where
 
 TARGETS = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
 

@@ -13,9 +13,9 @@ import numpy as np
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, largest, smallest
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, largest, smallest
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def semiaxes(kind: np.ndarray, size: Array) -> Array:

@@ -4,10 +4,10 @@ from mjjax.core.enums import DisableBit
 from mjjax.core.profile import stage
 from mjjax.dynamics.inertia import mul_m
 from mjjax.dynamics.passive import slack, spring_stretch
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, namespace
 
 
 def potential_energy(model: Model, data: Data) -> Array:

@@ -12,14 +12,14 @@ from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, sem
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
-from mjjax.math.linalg import einsum, matmul, matvec3, matvec3_t
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import with_slope
+from mjjax.xla.linalg import einsum, matmul, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, namespace, where
 
 
 class Place(NamedTuple):

@@ -14,10 +14,10 @@ from jax.core import Tracer
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array, where
 
 HOLD, LINEAR, CUBIC = range(3)  # `interp`
 NEVER = 1e20  # time of a sample that only pads

@@ -17,9 +17,16 @@ from mjjax.dynamics.by_tree import (
 )
 from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
 from mjjax.math.components import components_first, components_last, matrix_last, split, to_mat
-from mjjax.math.definite import solve_definite
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import (
+from mjjax.math.quat import cross, join
+from mjjax.math.spatial import inertia_about, inertia_mul, mat3
+from mjjax.math.tangents import derivative_of
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+from mjjax.model.trees import block_entries, join_blocks
+from mjjax.xla.definite import solve_definite
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import (
     by_entry,
     cholesky,
     matmul,
@@ -28,14 +35,7 @@ from mjjax.math.linalg import (
     triangular_solve,
     unstack,
 )
-from mjjax.math.namespace import Array, namespace, where
-from mjjax.math.quat import cross, join
-from mjjax.math.spatial import inertia_about, inertia_mul, mat3
-from mjjax.math.tangents import derivative_of
-from mjjax.model.data import Data
-from mjjax.model.model import Model
-from mjjax.model.structure import Structure
-from mjjax.model.trees import block_entries, join_blocks
+from mjjax.xla.namespace import Array, namespace, where
 
 
 @dataclasses.dataclass(frozen=True)

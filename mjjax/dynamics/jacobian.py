@@ -13,14 +13,14 @@ from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts, split
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import einsum, matmul, matmul3_t, slabs, stack, total, unstack
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import einsum, matmul, matmul3_t, slabs, stack, total, unstack
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def jac(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:

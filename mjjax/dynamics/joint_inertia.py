@@ -20,9 +20,6 @@ from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
 from mjjax.math.components import components_first, split
-from mjjax.math.definite import solve_definite
-from mjjax.math.linalg import stack, unstack
-from mjjax.math.namespace import Array
 from mjjax.math.spatial import inertia_mul
 from mjjax.math.tangents import derivative_of, jvp
 from mjjax.model.data import Data
@@ -30,6 +27,9 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import slope_at_zero, with_slope
 from mjjax.model.trees import join_blocks
+from mjjax.xla.definite import solve_definite
+from mjjax.xla.linalg import stack, unstack
+from mjjax.xla.namespace import Array
 
 Method = Callable[[Array, Array], Array]
 

@@ -31,12 +31,12 @@ from mjjax.math.components import (
     split,
     to_mat,
 )
-from mjjax.math.indexing import gather, gather_columns, gather_tables, gather_traced
-from mjjax.math.linalg import stack, unstack
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather, gather_columns, gather_tables, gather_traced
+from mjjax.xla.linalg import stack, unstack
+from mjjax.xla.namespace import Array, namespace, where
 
 FEW = 2  # rounds of pointer doubling that are no loop
 LANES = 8  # links of a loop are a multiple: what is left of vectors would be written out one by one

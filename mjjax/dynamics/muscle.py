@@ -7,7 +7,7 @@ that derivatives are exact and finite everywhere. Parameters are (n, ...), resul
 """
 
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, namespace, where
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def muscle_gain(

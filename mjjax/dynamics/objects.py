@@ -4,14 +4,14 @@ import numpy as np
 
 from mjjax.core.enums import ObjType
 from mjjax.math import quat
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matvec3
+from mjjax.xla.namespace import Array, namespace, where
 
 # Types in the order of the joined tables, with the size that counts them. A body stands for its
 # inertial frame, an xbody for its own frame.

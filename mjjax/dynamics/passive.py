@@ -7,12 +7,12 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.fluid import fluid
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.math import quat
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import with_slope
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, namespace, where
 
 
 @stage

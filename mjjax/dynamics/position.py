@@ -4,9 +4,9 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.math import quat
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, namespace
 
 
 def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> Array:

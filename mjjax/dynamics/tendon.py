@@ -19,8 +19,6 @@ from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
 from mjjax.math.components import components_first, components_last
-from mjjax.math.linalg import dot, einsum, matmul
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -28,6 +26,8 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import with_slope
 from mjjax.model.trees import join_blocks
+from mjjax.xla.linalg import dot, einsum, matmul
+from mjjax.xla.namespace import Array, namespace, where
 
 
 @dataclasses.dataclass(frozen=True)

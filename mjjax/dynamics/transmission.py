@@ -10,14 +10,14 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.jacobian import contact_wrenches, point_rows, wrench_rows
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul, total
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matmul, total
+from mjjax.xla.namespace import Array, namespace, where
 
 
 @stage

@@ -12,11 +12,11 @@ import functools
 
 import numpy as np
 
-from mjjax.math.indexing import gather, gather_columns
-from mjjax.math.linalg import einsum, matmul, mix_columns
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
+from mjjax.xla.indexing import gather, gather_columns
+from mjjax.xla.linalg import einsum, matmul, mix_columns
+from mjjax.xla.namespace import Array, namespace
 
 DENSE = 1024  # entries of a mask up to which one product with a whole scene is used (measured)
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import DynType
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array
 
 Ask = Callable[[Model, Data, Array], Array]
 

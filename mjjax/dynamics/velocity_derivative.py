@@ -13,10 +13,10 @@ from mjjax.dynamics.muscle import muscle_gain_slope
 from mjjax.dynamics.transmission import moment
 from mjjax.dynamics.tree import tree_plan
 from mjjax.dynamics.velocity import com_vel, rne
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, namespace, where
 
 
 def smooth_vel(model: Model, data: Data, bias: bool) -> Array:

@@ -11,8 +11,8 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
+from mjjax.xla.namespace import Array, namespace, where
 
 _MAXITER = 20  # of Newton's method for the point inside
 _TOLERANCE = 1e-6

@@ -15,8 +15,6 @@ from mjjax.core.struct import PyTree, array
 from mjjax.dynamics.actuation import accepted_ctrl
 from mjjax.envs.actions import check_shape, real_array
 from mjjax.envs.spaces import Box
-from mjjax.math.all_worlds import largest_of_worlds
-from mjjax.math.namespace import where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.carried import carried, take
@@ -24,6 +22,8 @@ from mjjax.pipeline.forward import forward
 from mjjax.pipeline.make_data import make_data
 from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.step import step, step1
+from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.namespace import where
 
 DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
 VMAP = "vmap over worlds"

@@ -15,8 +15,8 @@ from jax import Array
 from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.envs.randomize import world_axes
-from mjjax.math.all_worlds import largest_of_worlds
-from mjjax.math.namespace import where
+from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.namespace import where
 
 # When the next episode starts: in the step that ends one, in the step after it, or by a reset.
 Restart = Literal["same", "next", "never"]

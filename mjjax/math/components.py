@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.math.linalg import matmul, total, unstack
-from mjjax.math.namespace import Array, namespace
+from mjjax.xla.linalg import matmul, total, unstack
+from mjjax.xla.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
 MOST = 8  # arrays up to which XLA computes what joins them together with them

@@ -14,8 +14,8 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import quat, safe
-from mjjax.math.linalg import cho_solve, cholesky, matmul, smallest
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import cho_solve, cholesky, matmul, smallest
+from mjjax.xla.namespace import Array, where
 
 
 def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:

@@ -5,7 +5,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from mjjax.math.linalg import cho_solve, cholesky, matmul
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import cho_solve, cholesky, matmul
+from mjjax.xla.namespace import Array, where
 
 
 class BoxQP(NamedTuple):

@@ -16,8 +16,8 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
-from mjjax.math.linalg import dot, matmul, slabs
-from mjjax.math.namespace import A, Array, namespace, where
+from mjjax.xla.linalg import dot, matmul, slabs
+from mjjax.xla.namespace import A, Array, namespace, where
 
 
 def join(parts: components.Parts) -> Any:

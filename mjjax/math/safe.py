@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.constants import MAXVAL
-from mjjax.math.linalg import dot
-from mjjax.math.namespace import A, Array, namespace, where
+from mjjax.xla.linalg import dot
+from mjjax.xla.namespace import A, Array, namespace, where
 
 TINY = 1e-30  # square of the length below which a vector has no direction, as in MuJoCo
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from mjjax.math import components, quat
 from mjjax.math.components import Parts
-from mjjax.math.linalg import dot, matmul3_t, matvec3_t
-from mjjax.math.namespace import Array, namespace
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matmul3_t, matvec3_t
+from mjjax.xla.namespace import Array, namespace
 
 
 def mat3(flat: Array) -> Array:

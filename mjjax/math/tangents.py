@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.custom_derivatives import SymbolicZero
 
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 
 
 class Moved(NamedTuple):

@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.math import linalg, safe
+from mjjax.math import safe
+from mjjax.xla import linalg
 
 # Where the derivative of JAX's own function is not finite.
 _SAFE: dict[str, Callable] = {

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mjjax.math import quat as q
-from mjjax.math.namespace import A, namespace, where
 from mjjax.math.tracked import real_array, settled, together
 from mjjax.mjcf.spec import Element
+from mjjax.xla.namespace import A, namespace, where
 
 EPS = 1e-14  # lengths below this are zero to MuJoCo's compiler
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])

@@ -10,7 +10,6 @@ import numpy as np
 
 from mjjax.core.enums import SleepState, WarningType
 from mjjax.core.struct import PyTree, array, made_of, static
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import to_mat
 from mjjax.math.spatial import flat9
 from mjjax.model.rows import RowSlots
@@ -19,6 +18,7 @@ from mjjax.model.structure import Structure, with_structure_of_leaves
 from mjjax.model.summary import data_text
 from mjjax.model.trees import dense_blocks
 from mjjax.model.view import Named
+from mjjax.xla.namespace import Array, where
 
 
 class CollisionRules(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 
 class RowSlots(NamedTuple):

@@ -19,8 +19,8 @@ from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 
 from mjjax.core.errors import AbsentTerm
-from mjjax.math.namespace import Array
 from mjjax.math.tangents import of_moved
+from mjjax.xla.namespace import Array
 
 Change = Callable[..., Array]
 

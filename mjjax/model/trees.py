@@ -8,8 +8,8 @@ import functools
 
 import numpy as np
 
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array, namespace, where
 
 
 @functools.lru_cache(maxsize=64)

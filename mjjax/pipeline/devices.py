@@ -16,8 +16,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from mjjax.core.threads import ensure_threads
 from mjjax.model.model import Model
+from mjjax.xla.threads import ensure_threads
 
 Batch = TypeVar("Batch")
 _WORLDS = P("worlds")

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 
 from mjjax.core.enums import DisableBit, WarningType
-from mjjax.math.namespace import Array, where
 from mjjax.math.safe import is_bad
 from mjjax.math.tangents import of_moved
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import blank_data, chosen, reset_state
+from mjjax.xla.namespace import Array, where
 
 Step = Callable[..., Data]
 

@@ -18,14 +18,14 @@ from mjjax.dynamics.passive import passive
 from mjjax.dynamics.tendon import tendon, tendon_bias, tendon_inertia, tendon_velocity
 from mjjax.dynamics.transmission import transmission
 from mjjax.dynamics.velocity import com_vel, rne
-from mjjax.math.definite import solve_definite
-from mjjax.math.namespace import where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.stages import is_read_now, sensor_acc, sensor_pos, sensor_vel
 from mjjax.sleep.stages import keep_smooth, wake_changed, wake_equalities, wake_tendons
 from mjjax.solver.stages import fwd_constraint
+from mjjax.xla.definite import solve_definite
+from mjjax.xla.namespace import where
 
 
 @stage

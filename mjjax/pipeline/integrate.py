@@ -15,9 +15,6 @@ from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.dynamics.position import integrate_pos
 from mjjax.dynamics.velocity_derivative import smooth_vel
-from mjjax.math.definite import solve_definite, solve_symmetric
-from mjjax.math.linalg import solve
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -26,6 +23,9 @@ from mjjax.pipeline.forward import forward_skip
 from mjjax.pipeline.rest import fall_asleep, keep_asleep
 from mjjax.sensor.stages import remember_sensors
 from mjjax.solver.method import in_single
+from mjjax.xla.definite import solve_definite, solve_symmetric
+from mjjax.xla.linalg import solve
+from mjjax.xla.namespace import Array, where
 
 
 def advance(

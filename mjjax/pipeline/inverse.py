@@ -6,8 +6,6 @@ from mjjax.core.enums import DisableBit, EnableBit, IntegratorType, Stage
 from mjjax.dynamics.jacobian import xfrc_accumulate
 from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.math import safe
-from mjjax.math.definite import solve_definite
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -15,6 +13,8 @@ from mjjax.pipeline.forward import position_and_velocity
 from mjjax.pipeline.integrate import implicit_inertia
 from mjjax.sensor.stages import sensor_acc
 from mjjax.solver.stages import inv_constraint
+from mjjax.xla.definite import solve_definite
+from mjjax.xla.namespace import Array, where
 
 
 def inverse(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:

@@ -10,14 +10,14 @@ from mjjax.core.enums import Stage
 from mjjax.core.representation import represent
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip, position
 from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.inverse import inverse
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array
 
 Readings = Callable[[Model, Data], Array]
 

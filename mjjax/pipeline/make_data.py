@@ -13,7 +13,6 @@ from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.struct import extents, specs
 from mjjax.dynamics.history import initial_history
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import CollisionRules, Contact, Data
 from mjjax.model.model import Model
@@ -25,6 +24,7 @@ from mjjax.model.trees import block_entries
 from mjjax.pipeline.rest import asleep_at_first
 from mjjax.pipeline.support import check_support, findings
 from mjjax.sensor.table import rows_needed
+from mjjax.xla.namespace import Array, where
 
 UNLIMITED = 1 << 30
 

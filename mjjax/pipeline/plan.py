@@ -8,8 +8,6 @@ import numpy as np
 
 from mjjax.core.representation import represent
 from mjjax.dynamics.position import differentiate_pos, integrate_pos
-from mjjax.math.linalg import cho_solve, matmul
-from mjjax.math.namespace import Array, where
 from mjjax.math.quadratic import box_qp
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -17,6 +15,8 @@ from mjjax.pipeline.carried import carried, take
 from mjjax.pipeline.forward import forward
 from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.linearize import Readings, TransitionJacobian, linear
+from mjjax.xla.linalg import cho_solve, matmul
+from mjjax.xla.namespace import Array, where
 
 LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
 # Factors of the damping after an iteration that helped and after one that did not; its least value.

@@ -13,15 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.compiling import quick
 from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.dynamics.position import integrate_pos
-from mjjax.math.namespace import Array
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline import forward
 from mjjax.pipeline.integrate import integrate
+from mjjax.xla.compiling import quick
+from mjjax.xla.namespace import Array
 
 StageFunction = Callable[[Model, Data, Callbacks], Data]
 Fields = dict[str, Any]

@@ -10,8 +10,6 @@ from jax.core import Tracer
 
 from mjjax.core.enums import DisableBit, SleepPolicy, Stage
 from mjjax.core.profile import stage
-from mjjax.math.all_worlds import largest_of_worlds
-from mjjax.math.namespace import Array, where
 from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -27,6 +25,8 @@ from mjjax.sleep.stages import (
     disturbed,
     with_asleep,
 )
+from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.namespace import Array, where
 
 
 @stage

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from mjjax.core.enums import WarningType
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -17,6 +16,7 @@ from mjjax.model.terms import require_terms
 from mjjax.pipeline.carried import carried, leaf_fields, take
 from mjjax.pipeline.step import adaptive_step, whole_step
 from mjjax.pipeline.substeps import Adaptive, Substeps, in_any_world, lengths_of
+from mjjax.xla.namespace import Array, where
 
 # What reverse mode keeps of a rollout.
 Checkpoint = Literal["step", "sqrt", "none"]

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import State
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.namespace import Array
 
 # Component -> field of Data. There are no plugins, so their component is empty.
 FIELDS: dict[State, str] = {

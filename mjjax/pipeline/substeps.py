@@ -9,12 +9,12 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip
 from mjjax.pipeline.integrate import BOGACKI_SHAMPINE, Rates, drift, rates_of
+from mjjax.xla.namespace import Array, where
 
 
 @dataclasses.dataclass(frozen=True)

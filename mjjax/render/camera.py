@@ -7,12 +7,12 @@ import numpy as np
 
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
-from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.linalg import matvec3
+from mjjax.xla.namespace import Array, where
 
 TILE = 16  # pixels along the side of the squares in which rays are ordered
 

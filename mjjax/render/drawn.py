@@ -13,11 +13,11 @@ import numpy as np
 from mjjax.core.enums import GeomType, ObjType
 from mjjax.dynamics.tendon import tendon_plan, wrapped
 from mjjax.math import quat, safe
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array, where
 
 Groups = tuple[bool, ...]
 SEEN: Groups = (True, True, True, False, False, False)  # groups that are seen by default

@@ -7,12 +7,12 @@ import numpy as np
 
 from mjjax.core.enums import LightType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.render.camera import View
+from mjjax.xla.linalg import dot
+from mjjax.xla.namespace import Array, where
 
 _LEAST = 1e-6  # cosine: a power of it has a derivative
 _SHININESS = 128

@@ -8,12 +8,12 @@ import numpy as np
 
 from mjjax.core.enums import GeomType, TextureType
 from mjjax.math import safe
-from mjjax.math.linalg import dot
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.render.texture import Pool, cube_place, sample
+from mjjax.xla.linalg import dot
+from mjjax.xla.namespace import Array, where
 
 _RGB, _RGBA = 1, 8  # columns of `mat_texid`
 _PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material

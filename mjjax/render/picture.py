@@ -14,8 +14,6 @@ from mjjax.collision.ray_shapes import SOLIDS
 from mjjax.core.profile import stage
 from mjjax.core.representation import represent
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -27,6 +25,8 @@ from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit
 from mjjax.render.light import toward_lights as toward
 from mjjax.render.paint import Paint, on_triangles, paint, texture_colour, textures_to_read
 from mjjax.render.texture import Pool, texture_pool
+from mjjax.xla.linalg import dot, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 _LAYERS = 8  # surfaces that are seen through one another
 _OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from mjjax.core.enums import TextureType
-from mjjax.math.namespace import Array, where
 from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array, where
 
 _FACES = 6
 _WHITE = 255

@@ -6,9 +6,6 @@ import numpy as np
 from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import TrnType
 from mjjax.dynamics.objects import object_motion
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul, matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -16,6 +13,9 @@ from mjjax.model.model import Model
 from mjjax.sensor.position import measured, transposed
 from mjjax.sensor.velocity import LINEAR
 from mjjax.sensor.zone import sites_ahead
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matmul, matvec3
+from mjjax.xla.namespace import Array, where
 
 
 def touch(model: Model, data: Data, ids: np.ndarray) -> Array:

@@ -5,11 +5,11 @@ import functools
 import numpy as np
 
 from mjjax.core.enums import ObjType, SensorType
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.structure import Structure
 from mjjax.sleep.members import members
 from mjjax.sleep.stages import any_awake
+from mjjax.xla.namespace import Array, where
 
 # Read in every step: they depend on more than their objects.
 _ALWAYS = (

@@ -12,14 +12,14 @@ from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.tree import ancestors
 from mjjax.math import safe
-from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.sensor.zone import inside_sites
+from mjjax.xla.linalg import matvec3
+from mjjax.xla.namespace import Array, where
 
 NONE, MINDIST, MAXFORCE, NETFORCE = range(4)  # `reduce`
 WIDTH = 17

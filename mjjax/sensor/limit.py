@@ -7,10 +7,10 @@ import numpy as np
 
 from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import ConstraintType
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.position import measured
+from mjjax.xla.namespace import Array, where
 
 
 def limit(kind: ConstraintType, read: Callable[[Data], Array]):

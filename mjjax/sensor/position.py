@@ -7,13 +7,13 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.objects import object_frames, object_quats
 from mjjax.math import quat
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.zone import inside_sites
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matmul3, matvec3
+from mjjax.xla.namespace import Array, where
 
 
 def measured(model: Model, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

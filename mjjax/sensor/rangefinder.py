@@ -9,13 +9,13 @@ import numpy as np
 from mjjax.collision.ray import Lines, cast, ray_plan, visible
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.sensor.position import focal_lengths
+from mjjax.xla.linalg import dot, matvec3
+from mjjax.xla.namespace import Array, where
 
 # Columns of a ray's table by bit of the data: dist, dir, origin, point, normal, depth.
 _COLUMNS = ((0,), (1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12), (13,))

@@ -10,11 +10,11 @@ from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.distance import Separation, Types, candidates, closest, slots_of, types_of
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit, ObjType, SensorType
-from mjjax.math.linalg import row_sum
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import row_sum
+from mjjax.xla.namespace import Array, where
 
 SEPARATIONS = (SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
 

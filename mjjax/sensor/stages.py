@@ -10,8 +10,6 @@ from mjjax.core.enums import DataType, DisableBit, SensorType, Stage
 from mjjax.core.profile import stage
 from mjjax.dynamics.history import Buffers, buffers, chosen, inserted, read, samples, stored
 from mjjax.dynamics.velocity import subtree_vel
-from mjjax.math.indexing import gather
-from mjjax.math.namespace import Array, where
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -19,6 +17,8 @@ from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
 from mjjax.sensor.asleep import keep_asleep
 from mjjax.sensor.table import BEFORE, KERNELS, UNLIMITED
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
 
 
 @stage

@@ -12,7 +12,6 @@ from mjjax.constraint.reaction import rne_postconstraint
 from mjjax.core.enums import ConstraintType, SensorType, Stage
 from mjjax.dynamics.energy import energy_pos, energy_vel
 from mjjax.dynamics.velocity import subtree_vel
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -27,6 +26,7 @@ from mjjax.sensor import (
     velocity,
 )
 from mjjax.sensor.velocity import ANGULAR, LINEAR
+from mjjax.xla.namespace import Array
 
 Kernel = Callable[[Model, Data, np.ndarray], Array]
 

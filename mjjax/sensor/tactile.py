@@ -13,14 +13,14 @@ from mjjax.collision.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import dot, matvec3
-from mjjax.math.namespace import Array, where
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.sensor.position import transposed
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import dot, matvec3
+from mjjax.xla.namespace import Array, where
 
 FELT = [*DISTANCE, GeomType.MESH]
 SOFTNESS = 0.05  # depth scale of the pressure [m]

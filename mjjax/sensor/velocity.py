@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.objects import object_frames, object_motion
-from mjjax.math.indexing import gather
-from mjjax.math.linalg import matvec3
-from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.sensor.position import measured, reference, transposed
+from mjjax.xla.indexing import gather
+from mjjax.xla.linalg import matvec3
+from mjjax.xla.namespace import Array
 
 LINEAR, ANGULAR = slice(3, 6), slice(0, 3)
 

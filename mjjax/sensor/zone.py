@@ -7,11 +7,11 @@ import numpy as np
 
 from mjjax.collision.ray_shapes import shape_hit
 from mjjax.core.enums import GeomType
-from mjjax.math.linalg import dot, matvec3
-from mjjax.math.namespace import Array
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.linalg import dot, matvec3
+from mjjax.xla.namespace import Array
 
 
 def _capsule(p: Array, size: Array) -> Array:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import Array, where
 from mjjax.model.sleep import FULLY_AWAKE
+from mjjax.xla.namespace import Array, where
 
 
 def awake_trees(tree_asleep: Array) -> Array:

@@ -10,7 +10,6 @@ from jax import lax
 
 from mjjax.core.enums import EnableBit, JointType
 from mjjax.core.profile import stage
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import normalize
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -18,6 +17,7 @@ from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
 from mjjax.sleep.cycles import awake_trees, least_in_cycle, wake, wake_neighbours
 from mjjax.sleep.members import members
+from mjjax.xla.namespace import Array, where
 
 
 def with_asleep(data: Data, tree_asleep: Array) -> Data:

@@ -13,12 +13,12 @@ from jax import lax
 from mjjax.constraint.impedance import stiffness_damping
 from mjjax.core.enums import DisableBit
 from mjjax.dynamics.joint_inertia import inertia_of
-from mjjax.math.definite import solve_definite
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import TERMS, with_slope
+from mjjax.xla.definite import solve_definite
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, where
 
 Coefficients = dict[str, Array]
 

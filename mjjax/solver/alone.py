@@ -21,15 +21,15 @@ from mjjax.dynamics.jacobian import row_wrenches
 from mjjax.dynamics.joint_inertia import Inertia
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math.components import split
-from mjjax.math.indexing import gather, gather_columns
-from mjjax.math.namespace import Array, where
 from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
-from mjjax.solver.grouped_loop import queued_loop
 from mjjax.solver.islands import Islands, Whole
 from mjjax.solver.method import Iteration, Limits, Tolerances
 from mjjax.solver.primal import State
 from mjjax.solver.problem import Problem
+from mjjax.xla.grouped_loop import queued_loop
+from mjjax.xla.indexing import gather, gather_columns
+from mjjax.xla.namespace import Array, where
 
 MOST = 32  # contacts of a tree by itself; one that has more stays with the others
 FREE = 6  # dofs of a free body; such a tree is done as fast side by side with others (measured)

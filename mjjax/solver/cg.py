@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import factor_by_tree, solve_factored
-from mjjax.math.namespace import Array, where
 from mjjax.solver import primal
 from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
 from mjjax.solver.problem import Problem
+from mjjax.xla.namespace import Array, where
 
 
 class Memory(NamedTuple):

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.math import safe
-from mjjax.math.namespace import Array, where
 from mjjax.solver.problem import Problem
+from mjjax.xla.namespace import Array, where
 
 
 def _zones(problem: Problem, r: Array) -> tuple[Array, Array, Array, Array, Array]:

@@ -19,12 +19,12 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, solve_factored
 from mjjax.math import safe
-from mjjax.math.all_worlds import largest_of_worlds
-from mjjax.math.linalg import einsum, matmul
-from mjjax.math.namespace import Array, where
 from mjjax.solver.method import Tolerances, scaled_norm
 from mjjax.solver.objective import residual, split
 from mjjax.solver.problem import Problem
+from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.linalg import einsum, matmul
+from mjjax.xla.namespace import Array, where
 
 WORSE = 1e-10  # an update that raises the cost by more is taken back
 

@@ -16,7 +16,7 @@ from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 ITERATIONS = 20
 CLOSE = 1e-10  # excess of |y|^2 over r^2, and step of la, that end the search

@@ -13,11 +13,11 @@ import numpy as np
 from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.trees import item_trees, scalar_trees
 from mjjax.core.enums import DisableBit, SolverType
-from mjjax.math.indexing import WIDEST
-from mjjax.math.linalg import matmul, total
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.indexing import WIDEST
+from mjjax.xla.linalg import matmul, total
+from mjjax.xla.namespace import Array, where
 
 MANY = 16  # dofs or rows of a tree from where on a product is faster than a scatter
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.core.constants import MINVAL
-from mjjax.math.linalg import stack
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import stack
+from mjjax.xla.namespace import Array, where
 
 
 class Points(NamedTuple):

@@ -17,10 +17,8 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, solve_factored
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
-from mjjax.math import definite, safe
+from mjjax.math import safe
 from mjjax.math.components import components_last, split
-from mjjax.math.linalg import einsum, matmul, mul_blocks, total, unstack
-from mjjax.math.namespace import Array, where
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
     Curvature,
@@ -30,6 +28,9 @@ from mjjax.solver.objective import (
     single_curvature,
 )
 from mjjax.solver.problem import Problem
+from mjjax.xla import definite
+from mjjax.xla.linalg import einsum, matmul, mul_blocks, total, unstack
+from mjjax.xla.namespace import Array, where
 
 LONGEST = 2  # iterations per dof after which rounding has won
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
-from mjjax.math.namespace import Array
-from mjjax.solver.grouped_loop import grouped_loop
 from mjjax.solver.problem import Problem
+from mjjax.xla.grouped_loop import grouped_loop
+from mjjax.xla.namespace import Array
 
 Prepared = Any
 

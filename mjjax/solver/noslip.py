@@ -17,11 +17,11 @@ from jax import lax
 
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import Array, where
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
 from mjjax.solver.method import Limits, Progress, Tolerances, run
 from mjjax.solver.problem import Problem
+from mjjax.xla.namespace import Array, where
 
 FLOOR = 1e-10  # smallest diagonal entry of a contact's block
 

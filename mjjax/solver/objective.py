@@ -15,12 +15,12 @@ import numpy as np
 from mjjax.constraint.jacobian import mul, mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import ConstraintState
-from mjjax.math.indexing import gather, scatter_sum
-from mjjax.math.linalg import by_entry, matmul, row_sum
-from mjjax.math.namespace import Array, where
 from mjjax.model.trees import dense_blocks
 from mjjax.solver import cone
 from mjjax.solver.problem import Problem
+from mjjax.xla.indexing import gather, scatter_sum
+from mjjax.xla.linalg import by_entry, matmul, row_sum
+from mjjax.xla.namespace import Array, where
 
 
 class Split(NamedTuple):

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import SolverType
-from mjjax.math.namespace import Array
 from mjjax.math.tangents import jvp
 from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Limits, Start, Tolerances, solve
 from mjjax.solver.objective import gradient, residual, row_force
 from mjjax.solver.problem import Problem
 from mjjax.solver.table import METHODS
+from mjjax.xla.namespace import Array
 
 
 class Optimum(NamedTuple):

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, where
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
 from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
 from mjjax.solver.objective import residual, row_force, split
 from mjjax.solver.problem import Problem
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, where
 
 
 class Prepared(NamedTuple):

@@ -9,8 +9,6 @@ from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
-from mjjax.math.linalg import stack
-from mjjax.math.namespace import Array, where
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
 from mjjax.solver.line_search import Evaluate, Points, Values, newton_point, search
@@ -35,6 +33,8 @@ from mjjax.solver.objective import (
     split,
 )
 from mjjax.solver.problem import Problem
+from mjjax.xla.linalg import stack
+from mjjax.xla.namespace import Array, where
 
 WHOLE = 1e-4  # how far from one the length of a whole step may be
 

@@ -14,10 +14,10 @@ from mjjax.constraint.jacobian import RowJacobian, row_jacobian
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.enums import ConstraintType
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver.islands import Parts, parts_of
+from mjjax.xla.namespace import Array, where
 
 
 class Problem(NamedTuple):

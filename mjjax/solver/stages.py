@@ -7,7 +7,6 @@ from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import diagonal_by_tree
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.trees import split_blocks
@@ -22,6 +21,7 @@ from mjjax.solver.noslip import remove_slip
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.optimum import minimize
 from mjjax.solver.problem import Problem, problem_of
+from mjjax.xla.namespace import Array, where
 
 
 def start_of(model: Model, data: Data) -> Start:

@@ -10,7 +10,6 @@ from jax import lax
 
 from mjjax.constraint.layout import RowLayout, layout_of
 from mjjax.core.enums import SolverType
-from mjjax.math.namespace import Array, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.solver import dual, noslip
@@ -19,6 +18,7 @@ from mjjax.solver.objective import residual, row_state
 from mjjax.solver.problem import Problem, problem_of
 from mjjax.solver.stages import settings_of, start_of
 from mjjax.solver.table import METHODS
+from mjjax.xla.namespace import Array, where
 
 
 class SolverStat(NamedTuple):

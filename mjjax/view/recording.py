@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 
-from mjjax.math.namespace import Array
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data
 from mjjax.view.scene import Scene
 from mjjax.view.server import started
 from mjjax.view.world import Frame, frame
+from mjjax.xla.namespace import Array
 
 _MOVES = ("qpos", "mocap_pos", "mocap_quat")  # what decides where everything is
 

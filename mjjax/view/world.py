@@ -11,13 +11,13 @@ from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.math import quat
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.step import step
 from mjjax.render.drawn import Shown, drawn
+from mjjax.xla.namespace import Array, where
 
 _LEAST = 1e-12  # inverse weight of what cannot move [1/kg]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import jax
 import pytest
 
-from mjjax.core.compiling import known_options
-from mjjax.core.threads import FEWEST, LAST_BLOCKING, PER_DEVICE
+from mjjax.xla.compiling import known_options
+from mjjax.xla.threads import FEWEST, LAST_BLOCKING, PER_DEVICE
 
 PROBE = """
 import json, logging, sys

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "mjjax"
 # The pipeline, from the ground up; this list is the documentation of the order.
 LAYERS = (
     "core",
+    "xla",
     "math",
     "model",
     "sleep",

@@ -12,7 +12,7 @@ from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.shapes import Pools, Shape, pools_of
-from mjjax.core.compiling import quick
+from mjjax.xla.compiling import quick
 from tests.collision.protocol import Pair, Poses
 
 KINDS = [

@@ -21,8 +21,8 @@ import numpy as np
 import mjjax
 from mjjax.collision.search import plan_of
 from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
-from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType, WarningType
+from mjjax.xla.compiling import quick
 
 GROUPS = {
     "analytic": tuple(COLLIDERS),

@@ -11,8 +11,8 @@ import numpy as np
 
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.table import COLLIDERS
-from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
+from mjjax.xla.compiling import quick
 
 KINDS = tuple(COLLIDERS)
 MODEL = """

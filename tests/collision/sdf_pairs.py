@@ -14,7 +14,7 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.sdf_mesh import mesh_sdf
 from mjjax.collision.sdf_pair import sdf_pair
 from mjjax.collision.shapes import Pools, Shape, pools_of
-from mjjax.core.compiling import quick
+from mjjax.xla.compiling import quick
 from tests.collision.placements import rotation
 
 POINTS = (np.random.default_rng(3).normal(size=(12, 3)) * 0.06).round(4)

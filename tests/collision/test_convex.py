@@ -10,8 +10,8 @@ from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.faces import BOX_FACES
 from mjjax.collision.convex.support import sides_of, support
 from mjjax.collision.lanes import Vec
-from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
+from mjjax.xla.compiling import quick
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS, MESHES
 from tests.collision.protocol import CONVERGED, REGIMES, Poses, judge

@@ -13,8 +13,8 @@ from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.shapes import Shape
-from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
+from mjjax.xla.namespace import Array
 from tests.collision import convex_pairs
 from tests.oracle_tools import quick
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick
 

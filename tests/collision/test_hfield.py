@@ -11,7 +11,7 @@ from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.hfield import hfield
 from mjjax.collision.shapes import Shape, pools_of
-from mjjax.core.compiling import quick
+from mjjax.xla.compiling import quick
 from tests.collision.convex_pairs import shapes
 from tests.collision.placements import rotation
 from tests.collision.protocol import CONVERGED, Pair, Poses, judge

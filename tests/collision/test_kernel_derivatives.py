@@ -10,10 +10,10 @@ import pytest
 
 from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.table import COLLIDERS
-from mjjax.core.compiling import quick
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array
 from mjjax.math.quat import cross
+from mjjax.xla.compiling import quick
+from mjjax.xla.namespace import Array
 from tests.collision.placements import DEGENERATE, KINDS, Placement, name, placements
 
 COUNT = 100

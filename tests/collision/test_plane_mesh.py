@@ -12,8 +12,8 @@ import mjjax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.plane_mesh import plane_mesh, plane_mesh_motion
 from mjjax.collision.shapes import Pools, Shape, pools_of
-from mjjax.core.compiling import quick
-from mjjax.math.namespace import Array
+from mjjax.xla.compiling import quick
+from mjjax.xla.namespace import Array
 from tests.collision.protocol import Pair, Poses, judge
 from tests.derivatives import derivative_errors, directions
 

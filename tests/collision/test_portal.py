@@ -10,7 +10,7 @@ import mjjax
 from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.shapes import Shape
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS
 from tests.collision.protocol import REGIMES, Agreement, judge

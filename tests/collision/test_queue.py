@@ -319,7 +319,7 @@ SHARDED = """
 import jax, numpy as np, jax.numpy as jnp
 jax.config.update("jax_num_cpu_devices", 2)
 import mjjax
-from mjjax.core.compiling import known_options, quick
+from mjjax.xla.compiling import known_options, quick
 from tests.collision.test_queue import detected, heap, states, weighed
 
 model = heap()

@@ -11,7 +11,7 @@ import pytest
 
 import mjjax
 from mjjax.dynamics.kinematics import kinematics
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours
 

@@ -11,7 +11,7 @@ import pytest
 import mjjax
 from mjjax.collision import ray_mesh
 from mjjax.compiler.assets import mesh_tree
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.collision.loops import count_steps
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load, quick, to_ours

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.core.compiling import quick
+from mjjax.xla.compiling import quick
 from tests.collision import scenes
 
 SECONDS = 5.0

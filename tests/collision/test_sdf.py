@@ -7,7 +7,7 @@ import pytest
 
 from mjjax.collision.sdf import DISTANCE
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 
 SIZE = jnp.array([0.3, 0.4, 0.5])

@@ -12,8 +12,8 @@ from mjjax.collision.field import SOLIDS, distance
 from mjjax.collision.sdf_mesh import mesh_sdf_motion
 from mjjax.collision.sdf_pair import sdf_motion
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array
 from mjjax.math.quat import rotate
+from mjjax.xla.namespace import Array
 from tests.collision import sdf_pairs
 from tests.derivatives import difference, directions
 from tests.oracle_tools import load, quick

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.core.compiling import quick
 from mjjax.mjcf.orientation import matrix
+from mjjax.xla.compiling import quick
 from tests.compiler.oracle import assert_close
 from tests.compiler.parametrized import SCENE, compiled, recompiled, references
 from tests.derivatives import both_modes, difference, directions, inner

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.compiler.principal_axes import principal_axes
-from mjjax.core.compiling import quick
 from mjjax.math import quat
 from mjjax.math.tracked import Tracked, value_of
 from mjjax.mjcf.orientation import matrix
+from mjjax.xla.compiling import quick
 
 
 def axes(matrices: jax.Array) -> tuple[jax.Array, jax.Array]:

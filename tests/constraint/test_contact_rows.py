@@ -12,7 +12,7 @@ import pytest
 import mjjax
 from mjjax.constraint.contact_rows import rows_of
 from mjjax.dynamics.jacobian import wrench_rows
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load
 

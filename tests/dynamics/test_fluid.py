@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors
 from tests.oracle_tools import quick
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import Both, load, quick, random_state, to_ours
 from tests.random_models import random_mjcf
 

@@ -10,10 +10,10 @@ from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.joint_inertia import inertia_of
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.dynamics.tendon import tendon
-from mjjax.math.definite import solve_definite, solve_symmetric
-from mjjax.math.linalg import solve
-from mjjax.math.namespace import Array
 from mjjax.model.trees import dense_blocks
+from mjjax.xla.definite import solve_definite, solve_symmetric
+from mjjax.xla.linalg import solve
+from mjjax.xla.namespace import Array
 from tests.dynamics.scenes import driven
 from tests.oracle_tools import quick
 

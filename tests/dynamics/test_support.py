@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import Both, full_inertia, load, quick, random_state, to_ours
 
 XML = """

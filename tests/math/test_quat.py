@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mjjax.math import components, quat
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 
 COUNT = 200
 REAL = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.math import components, linalg
+from mjjax.math import components
 from mjjax.math.spatial import force_cross, inertia_about, inertia_mul, motion_cross
+from mjjax.xla import linalg
 
 
 def rand(*shape: int, seed: int = 0) -> np.ndarray:

@@ -11,9 +11,9 @@ import pytest
 
 import mjjax
 from mjjax import cli
-from mjjax.core.compiling import quick
 from mjjax.core.files import FORMAT, pack
 from mjjax.pipeline.carried import carried, leaf_fields
+from mjjax.xla.compiling import quick
 
 XML = cli.embedded()["humanoid"]
 

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests import surveys
 from tests.oracle_tools import quick, to_ours
 from tests.solver.survey import touching

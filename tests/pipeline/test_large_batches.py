@@ -1,6 +1,6 @@
 """Batches as users run them: hundreds of worlds, some diverged, against the same worlds alone.
 
-From 64 worlds on solvers finish their iterations in groups (`mjjax/solver/grouped_loop.py`).
+From 64 worlds on solvers finish their iterations in groups (`mjjax/xla/grouped_loop.py`).
 """
 
 import functools

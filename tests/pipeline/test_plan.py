@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.optimize
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import quick
 
 CART = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import load, quick, stack
 
 REST = """

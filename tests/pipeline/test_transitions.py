@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests import oracle_tools
 from tests.oracle_tools import load, quick, random_state, stack, to_ours, world
 

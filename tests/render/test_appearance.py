@@ -11,7 +11,7 @@ from PIL import Image
 
 import mjjax
 from mjjax.cli.engines import equations
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import quick
 from tests.render.scenes import posed
 

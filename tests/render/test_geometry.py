@@ -10,8 +10,8 @@ import pytest
 
 import mjjax
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array
 from mjjax.render import camera as cameras
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import load, quick, stack, to_ours, world
 from tests.render.scenes import CAMERAS, SCENE, oracle_rays, posed
 

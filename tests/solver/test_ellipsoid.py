@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.math.namespace import Array
 from mjjax.solver.ellipsoid import ball, minimise
+from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import quick
 

@@ -12,10 +12,10 @@ import pytest
 import mjjax
 from mjjax.constraint.jacobian import dense, edges, frame_forces, mul, mul_t, row_jacobian
 from mjjax.constraint.layout import layout_of
-from mjjax.math.linalg import cho_solve, cholesky
 from mjjax.solver.linear import solve_hessian
 from mjjax.solver.objective import hessian, residual
 from mjjax.solver.problem import problem_of
+from mjjax.xla.linalg import cho_solve, cholesky
 from tests.derivatives import derivative_errors
 from tests.oracle_tools import quick, world
 from tests.solver.scenes import Ready, ready_scene

@@ -10,7 +10,7 @@ import pytest
 import mjjax
 from mjjax import SolverType
 from mjjax.dynamics.joint_inertia import inertia_of
-from mjjax.math.definite import solve_definite
+from mjjax.xla.definite import solve_definite
 from tests.derivatives import SMALL, derivative_errors, directions
 from tests.oracle_tools import quick, world
 from tests.solver.scenes import constrain_worlds, ready, with_options

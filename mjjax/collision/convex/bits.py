@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 WORD = 32
 ALL = 0xFFFFFFFF

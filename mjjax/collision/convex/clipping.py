@@ -22,7 +22,7 @@ from mjjax.collision.convex.support import Sides
 from mjjax.collision.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 SQUARE = 0.00159999931  # sine of 1.6e-3 rad
 POINTS = 4

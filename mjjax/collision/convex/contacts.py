@@ -26,7 +26,7 @@ from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.lanes import Vec, keep, normalize, put
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 DEEP_CHUNK = 32  # pairs that touch and are finished together
 

@@ -24,7 +24,7 @@ from mjjax.collision.lanes import Vec, combine, dot, keep, look_up, when_any
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 FIRST = 5  # points of the first polytope
 FACES_AT_ONCE = 8  # that are attached together

@@ -25,7 +25,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 ALIGNED = 0.99999872  # cosine of 1.6e-3 rad
 # Corners of the faces of a cube, clockwise seen from outside, as MuJoCo lists them; by label.

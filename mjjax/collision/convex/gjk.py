@@ -33,7 +33,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 SEARCH, DECIDE, DONE = 0, 1, 2
 # What a new support point means: nothing yet, the search has converged, the shapes are apart, a

@@ -20,9 +20,9 @@ from mjjax.collision.convex.support import prisms
 from mjjax.collision.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
-from mjjax.math.linalg import dot, matvec3, matvec3_t
-from mjjax.math.namespace import Array, where
 from mjjax.math.quat import cross
+from mjjax.xla.linalg import dot, matvec3, matvec3_t
+from mjjax.xla.namespace import Array, where
 
 _END = 1e-6  # a witness this close to the end of a segment or box, relative to it, is there
 _LEVEL = 1e-6  # sine of the slope of an edge of a face that touches: what rounding may make it

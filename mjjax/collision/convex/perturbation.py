@@ -10,8 +10,8 @@ from mjjax.collision.lanes import Vec, cross, dot, norm
 from mjjax.collision.shapes import Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import quat
-from mjjax.math.linalg import matmul3, matvec3
-from mjjax.math.namespace import Array, where
+from mjjax.xla.linalg import matmul3, matvec3
+from mjjax.xla.namespace import Array, where
 
 ANGLE = 1e-3  # [rad]
 DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other are one

@@ -33,7 +33,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 STEPS = 6
 FLAT = 3e-6  # sine of the angle up to which an edge lies flat on the other side: rounding

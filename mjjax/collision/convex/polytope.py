@@ -30,7 +30,7 @@ from mjjax.collision.lanes import (
 )
 from mjjax.collision.shapes import Pools
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 # Faces of the first polytopes (k, 3) by vertex and the faces across their edges, by place of the
 # edge: [0, 1], [1, 2], [2, 0]. Of the tetrahedron; of the segment 0 1 with the triangle 2 3 4

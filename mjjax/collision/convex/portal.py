@@ -38,7 +38,7 @@ from mjjax.collision.lanes import (
     when_any,
 )
 from mjjax.collision.shapes import Pools
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 # What the next support point is: corner 1, 2 or 3 of the first portal; one beyond the portal, which
 # must get behind the origin, or which is behind it. At the end: apart, touching along the ray

@@ -15,7 +15,7 @@ from mjjax.collision.convex.support import Sides
 from mjjax.collision.lanes import Vec, keep, norm, normalize, turn, turn_back
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 STEPS, CLOSE = 30, 1e-6  # of the iterations for ellipsoids, as MuJoCo's
 CAP, WALL = 0.95, 0.25  # what of a cylinder counts as its side: by height, by distance from it

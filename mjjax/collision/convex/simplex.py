@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from mjjax.collision.lanes import Vec, combine, cross, dot, when_any
 from mjjax.core.constants import MINVAL
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 # Face k lies opposite to vertex k; a simplex of three vertices is the last one, and the last side
 # of that is a simplex of two.

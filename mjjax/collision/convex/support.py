@@ -26,7 +26,7 @@ from mjjax.collision.lanes import (
 from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 LEVEL = 4  # times the rounding error: slopes and heights that differ by less are equal
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
-from mjjax.math.namespace import A, namespace
 from mjjax.mjcf import assets
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element
+from mjjax.xla.namespace import A, namespace
 
 _PNG = "image/png"
 _TOP, _BASE = 1 / 4, 1 / 2  # weights of the heights in the size of a geom

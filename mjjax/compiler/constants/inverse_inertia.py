@@ -8,12 +8,12 @@ import numpy as np
 from mjjax.dynamics.inertia import inertia_blocks
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import in_dof_order, tree_plan
-from mjjax.math.linalg import matmul
-from mjjax.math.namespace import Array, namespace
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import with_slope
+from mjjax.xla.linalg import matmul
+from mjjax.xla.namespace import Array, namespace
 
 
 class InverseInertia(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
 from mjjax.core.enums import DisableBit, EqType, JointType
 from mjjax.math import quat, safe
-from mjjax.math.namespace import Array
 from mjjax.model.model import Model
+from mjjax.xla.namespace import Array
 
 _ITERATIONS = 100
 

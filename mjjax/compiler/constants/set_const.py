@@ -31,8 +31,6 @@ from mjjax.dynamics.tendon import tendon
 from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import in_body_order, subtree_sum, tree_plan
 from mjjax.math import quat, safe
-from mjjax.math.linalg import largest, matmul, smallest
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
 from mjjax.model.data import CollisionRules, Data
@@ -40,6 +38,8 @@ from mjjax.model.model import Model
 from mjjax.model.option import Statistic
 from mjjax.model.rows import RowSlots
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import largest, matmul, smallest
+from mjjax.xla.namespace import Array, namespace, where
 
 _DATA = tuple(specs(Data))
 

@@ -10,11 +10,11 @@ from mjjax.compiler.constants.inverse_inertia import InverseInertia
 from mjjax.core.enums import EqType, ObjType
 from mjjax.dynamics.tendon import tendon, tendon_plan
 from mjjax.math import quat
-from mjjax.math.linalg import einsum
-from mjjax.math.namespace import Array, namespace, where
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import einsum
+from mjjax.xla.namespace import Array, namespace, where
 
 _AUTO = -1.0  # both spring lengths: the length at qpos_spring counts
 

@@ -9,9 +9,9 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.core.limits import bound
 from mjjax.math import quat as q
-from mjjax.math.namespace import Array, namespace
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.budget import GEOMS
+from mjjax.xla.namespace import Array, namespace
 
 DOFS = np.array([6, 3, 1, 1])  # by joint type
 _COUNTED = (("jnt", "joint"), ("geom", "geom"))

@@ -6,10 +6,10 @@ from mjjax.compiler.context import Context
 from mjjax.compiler.fields import reals
 from mjjax.core.enums import JointType
 from mjjax.math import quat
-from mjjax.math.namespace import where
 from mjjax.math.tracked import numbers, real_array
 from mjjax.mjcf.orientation import normalize
 from mjjax.mjcf.spec import Element
+from mjjax.xla.namespace import where
 
 _MAX_NUMERIC = 500
 _PADDED = ("qvel", "act", "ctrl")  # parts of a keyframe that may be short; the rest is zero

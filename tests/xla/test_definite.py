@@ -11,7 +11,8 @@ import pytest
 from jax import lax
 from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 
-from mjjax.math import definite, lanes
+from mjjax.xla import cholesky_in_lanes as lanes
+from mjjax.xla import definite
 
 RNG = np.random.default_rng(0)
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5}

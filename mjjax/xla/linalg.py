@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.namespace import A, Array, namespace
+from mjjax.xla.namespace import A, Array, namespace
 
 
 def einsum(spec: str, *operands: Array) -> Array:

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.math.linalg import matmul, row_sum
-from mjjax.math.namespace import Array, namespace
-from mjjax.math.segments import MOST, Segment, segments_of, slices_of
+from mjjax.xla.linalg import matmul, row_sum
+from mjjax.xla.namespace import Array, namespace
+from mjjax.xla.segments import MOST, Segment, segments_of, slices_of
 
 SMALL = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.math import indexing, linalg
-from mjjax.math.segments import MOST, segments_of, slices_of
+from mjjax.xla import indexing, linalg
+from mjjax.xla.segments import MOST, segments_of, slices_of
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.solver.grouped_loop import MANY, SMALLEST, _shrinking, grouped_loop
+from mjjax.xla.grouped_loop import MANY, SMALLEST, _shrinking, grouped_loop
 
 State = tuple[jax.Array, jax.Array]
 

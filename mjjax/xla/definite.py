@@ -16,9 +16,9 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from mjjax.math.all_worlds import also_for_no_worlds
-from mjjax.math.linalg import cho_factor, cho_solve, eliminate, matmul
-from mjjax.math.namespace import Array, namespace, where
+from mjjax.xla.all_worlds import also_for_no_worlds
+from mjjax.xla.linalg import cho_factor, cho_solve, eliminate, matmul
+from mjjax.xla.namespace import Array, namespace, where
 
 # Where that kernel is faster than cuSOLVER (measured on an H100): up to so many rows, from so many
 # matrices on.
@@ -148,6 +148,6 @@ def _in_lanes(a: Array) -> bool:
 def _lanes() -> Any:
     """The module of kernels, if this JAX can compile them: a later one may be without Triton."""
     try:
-        return importlib.import_module("mjjax.math.lanes")  # Pallas takes half a second
+        return importlib.import_module("mjjax.xla.cholesky_in_lanes")  # Pallas takes half a second
     except ImportError:
         return None

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.math.namespace import where
+from mjjax.xla.namespace import where
 
 MASK = np.array([True, False, True])
 VALUES = [

@@ -18,8 +18,8 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.extend.core import jaxpr_as_fun
 
-from mjjax.math.all_worlds import also_for_no_worlds
-from mjjax.math.namespace import Array, where
+from mjjax.xla.all_worlds import also_for_no_worlds
+from mjjax.xla.namespace import Array, where
 
 Tree = Any
 GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so many worlds

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
-from mjjax.math.namespace import Array
+from mjjax.xla.namespace import Array
 
 Rule = Callable[..., tuple[Any, Any]]
 

@@ -15,7 +15,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from mjjax.math.namespace import Array, where
+from mjjax.xla.namespace import Array, where
 
 LANES, WARPS, AHEAD = 32, 4, 4  # matrices, warps of a program; columns read at a time (measured)
 
