@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
@@ -22,6 +21,7 @@ from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
 from mjjax.xla.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.xla.namespace import Array, namespace, where
+from mjjax.xla.ordering import by_platform, computed_once
 
 LANES = 8  # numbers of a vector of the processor
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
@@ -61,8 +61,8 @@ class DofRows(NamedTuple):
     def curved(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
         # a GPU would transpose the rows, a processor has vectors along them
-        product = lax.platform_dependent(
-            self, blocks, cpu=DofRows._curved_rows, default=DofRows._curved_columns
+        product = by_platform(
+            self, blocks, processor=DofRows._curved_rows, accelerator=DofRows._curved_columns
         )
         return product[:, : self.axis.shape[1]]
 
@@ -86,8 +86,7 @@ def _motion(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -
 
 @derivative_of(_motion)
 def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    # read in parts: on a GPU each part would be computed from the whole product once more
-    return lax.optimization_barrier(matmul(v, columns)).reshape(wrench[0].shape)
+    return computed_once(matmul(v, columns)).reshape(wrench[0].shape)
 
 
 def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:

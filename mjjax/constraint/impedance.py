@@ -1,13 +1,12 @@
 """Impedance and reference acceleration of constraint rows."""
 
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
 from mjjax.math import safe
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array, namespace, where
+from mjjax.xla.ordering import computed_once
 
 
 def impedance(solimp: Array, distance: Array) -> Array:
@@ -17,9 +16,7 @@ def impedance(solimp: Array, distance: Array) -> Array:
     the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
     """
     xp = namespace(solimp, distance)
-    curve = _within(solimp).T
-    if xp is jnp:  # or XLA computes all of that anew for every world
-        curve, distance = lax.optimization_barrier((curve, distance))
+    curve, distance = computed_once(_within(solimp).T, distance)
     d0, dmax, width, mid, power = unstack(curve)
     flat = (d0 == dmax) | (width <= MINVAL)
     x = xp.minimum(xp.abs(distance) / where(flat, 1, width), 1)

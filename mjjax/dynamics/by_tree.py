@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.dynamics.tree import in_dof_order
@@ -15,15 +14,11 @@ from mjjax.xla import definite
 from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import by_entry, einsum, matmul
 from mjjax.xla.namespace import Array, namespace
+from mjjax.xla.ordering import in_turn
 
 # Kinds of trees that are factored side by side. Each takes a thread that waits for others, see
 # `mjjax.xla.threads`.
 AT_ONCE = 3
-
-
-def after(x: Array, done: Array) -> Array:
-    """`x` (...,), but not before `done` (...,) is there: plus zeros that XLA takes for unknown."""
-    return x + (done > jnp.inf).astype(x.dtype)
 
 
 def apply_by_tree(
@@ -31,7 +26,7 @@ def apply_by_tree(
     function: Callable[[Any, Array], Array],
     matrix: Array,
     x: Array,
-    in_turn: bool = False,
+    few_at_once: bool = False,
 ) -> Array:
     """`function(block, part)` of each tree's block (d, d) and part (d, ...) of `x` (nv, ...).
 
@@ -40,9 +35,10 @@ def apply_by_tree(
         function: what is done.
         matrix: matrix by trees.
         x: (nv, ...) array.
-        in_turn: whether only a few kinds of trees are at it side by side; not linear in `x` then.
+        few_at_once: whether only a few kinds of trees are at it side by side; it is not linear in
+            `x` then.
     """
-    return apply_to_blocks(s, function, split_blocks(s, matrix), x, in_turn)
+    return apply_to_blocks(s, function, split_blocks(s, matrix), x, few_at_once)
 
 
 def apply_to_blocks(
@@ -50,12 +46,12 @@ def apply_to_blocks(
     function: Callable[[Any, Array], Array],
     blocks: list[Array],
     x: Array,
-    in_turn: bool = False,
+    few_at_once: bool = False,
 ) -> Array:
     """`apply_by_tree` for blocks (T, d, d) of each group."""
     parts: list[Array] = []
     for block, (_, dofs) in zip(blocks, tree_groups(s), strict=True):
-        block = _in_turn(block, parts) if in_turn else block
+        block = _few_at_once(block, parts) if few_at_once else block
         parts.append(over_trees(function, block, gather(x, dofs)))
     return in_dof_order(s, parts, 0) if parts else x
 
@@ -89,15 +85,15 @@ def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
     """Lower Cholesky factors (T, d, d) of the blocks of each group."""
     factors: list[Array] = []
     for block in split_blocks(s, matrix):
-        factors.append(over_trees(definite.factor, _in_turn(block, factors)))
+        factors.append(over_trees(definite.factor, _few_at_once(block, factors)))
     return factors
 
 
-def _in_turn(block: Array, before: list[Array]) -> Array:
+def _few_at_once(block: Array, before: list[Array]) -> Array:
     """The next block, once only a few of the results before it are missing."""
     if len(before) < AT_ONCE or namespace(block) is np:
         return block
-    return after(block, before[-AT_ONCE].reshape(-1)[0])
+    return in_turn(block, before[-AT_ONCE].reshape(-1)[0])
 
 
 def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:

@@ -141,7 +141,7 @@ def _by_bodies(s: Structure, inertia: Inertia, v: Array) -> Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _solve(s: Structure, method: Method, inertia: Inertia, b: Array) -> Array:
-    return apply_by_tree(s, method, _read_by(method, inertia), b, in_turn=True)
+    return apply_by_tree(s, method, _read_by(method, inertia), b, few_at_once=True)
 
 
 @functools.partial(_solve.defjvp, symbolic_zeros=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mjjax.core.enums import DisableBit, IntegratorType
 from mjjax.dynamics.actuation import enabled_actuators, next_act
-from mjjax.dynamics.by_tree import after, of_dense
+from mjjax.dynamics.by_tree import of_dense
 from mjjax.dynamics.history import remember_ctrl
 from mjjax.dynamics.inertia import dof_plan
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
@@ -26,6 +26,7 @@ from mjjax.solver.method import in_single
 from mjjax.xla.definite import solve_definite, solve_symmetric
 from mjjax.xla.linalg import solve
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.ordering import in_turn
 
 
 def advance(
@@ -122,7 +123,7 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
     method = _implicit_method(model)
     if len(tree_groups(s)) > 1:
         # all kinds of trees have factors already, beside which these would be too many at once
-        inertia = inertia.plus_diagonal(s, after(jnp.zeros_like(data.qacc), data.qacc))
+        inertia = inertia.plus_diagonal(s, in_turn(jnp.zeros_like(data.qacc), data.qacc))
     return inertia.solve(s, method, force)
 
 

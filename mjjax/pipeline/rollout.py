@@ -15,7 +15,8 @@ from mjjax.model.model import Model
 from mjjax.model.terms import require_terms
 from mjjax.pipeline.carried import carried, leaf_fields, take
 from mjjax.pipeline.step import adaptive_step, whole_step
-from mjjax.pipeline.substeps import Adaptive, Substeps, in_any_world, lengths_of
+from mjjax.pipeline.substeps import Adaptive, Substeps, lengths_of
+from mjjax.xla.all_worlds import largest_of_worlds
 from mjjax.xla.namespace import Array, where
 
 # What reverse mode keeps of a rollout.
@@ -151,7 +152,8 @@ def _divided(
         if not some:
             return part(now, length), None
         # behind the last part of all worlds nothing is computed, also under vmap
-        return jax.lax.cond(in_any_world(length > 0), own, lambda now, _: now, now, length), None
+        needed = largest_of_worlds(length > 0)
+        return jax.lax.cond(needed, own, lambda now, _: now, now, length), None
 
     kept = jax.eval_shape(run, model, start)[1]
     none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)

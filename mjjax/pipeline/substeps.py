@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_batching import custom_vmap
 
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
@@ -72,18 +71,6 @@ def lengths_of(
     if substeps < 1:
         raise ValueError(f"a step has at least one sub-step, not {substeps}")
     return jnp.broadcast_to(h / substeps, (substeps,)), jnp.asarray(False)
-
-
-@custom_vmap
-def in_any_world(x: Array) -> Array:
-    """Whether `x` () is true in any world of the surrounding `vmap`s, the same for all of them."""
-    return x
-
-
-@in_any_world.def_vmap
-def _of_axis(size: int, in_batched: list[bool], x: Array) -> tuple[Array, bool]:
-    del size
-    return in_any_world(jnp.any(x) if in_batched[0] else x), False
 
 
 def _parts(

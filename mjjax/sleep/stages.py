@@ -17,6 +17,7 @@ from mjjax.model.sleep import sleeps
 from mjjax.model.structure import Structure
 from mjjax.sleep.cycles import awake_trees, least_in_cycle, wake, wake_neighbours
 from mjjax.sleep.members import members
+from mjjax.xla.bits import any_bit
 from mjjax.xla.namespace import Array, where
 
 
@@ -34,15 +35,9 @@ def any_in_tree(trees: np.ndarray, mask: Array, ntree: int) -> Array:
 
 def disturbed(s: Structure, data: Data) -> Array:
     """Trees (ntree,) on which the user applies a force, -0.0 included, as in MuJoCo."""
-    joints = any_in_tree(s.dof_treeid, _bits(data.qfrc_applied), s.ntree)
-    bodies = jnp.any(_bits(data.xfrc_applied), axis=1)
+    joints = any_in_tree(s.dof_treeid, any_bit(data.qfrc_applied), s.ntree)
+    bodies = jnp.any(any_bit(data.xfrc_applied), axis=1)
     return joints | any_in_tree(s.body_treeid, bodies, s.ntree)
-
-
-def _bits(x: Array) -> Array:
-    """Whether any bit is set."""
-    x = lax.stop_gradient(x)
-    return lax.bitcast_convert_type(x, jnp.dtype(f"uint{8 * x.dtype.itemsize}")) != 0
 
 
 @stage
@@ -60,7 +55,7 @@ def wake_changed(model: Model, data: Data) -> Data:
     if data.sleep is None:
         raise ValueError("flag 'sleep' was off when the data was made: make_data(model) again")
     s = model.structure
-    moved = any_in_tree(s.dof_treeid, _bits(data.qvel), s.ntree) | disturbed(s, data)
+    moved = any_in_tree(s.dof_treeid, any_bit(data.qvel), s.ntree) | disturbed(s, data)
     before, after = (_pose(s, x) for x in (data.sleep.qpos, data.qpos))
     moved |= any_in_tree(coordinate_trees(s), before != after, s.ntree)
     return with_asleep(data, wake(data.sleep.tree_asleep, moved))

@@ -1,0 +1,39 @@
+"""When XLA computes what: once, in turn, and in which form on which platform."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mjjax.xla.namespace import Array
+
+
+def computed_once(*arrays: Array) -> Any:
+    """The same arrays, each computed in one place; one array alone, not in a tuple.
+
+    XLA computes what is cheap anew in everything that reads it. Buys six of 280 kernels of a step
+    in impedances and 1.6 % of a step on a GPU in velocities of contact rows (notes: "behind a
+    barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
+    """
+    if any(isinstance(x, jax.Array) for x in arrays):
+        arrays = lax.optimization_barrier(arrays)
+    return arrays if len(arrays) > 1 else arrays[0]
+
+
+def in_turn(x: Array, done: Array) -> Array:
+    """`x` (...,), but not before `done` (...,) is computed.
+
+    It is `x` plus zeros of which XLA does not know that they are. Buys that programs end: each
+    kernel of LAPACK may block one of few threads, see `mjjax.xla.threads`.
+    """
+    return x + (done > jnp.inf).astype(x.dtype)
+
+
+def by_platform(*arguments: Any, processor: Callable, accelerator: Callable) -> Any:
+    """A function of arguments that has another form on a processor than on an accelerator.
+
+    Buys 4 % of a step on a GPU in the curvature of contacts (notes: "rows times curvature").
+    """
+    return lax.platform_dependent(*arguments, cpu=processor, default=accelerator)

@@ -1,0 +1,44 @@
+"""What belongs to the machine stays in its room, `mjjax/xla`."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "mjjax"
+# What is there for XLA, threads or a GPU, wherever it is imported from.
+OF_THE_MACHINE = frozenset(
+    "custom_vmap platform_dependent optimization_barrier default_backend bitcast_convert_type "
+    "pallas pallas_call triton xla_bridge".split()
+)
+# Since 2026-11-29, until they are rewritten ("The first minutes"): the queue and what runs in it.
+REWRITTEN = frozenset({"collision/worlds.py", "collision/sweep.py", "collision/detect.py"})
+MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
+
+
+def words(path: str) -> Iterator[str]:
+    """Names, attributes and imported names of a module."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            for alias in node.names:
+                yield from alias.name.split(".")
+            yield from (getattr(node, "module", None) or "").split(".")
+
+
+@pytest.mark.parametrize(
+    "path", [m for m in MODULES if not m.startswith("xla/") and m not in REWRITTEN]
+)
+def test_machine_has_its_room(path: str) -> None:
+    """Lets one read physics without knowing how XLA, threads or a GPU like it."""
+    assert not OF_THE_MACHINE.intersection(words(path))
+
+
+@pytest.mark.parametrize("path", sorted(REWRITTEN))
+def test_exceptions_are_needed(path: str) -> None:
+    """The list of exceptions shrinks with what it excuses."""
+    assert OF_THE_MACHINE.intersection(words(path))
