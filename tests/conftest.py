@@ -43,15 +43,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if suite == "all" or chosen_otherwise or any(".py" in arg for arg in config.args):
         return
     number: Counter[str] = Counter()
-    parts: dict[str, list[pytest.Item]] = {"sample": [], "rest": []}
+    sample, rest = [], []
     for item in items:
         mark = item.get_closest_marker("slow")
         function = item.nodeid.partition("[")[0]
         number[function] += 1
         left_out = mark is not None and number[function] > mark.kwargs.get("but", 0)
-        parts["rest" if left_out else "sample"].append(item)
-    items[:] = parts.pop(suite)
-    config.hook.pytest_deselected(items=next(iter(parts.values())))
+        (rest if left_out else sample).append(item)
+    items[:], others = (sample, rest) if suite == "sample" else (rest, sample)
+    config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(autouse=True, scope="module")
