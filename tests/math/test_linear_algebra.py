@@ -17,12 +17,11 @@ from mjjax.math import (
     chol_factor_band,
     chol_solve_band,
     chol_update,
-    definite,
     dense_to_band,
     eig3,
-    linalg,
     quat,
 )
+from mjjax.xla import definite, linalg
 from tests.derivatives import derivative_errors, directions
 from tests.math.reference import CLOSE, both_ways, filled
 from tests.oracle_tools import quick
