@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from mjjax.xla.namespace import Array
+from mjjax.xla.namespace import Array, namespace
 
 
 def computed_once(*arrays: Array) -> Any:
@@ -17,9 +17,10 @@ def computed_once(*arrays: Array) -> Any:
     in impedances and 1.6 % of a step on a GPU in velocities of contact rows (notes: "behind a
     barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
     """
-    if any(isinstance(x, jax.Array) for x in arrays):
+    if namespace(*arrays) is not np:
         arrays = lax.optimization_barrier(arrays)
-    return arrays if len(arrays) > 1 else arrays[0]
+    first, *others = arrays
+    return arrays if others else first
 
 
 def in_turn(x: Array, done: Array) -> Array:
