@@ -20,13 +20,12 @@ from mjjax.math.components import (
     add,
     components_last,
     compose,
-    constant_mul,
-    constant_to_mat,
     cross,
     dot,
     matrix_first,
     matrix_last,
     mul,
+    mul_vector,
     rotate,
     split,
     to_mat,
@@ -37,6 +36,7 @@ from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather, gather_columns, gather_tables, gather_traced
 from mjjax.xla.linalg import stack, unstack
 from mjjax.xla.namespace import Array, namespace, where
+from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
 FEW = 2  # rounds of pointer doubling that are no loop
 LANES = 8  # links of a loop are a multiple: what is left of vectors would be written out one by one
@@ -141,7 +141,7 @@ def attached_frames(model: Model, bodies: Array) -> Parts:
     above = unstack(gather_columns(bodies, owner))
     offset = split(xp.concatenate([model.body_ipos, model.geom_pos, model.site_pos]))
     local = xp.concatenate([model.body_iquat, model.geom_quat, model.site_quat])
-    turn = unstack(constant_to_mat(local))
+    turn = unstack(constant_quadratic(to_mat, local))
     rows, columns = (above[3:6], above[6:9], above[9:]), (turn[::3], turn[1::3], turn[2::3])
     pos = (x + dot(row, offset) for x, row in zip(above[:3], rows, strict=True))
     return (*pos, *(dot(row, column) for row in rows for column in columns))
@@ -207,8 +207,8 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     half = 0.5 * (offset if hinge.all() else where(hinge, offset, 0))
     cosine, sine = xp.cos(half), xp.sin(half)
     ori = base[3:].T
-    rows = constant_to_mat(ori).reshape(3, 3, -1)
-    turned = constant_mul(ori, axis)
+    rows = constant_quadratic(to_mat, ori).reshape(3, 3, -1)
+    turned = constant_bilinear(mul_vector, ori, axis)
 
     def rotated(x: Array) -> Array:
         return xp.sum(rows * x[None], axis=1)

@@ -5,12 +5,7 @@ elementwise along contiguous arrays, which compilers turn into vector instructio
 arrays with three or four components on the last axis is several times slower (measured on CPU).
 """
 
-import functools
-from collections.abc import Callable
-
-import numpy as np
-
-from mjjax.xla.linalg import matmul, total, unstack
+from mjjax.xla.linalg import total, unstack
 from mjjax.xla.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
@@ -65,12 +60,12 @@ def mul(a: Parts, b: Parts) -> Parts:
 
 def difference(a: Parts, b: Parts) -> Parts:
     """The rotation that leads from `a` to `b`, in the frame of `a`: a* b."""
-    return (
-        a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
-        a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2],
-        a[0] * b[2] + a[1] * b[3] - a[2] * b[0] - a[3] * b[1],
-        a[0] * b[3] - a[1] * b[2] + a[2] * b[1] - a[3] * b[0],
-    )
+    return mul((a[0], *(-x for x in a[1:])), b)
+
+
+def mul_vector(q: Parts, v: Parts) -> Parts:
+    """Hamilton product of a quaternion and (0, v)."""
+    return mul(q, (0 * v[0], *v))
 
 
 def rotate(q: Parts, v: Parts) -> Parts:
@@ -91,43 +86,6 @@ def to_mat(q: Parts) -> Parts:
         *(xy + wz, ww - xx + yy - zz, yz - wx),
         *(xz - wy, yz + wx, ww - xx - yy + zz),
     )
-
-
-# What depends on the model alone XLA takes out of the loop over steps, and each component that is
-# read there becomes a program of its own. So these are products with the coefficients of formulas.
-
-
-@functools.cache
-def _quadratic_form() -> np.ndarray:
-    """Coefficients (9, 16) of the products of two components in the entries of `to_mat`."""
-
-    def entries(q: np.ndarray) -> np.ndarray:
-        return np.stack(to_mat(split(q)))
-
-    unit = np.eye(4)
-    single = entries(unit)
-    both = entries(unit[:, None] + unit)
-    return ((both - single[:, :, None] - single[:, None]) / 2).reshape(9, 16)
-
-
-@functools.cache
-def bilinear_form(product: Callable[[Parts, Parts], Parts]) -> np.ndarray:
-    """Coefficients (4, 16) of the products of two components in a product of quaternions."""
-    entries = product(split(np.eye(4)[:, None]), split(np.eye(4)[None]))
-    return np.stack(np.broadcast_arrays(*entries)).reshape(4, 16)
-
-
-def constant_to_mat(q: Array) -> Array:
-    """`to_mat` (9, n) of quaternions (n, 4) that depend on the model alone."""
-    pairs = (q[:, :, None] * q[:, None]).reshape(-1, 16)
-    return matmul(_quadratic_form().astype(q.dtype), pairs.T)
-
-
-def constant_mul(q: Array, v: Array) -> Array:
-    """Products (4, n) of quaternions (n, 4) and (0, v (n, 3)), which depend on the model alone."""
-    pairs = (q[:, :, None] * v[:, None]).reshape(-1, 12)
-    form = bilinear_form(mul).reshape(4, 4, 4)[:, :, 1:].reshape(4, 12)
-    return matmul(form.astype(q.dtype), pairs.T)
 
 
 def matrix_first(m: Parts) -> Array:

@@ -11,6 +11,7 @@ import pytest
 
 from mjjax.math import components, quat
 from mjjax.xla.namespace import Array
+from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
 COUNT = 200
 REAL = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -139,11 +140,14 @@ def test_poses_compose() -> None:
 def test_matrices_of_constant_quaternions(xp: Any) -> None:
     """One product gives the same matrices as sums do, and the same derivatives."""
     q = np.random.default_rng(3).normal(size=(5, 4))  # of any length: the form is quadratic
-    product = components.constant_to_mat(xp.asarray(q))
+    product = constant_quadratic(components.to_mat, xp.asarray(q))
     np.testing.assert_allclose(product, components.to_mat(components.split(q)), atol=1e-14)
     slopes = [
         jax.jacfwd(lambda x, f=f: jnp.stack(tuple(f(x))))(jnp.asarray(q))
-        for f in (components.constant_to_mat, lambda x: components.to_mat(components.split(x)))
+        for f in (
+            lambda x: constant_quadratic(components.to_mat, x),
+            lambda x: components.to_mat(components.split(x)),
+        )
     ]
     np.testing.assert_allclose(*slopes, atol=1e-14)
 
@@ -157,12 +161,15 @@ def test_products_of_constant_quaternions(xp: Any) -> None:
     def sums(q: Any, v: Any) -> Any:
         return components.mul(components.split(q), (0 * v[:, 0], *components.split(v)))
 
-    product = components.constant_mul(xp.asarray(q), xp.asarray(v))
+    def product_of(q: Any, v: Any) -> Any:
+        return constant_bilinear(components.mul_vector, q, v)
+
+    product = product_of(xp.asarray(q), xp.asarray(v))
     np.testing.assert_allclose(product, sums(q, v), atol=1e-14)
     slopes = [
         jax.jacfwd(lambda q, v, f=f: jnp.stack(tuple(f(q, v))), (0, 1))(
             jnp.asarray(q), jnp.asarray(v)
         )
-        for f in (components.constant_mul, sums)
+        for f in (product_of, sums)
     ]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), *slopes)
