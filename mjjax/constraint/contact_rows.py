@@ -13,17 +13,17 @@ import numpy as np
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
 from mjjax.math import components
-from mjjax.math.components import Parts, components_first, components_last, split
+from mjjax.math.components import Parts, split
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
+from mjjax.xla.layout import components_first, components_last, whole_vectors
 from mjjax.xla.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.ordering import by_platform, computed_once
 
-LANES = 8  # numbers of a vector of the processor
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
 
@@ -35,7 +35,7 @@ class DofRows(NamedTuple):
 
     Attributes:
         matrix: (n width, nv) rows, contact by contact, and columns of zeros up to a multiple of
-            eight: XLA has no vectors for the last columns of a product.
+            eight, see `whole_vectors`.
         columns: (nv, n width) its transpose, which a product with it would read by columns.
         wrench, axis, side: its factors, see `contact_wrenches`.
     """
@@ -97,11 +97,6 @@ def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) ->
 @derivative_of(_effort)
 def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
     return matmul(f.reshape(-1), matrix)[: axis.shape[1]]
-
-
-def _padded(x: Array) -> Array:
-    """A matrix with columns of zeros up to a multiple of eight."""
-    return namespace(x).pad(x, [(0, 0), (0, -x.shape[1] % LANES)])
 
 
 class BodyRows(NamedTuple):
@@ -167,7 +162,7 @@ class BodyRows(NamedTuple):
     def _wrenches(self, f: Array) -> Array:
         """Torque and force (n, 2, 6) on either body by forces (n, width)."""
         count = self.push.shape[1]
-        # written out: XLA is twenty times slower with a sum over an axis in the middle
+        # written out, see `total`
         force = total(f[:, k, None] * self.push[:, k] for k in range(count))[:, None]
         torque = cross(self.arm, force)
         for k in range(self.turn.shape[1]):
@@ -203,7 +198,7 @@ def dof_rows(
 
 def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     """Rows from their factors, see `contact_wrenches`."""
-    rows = wrench_rows(wrench, _padded(axis), _padded(side))
+    rows = wrench_rows(wrench, whole_vectors(axis), whole_vectors(side))
     columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
     slots, width, nv = rows.shape
     sides = namespace(side).repeat(side, width, axis=0)

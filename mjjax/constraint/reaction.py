@@ -10,12 +10,12 @@ from mjjax.constraint.layout import EQUALITY_ROWS, RowLayout, layout_of
 from mjjax.core.enums import ConstraintType, EqType
 from mjjax.dynamics.tree import subtree_sum
 from mjjax.dynamics.velocity import body_accelerations, body_forces
-from mjjax.math.components import components_first, components_last
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.xla.indexing import gather
+from mjjax.xla.layout import components_first, components_last
 from mjjax.xla.linalg import matmul, matvec3, row_sum, stack
 from mjjax.xla.namespace import Array, where
 

@@ -46,7 +46,7 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
         rest = (contact.solref[:n], contact.solimp[:n], contact_distance(contact, layout))
         shared = (jnp.concatenate(both) for both in zip(shared, rest, strict=True))
     solref, solimp, distance = shared
-    # as a quotient, which XLA does not compute anew in all that it is read by
+    # a quotient is computed once, whatever reads it
     soft = softness(impedance(solimp, distance))
     stiffness, damping = _reference(model, solref, solimp)
     offset, equality = distance, layout.kind == ConstraintType.EQUALITY

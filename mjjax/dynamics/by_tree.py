@@ -58,7 +58,7 @@ def apply_to_blocks(
 
 def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
     """A function of one tree over arrays with a leading axis of trees."""
-    if len(arrays[0]) == 1:  # no batch of one: for numpy and for XLA that is another program
+    if len(arrays[0]) == 1:  # a batch of one would be another, slower program
         return function(*(a[0] for a in arrays))[None]
     if namespace(*arrays) is np:
         return np.stack([function(*row) for row in zip(*arrays, strict=True)])

@@ -16,7 +16,7 @@ from mjjax.dynamics.by_tree import (
     plus_diagonal,
 )
 from mjjax.dynamics.tree import dof_sum, subtree_sum, tree_plan
-from mjjax.math.components import components_first, components_last, matrix_last, split, to_mat
+from mjjax.math.components import split, to_mat
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
 from mjjax.math.tangents import derivative_of
@@ -26,6 +26,7 @@ from mjjax.model.structure import Structure
 from mjjax.model.trees import block_entries, join_blocks
 from mjjax.xla.definite import solve_definite
 from mjjax.xla.indexing import gather
+from mjjax.xla.layout import components_first, components_last, matrix_last
 from mjjax.xla.linalg import (
     by_entry,
     cholesky,

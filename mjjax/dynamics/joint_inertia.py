@@ -19,7 +19,7 @@ from mjjax.dynamics.inertia import blocks_and_upper
 from mjjax.dynamics.tendon import tendon_blocks
 from mjjax.dynamics.tree import body_sum, dof_sum
 from mjjax.math import components
-from mjjax.math.components import components_first, split
+from mjjax.math.components import split
 from mjjax.math.spatial import inertia_mul
 from mjjax.math.tangents import derivative_of, jvp
 from mjjax.model.data import Data
@@ -28,6 +28,7 @@ from mjjax.model.structure import Structure
 from mjjax.model.terms import slope_at_zero, with_slope
 from mjjax.model.trees import join_blocks
 from mjjax.xla.definite import solve_definite
+from mjjax.xla.layout import components_first
 from mjjax.xla.linalg import stack, unstack
 from mjjax.xla.namespace import Array
 

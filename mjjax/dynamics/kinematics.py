@@ -8,7 +8,6 @@ of operations grows with the logarithm of the depth.
 import dataclasses
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -18,12 +17,9 @@ from mjjax.math import quat
 from mjjax.math.components import (
     Parts,
     add,
-    components_last,
     compose,
     cross,
     dot,
-    matrix_first,
-    matrix_last,
     mul,
     mul_vector,
     rotate,
@@ -34,12 +30,12 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather, gather_columns, gather_tables, gather_traced
+from mjjax.xla.layout import components_last, matrix_first, matrix_last, whole_vectors
 from mjjax.xla.linalg import stack, unstack
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
 FEW = 2  # rounds of pointer doubling that are no loop
-LANES = 8  # links of a loop are a multiple: what is left of vectors would be written out one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,8 +226,8 @@ def world_links(s: Structure, frames: Array) -> Array:
             frames = stack(compose(tuple(gather_columns(frames, parent)), tuple(frames)))
         return frames
 
-    n, spare = frames.shape[1], -frames.shape[1] % LANES
-    padded = jnp.pad(frames, ((0, 0), (0, spare)))
+    n, padded = frames.shape[1], whole_vectors(frames)
+    spare = padded.shape[1] - n
     tables = gather_tables([np.pad(parent, (0, spare)) for parent in parents], padded)
 
     def double(frames: Array, pick: Array) -> tuple[Array, None]:

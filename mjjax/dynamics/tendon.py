@@ -18,7 +18,6 @@ from mjjax.dynamics.jacobian import point_rows
 from mjjax.dynamics.tree import body_sum, tree_plan
 from mjjax.dynamics.wrap import wrap
 from mjjax.math import safe
-from mjjax.math.components import components_first, components_last
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -26,6 +25,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import with_slope
 from mjjax.model.trees import join_blocks
+from mjjax.xla.layout import components_first, components_last
 from mjjax.xla.linalg import dot, einsum, matmul
 from mjjax.xla.namespace import Array, namespace, where
 

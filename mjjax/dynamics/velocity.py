@@ -8,11 +8,12 @@ from mjjax.core.profile import stage
 from mjjax.dynamics.objects import moved_to
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
 from mjjax.math import components
-from mjjax.math.components import Parts, add, components_first, components_last, split
+from mjjax.math.components import Parts, add, split
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import force_cross, inertia_mul, mat3, motion_cross
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.xla.layout import components_first, components_last
 from mjjax.xla.linalg import matvec3, matvec3_t, stack, unstack
 from mjjax.xla.namespace import Array, namespace, where
 

@@ -9,24 +9,11 @@ from mjjax.xla.linalg import total, unstack
 from mjjax.xla.namespace import Array, namespace
 
 Parts = tuple[Array, ...]
-MOST = 8  # arrays up to which XLA computes what joins them together with them
 
 
 def split(x: Array) -> Parts:
     """The components on the last axis of an array."""
     return unstack(x, -1)
-
-
-def components_first(x: Array) -> Array:
-    """(n, k) as (k, n)."""
-    return namespace(x).swapaxes(x, 0, 1)
-
-
-def components_last(x: Array) -> Array:
-    """(k, n) as (n, k), as `components_first`."""
-    if x.shape[0] > MOST:
-        return namespace(x).swapaxes(x, 0, 1)
-    return namespace(x).stack(unstack(x), axis=-1)
 
 
 def cross(a: Parts, b: Parts) -> Parts:
@@ -86,23 +73,6 @@ def to_mat(q: Parts) -> Parts:
         *(xy + wz, ww - xx + yy - zz, yz - wx),
         *(xz - wy, yz + wx, ww - xx - yy + zz),
     )
-
-
-def matrix_first(m: Parts) -> Array:
-    """Nine entries of a matrix by rows, arrays (n,), as (9, n).
-
-    Row by row: what joins more than eight arrays XLA does not compute together with them.
-    """
-    xp, n = namespace(*m), m[0].shape[0]
-    rows = [xp.concatenate([x.reshape(1, 1, n) for x in m[k : k + 3]], 1) for k in (0, 3, 6)]
-    return xp.concatenate(rows).reshape(9, n)
-
-
-def matrix_last(m: Parts) -> Array:
-    """The same as (n, 9)."""
-    xp = namespace(*m)
-    rows = [xp.stack(m[k : k + 3], axis=-1) for k in (0, 3, 6)]
-    return xp.stack(rows, axis=1).reshape(-1, 9)
 
 
 def compose(parent: Parts, child: Parts) -> Parts:

@@ -22,7 +22,7 @@ TINY = 1e-30  # square of the length below which a vector has no direction, as i
 def is_bad(x: Array) -> Array:
     """Whether an entry is not a number or beyond 1e10."""
     xp = namespace(x)
-    return xp.any(~(xp.abs(x) <= MAXVAL))  # XLA's maximum may lose a NaN on its way
+    return xp.any(~(xp.abs(x) <= MAXVAL))  # a maximum may lose a NaN on its way
 
 
 def sqrt(x: A) -> A:
@@ -35,7 +35,7 @@ def sqrt(x: A) -> A:
 
 
 def rsqrt(x: Array) -> Array:
-    """1 / sqrt(x) for `x > 0`: one operation, where XLA keeps a root and its quotient apart."""
+    """1 / sqrt(x) for `x > 0`, in one operation."""
     return 1 / np.sqrt(x) if namespace(x) is np else _rsqrt(jnp.asarray(x))
 
 

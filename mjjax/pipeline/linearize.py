@@ -112,7 +112,7 @@ def linear(
         return end, (placed, values)
 
     # One after the other: by velocities and controls most of a step has no derivative. All start
-    # from one position stage: its loop with derivatives is not, for XLA, the one without.
+    # from the position stage of the first, which would otherwise run again without derivatives.
     x = data.qvel, data.act, data.ctrl
     first, (placed, (qpos, value)) = jax.jacfwd(from_position, has_aux=True)(
         jnp.zeros_like(data.qvel)

@@ -133,7 +133,7 @@ def search(
         idle: where nothing is to be searched.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    # not packed before it is read: XLA would compute it twice, for either
+    # read before it is packed: packed first, it would be computed twice
     alpha, cost, slope, curvature = (x[0] for x in evaluate(first[None]))
     start = Points.of((alpha, cost, slope, curvature))
     settled = idle | ~(jnp.abs(slope) >= gtol)

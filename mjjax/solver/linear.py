@@ -18,7 +18,7 @@ from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, s
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
 from mjjax.math import safe
-from mjjax.math.components import components_last, split
+from mjjax.math.components import split
 from mjjax.model.trees import join_blocks, tree_groups
 from mjjax.solver.objective import (
     Curvature,
@@ -29,6 +29,7 @@ from mjjax.solver.objective import (
 )
 from mjjax.solver.problem import Problem
 from mjjax.xla import definite
+from mjjax.xla.layout import components_last
 from mjjax.xla.linalg import einsum, matmul, mul_blocks, total, unstack
 from mjjax.xla.namespace import Array, where
 

@@ -23,12 +23,13 @@ from mjjax.dynamics.transmission import moment, transmission
 from mjjax.dynamics.tree import dof_sum
 from mjjax.dynamics.velocity import com_vel, rne
 from mjjax.math import safe
-from mjjax.math.components import components_first, split
+from mjjax.math.components import split
 from mjjax.math.quat import join
 from mjjax.math.spatial import inertia_mul
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
+from mjjax.xla.layout import components_first
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array
 
