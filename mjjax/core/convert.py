@@ -1,5 +1,6 @@
 """What Python people pass for a field of a tree: lists, numbers, NumPy arrays, other precisions."""
 
+import array
 import dataclasses
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 _NAMES = {float: "real numbers", int: "integers", bool: "truth values"}
+_PLAIN = numbers.Number, np.generic, list, tuple, range, array.array, memoryview, str, bytes
 _KINDS = {float: np.floating, int: np.integer, bool: np.bool_}
 
 
@@ -30,7 +32,7 @@ def converted(
     Raises:
         TypeError: the value is no array of numbers, or has fractions where the field has none.
     """
-    plain = isinstance(value, numbers.Number | np.generic | list | tuple | str | bytes)
+    plain = isinstance(value, _PLAIN)
     if not plain and not isinstance(value, jax.Array | np.ndarray):
         return value
     now = own.get(spec.name)

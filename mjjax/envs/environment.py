@@ -17,6 +17,7 @@ from mjjax.envs.actions import check_shape, real_array
 from mjjax.envs.spaces import Box
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.carried import carried, take
 from mjjax.pipeline.forward import forward
 from mjjax.pipeline.make_data import make_data
@@ -36,6 +37,18 @@ class Params(PyTree):
     model: Model = array(doc="the model; its leaves may have one value per world")
     weights: dict[str, Array] = array(doc="factor of each term of the reward")
     max_steps_in_episode: Array = array(dtype=int, doc="steps after which an episode is cut off")
+
+    def replace(self, **changes: Any) -> "Params":
+        """These with some changed; Python's numbers as weights compile nothing again."""
+        if isinstance(changes.get("weights"), Mapping):
+            weights = changes["weights"].items()
+            changes["weights"] = {name: _strong(value) for name, value in weights}
+        return self._replaced(changes)
+
+
+def _strong(x: Any) -> Any:
+    """A number as an array of the default precision; what is none, such as a mark, as it is."""
+    return jnp.asarray(x, jnp.zeros(()).dtype) if isinstance(x, int | float) else x
 
 
 class EnvState(PyTree):
@@ -72,6 +85,7 @@ class Environment:
 
     def __init__(self, model: Model | None = None):
         self.model = Model.from_xml_string(self.scene()) if model is None else model
+        require_kinds(self.name, {"model": self.model})
 
     def __repr__(self) -> str:
         name = self.model.structure.model_name
@@ -166,6 +180,8 @@ class Environment:
     def reset_env(self, key: Array, params: Params) -> tuple[Array, EnvState]:
         """`reset`, without `jax.jit`."""
         data = self.start(key, params.model, make_data(params.model))
+        require_kinds(f"start() of {self.name}", {"data": data})
+        check_shapes(f"start() of {self.name}", {"model": params.model, "data": data})
         state = EnvState(jnp.zeros((), jnp.int32), take(self._fields, data))
         return self.observe(params.model, step1(params.model, data)), state
 
@@ -177,7 +193,9 @@ class Environment:
         model = params.model
         check_shape(state.time, (), f"the time of a state of {self.name}", VMAP)
         before = make_data(model).replace(**state.physics)
-        ctrl, bad = accepted_ctrl(model, self.control(model, self._within(action, params)))
+        ctrl = real_array(self.control(model, self._within(action, params)), self._controls)
+        check_shape(ctrl, (model.structure.nu,), self._controls)
+        ctrl, bad = accepted_ctrl(model, ctrl)
         before = before.with_warnings({WarningType.BADCTRL: bad})
         data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
         after = EnvState(state.time + 1, take(self._fields, data))
@@ -209,6 +227,10 @@ class Environment:
     def _action(self) -> str:
         return f"an action of {self.name}"
 
+    @property
+    def _controls(self) -> str:
+        return f"what control() of {self.name} returns"
+
     def _within(self, action: Any, params: Params) -> Array:
         """An action within the bounds of its space; NaN stays."""
         space = self.action_space(params)
@@ -225,9 +247,10 @@ class Environment:
         without = [f"term {name!r} has no weight" for name in terms if name not in weights]
         without += [f"weight {name!r} has no term" for name in weights if name not in terms]
         without += [
-            f"term {name!r} has shape {jnp.shape(term)}, not that of a number"
-            for name, term in terms.items()
-            if jnp.ndim(term)
+            f"{what} {name!r} has shape {jnp.shape(x)}, not that of a number"
+            for what, values in (("term", terms), ("weight", weights))
+            for name, x in values.items()
+            if jnp.ndim(x)
         ]
         if without or not terms:
             raise ValueError(f"{self.name}: {', '.join(without) or 'terms() gives no term'}")

@@ -31,6 +31,8 @@ def read_path(
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     file = os.fspath(path)
+    if "<" in file:
+        raise MjcfError("this is XML, not the path of a file: Model.from_xml_string reads it")
     try:
         with open(file, "rb") as stream:
             content = stream.read((limits or Limits()).xml_bytes + 1)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -74,6 +74,8 @@ class Data(PyTree, Named):
 
     def _rebuilt(self) -> "Data":
         return with_structure_of_leaves(self, "time")
+
+    _made_by: ClassVar[str] = "mjjax.make_data(model)"
 
     structure: Structure = static(doc="structure of the model, for access by name")
     rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")
@@ -201,10 +203,15 @@ class Data(PyTree, Named):
     @property
     @made_of("cinert", shape=("nbody", 10))
     def crb(self) -> Array:
-        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`."""
+        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`.
+
+        That of the world is zero, as in MuJoCo.
+        """
         from mjjax.dynamics.inertia import subtree_inertia
 
-        composite = functools.partial(subtree_inertia, self.structure)
+        def composite(cinert: Array) -> Array:
+            return subtree_inertia(self.structure, cinert).at[0].set(0)
+
         return jnp.vectorize(composite, signature="(b,i)->(b,i)")(self.cinert)
 
     @property

@@ -1,11 +1,21 @@
 """`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
 
-from typing import ClassVar
+import dataclasses
+import operator
+from typing import Any, ClassVar
 
 import jax
+import numpy as np
 
-from mjjax.core.enums import DisableBit, EnableBit
-from mjjax.core.struct import PyTree, array, static
+from mjjax.core.enums import (
+    ConeType,
+    DisableBit,
+    EnableBit,
+    IntegratorType,
+    JacobianType,
+    SolverType,
+)
+from mjjax.core.struct import PyTree, array, specs, static
 
 
 class Option(PyTree):
@@ -43,6 +53,16 @@ class Option(PyTree):
     enableflags: int = static(0, doc="`EnableBit`s")
     disableactuator: int = static(0, doc="bit i disables actuator group i")
 
+    def replace(self, **changes: Any) -> "Option":
+        """These with some changed; see `Model.replace` for what is an array.
+
+        Raises:
+            TypeError: there is no such option, or a value is of another kind.
+            ValueError: a value is none of its enumeration.
+        """
+        whole = {name: _whole(name, changes[name]) for name in _WHOLE.intersection(changes)}
+        return self._replaced(changes | whole)
+
     def disabled(self, bits: DisableBit) -> bool:
         """Whether any of `bits` is disabled."""
         return bool(self.disableflags & bits)
@@ -50,6 +70,32 @@ class Option(PyTree):
     def enabled(self, bits: EnableBit) -> bool:
         """Whether any of `bits` is enabled."""
         return bool(self.enableflags & bits)
+
+
+_WHOLE = frozenset(f.name for f in dataclasses.fields(Option)) - specs(Option).keys()
+_KINDS = {
+    "integrator": IntegratorType,
+    "cone": ConeType,
+    "jacobian": JacobianType,
+    "solver": SolverType,
+}
+
+
+def _whole(name: str, value: Any) -> int:
+    """The value of a static option, as a number that decides the program."""
+    kind = _KINDS.get(name)
+    what = f"opt.{name} is {f'a mjjax.{kind.__name__}' if kind else 'a whole number'}"
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(f"{what} and part of the program; it cannot be traced")
+    if isinstance(value, jax.Array | np.ndarray) and not value.ndim:
+        value = value.item()
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}, not {value!r:.40}") from None
+    if kind and number not in list(kind):
+        raise ValueError(f"{what}, which {number} is not")
+    return number
 
 
 class Statistic(PyTree):

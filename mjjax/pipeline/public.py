@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
@@ -100,17 +101,28 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
             return function(*args, **options)  # Python says what is wrong
         given = dict(zip(parameters, args, strict=False)) | options
         require_kinds(name, {n: given[n] for n in checked if n in given})
+        given |= {n: _hashable(name, n, given[n]) for n in how.static if n in given}
         if not how.compiled or _is_inlined(given.get("callbacks")):
-            return whole(*args, **options)
-        for static in how.static:
-            if isinstance(given.get(static), list | set | frozenset):
-                given[static] = tuple(given[static])
+            return whole(**given)
         if "model" in given:
             require_terms(given["model"])
         return program(**given)
 
     call.__module__ = "mjjax"
     return call
+
+
+def _hashable(function: str, parameter: str, value: Any) -> Any:
+    """An argument that decides the program, as a value that can be compared."""
+    if isinstance(value, list | set | frozenset):
+        return tuple(value)
+    if not isinstance(value, jax.Array | np.ndarray):
+        return value
+    if isinstance(value, Tracer) or not np.issubdtype(value.dtype, np.integer):
+        hint = "; data.replace(ctrl=...) sets controls" if parameter == "callbacks" else ""
+        kind = "traced" if isinstance(value, Tracer) else f"an array of {value.dtype}"
+        raise TypeError(f"{function}: {parameter} decides the program and cannot be {kind}{hint}")
+    return tuple(value.tolist()) if value.ndim else value.item()
 
 
 def _is_inlined(callbacks: Any) -> bool:

@@ -261,3 +261,61 @@ def test_states_of_many_worlds_want_vmap() -> None:
         jax.eval_shape(env.step, keys(0)[0], many, jnp.zeros(1))
     traced([1])
     traced(0.5)  # rejax drops the axis of an action of one number
+
+
+CONTROLS: dict[str, tuple[Any, str]] = {
+    "a number for two": (lambda action: action[0], r"must have shape \(2,\), got \(\)"),
+    "one for two": (lambda action: action[:1], r"must have shape \(2,\), got \(1,\)"),
+    "one for each step": (lambda _: jnp.ones((4, 2)), r"must have shape \(2,\), got \(4, 2\)"),
+}
+
+
+class Arm(Rail):
+    """Two motors, one of which the task may forget."""
+
+    given: ClassVar[Any] = {"a": 1.0, "b": 1.0}
+    made: Any = None
+
+    def control(self, model: mjjax.Model, action: jax.Array) -> Any:
+        return [action[0], action[1]] if self.made is None else self.made(action)
+
+
+@functools.cache
+def arm() -> mjjax.Model:
+    joints = "".join(
+        f'<body><joint name="{n}" type="slide"/><geom size="1"/></body>' for n in ("x", "y")
+    )
+    motors = '<motor joint="x"/><motor joint="y"/>'
+    return mjjax.Model.from_xml_string(
+        f"<mujoco><worldbody>{joints}</worldbody><actuator>{motors}</actuator></mujoco>"
+    )
+
+
+@pytest.mark.parametrize("case", CONTROLS)
+def test_controls_of_another_shape(case: str) -> None:
+    """What a task makes of an action is not spread over actuators; a list of numbers will do."""
+    made, message = CONTROLS[case]
+    env = Arm(arm())
+    state = jax.eval_shape(env.reset, jax.random.key(0))[1]
+    jax.eval_shape(env.step, jax.random.key(0), state, jnp.zeros(2))
+    env.made = made
+    with pytest.raises(ValueError, match=f"control.. of Arm returns {message}"):
+        jax.eval_shape(env.step_env, jax.random.key(0), state, jnp.zeros(2), env.default_params)
+
+
+def test_tasks_of_another_kind() -> None:
+    """A model that is none, a start of another shape and weights that are no numbers are told."""
+    env, _ = rail()
+    with pytest.raises(TypeError, match=r"Rail: model must be a mjjax.Model.*from_xml_path"):
+        Rail("rail.xml")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"weight 'a' has shape \(2,\), not that of a number"):
+        traced(jnp.zeros(1), dict.fromkeys(env.weights, jnp.ones(2)))
+
+    class Long(Rail):
+        def start(self, key: jax.Array, model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
+            return data.replace(qpos=jnp.zeros(3))
+
+    with pytest.raises(ValueError, match=r"start.. of Long: qpos has shape \(3,\), not \(2,\)"):
+        jax.eval_shape(Long(env.model).reset, jax.random.key(0))
+    weights = env.default_params.replace(weights={"a": 3, "b": 0.5}).weights
+    assert not any(x.weak_type for x in weights.values())

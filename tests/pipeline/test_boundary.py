@@ -147,6 +147,18 @@ def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]
             ("body_mass", "'b'", "negative"),
         ),
         "folder for a file": (lambda: mjjax.Model.from_xml_path(folder), ("directory",)),
+        "control as an argument": (lambda: step(model, data, jnp.ones(2)), ("replace(ctrl=",)),
+        "constructor": (lambda: mjjax.Model("a.xml"), ("from_xml_path",)),
+        "constructor of data": (lambda: mjjax.Data(model), ("make_data(model)",)),
+        "text for a file": (lambda: mjjax.Model.from_xml_path(XML), ("from_xml_string",)),
+        "name of a solver": (lambda: model.opt.replace(solver="CG"), ("SolverType", "'CG'")),
+        "number of no cone": (lambda: model.opt.replace(cone=7), ("ConeType", "7")),
+        "part of an iteration": (lambda: model.opt.replace(iterations=2.5), ("whole number",)),
+        "swapped back": (lambda: mjjax.get_data(model, data), ("mujoco.MjModel", "mjjax.Data")),
+        "back to another": (
+            lambda: mjjax.get_data(mujoco.MjModel.from_xml_string("<mujoco/>"), data),
+            ("another model", "nq=2"),
+        ),
         "missing file": (lambda: mjjax.Model.from_xml_path(f"{folder}/no.xml"), ("no.xml",)),
         "unknown task": (lambda: mjjax.envs.make("humanoit"), ("humanoid",)),
     }
@@ -174,3 +186,20 @@ def test_precision_is_that_of_the_model() -> None:
     single = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, data)
     text = message_of(lambda: check(single))
     assert "float32" in text and "float64" in text
+
+
+def test_static_options_are_numbers() -> None:
+    """Protects what decides the program: arrays of one number stand for it, and compile once."""
+    model, _ = arms()
+    for name, value in {"iterations": 3, "solver": mjjax.SolverType.CG, "disableflags": 1}.items():
+        given = [value, np.int32(value), np.asarray(value), jnp.asarray(value)]
+        options = [model.opt.replace(**{name: x}) for x in given]
+        assert {jax.tree.structure(x) for x in options} == {jax.tree.structure(options[0])}
+    with pytest.raises(TypeError, match="it cannot be traced"):
+        jax.eval_shape(lambda i: model.opt.replace(iterations=i), 1)
+    assert data_of(range(2)) == data_of(memoryview(np.arange(2.0))) == [0, 1]
+
+
+def data_of(qpos: Any) -> list[float]:
+    """Positions after `replace`."""
+    return arms()[1].replace(qpos=qpos).qpos.tolist()
