@@ -17,7 +17,7 @@ from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from mjjax.model.terms import require_terms
-from mjjax.pipeline.boundary import check_shapes, require_kinds
+from mjjax.pipeline.boundary import check_shapes, converted_arguments, require_kinds
 from mjjax.pipeline.refit import refitted
 
 
@@ -101,6 +101,7 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
             return function(*args, **options)  # Python says what is wrong
         given = dict(zip(parameters, args, strict=False)) | options
         require_kinds(name, {n: given[n] for n in checked if n in given})
+        given |= converted_arguments(name, given)
         given |= {n: _hashable(name, n, given[n]) for n in how.static if n in given}
         if not how.compiled or _is_inlined(given.get("callbacks")):
             return whole(**given)

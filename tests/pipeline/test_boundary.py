@@ -1,6 +1,7 @@
 """What users hand in: shapes, types and kinds of arguments, checked before anything is computed."""
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import mjjax
 from mjjax.core.struct import PyTree, specs
-from mjjax.pipeline.boundary import check_shapes
+from mjjax.pipeline.boundary import ARGUMENTS, check_shapes
 
 XML = """
 <mujoco model="arms"><option><flag sleep="enable"/></option>
@@ -203,3 +204,22 @@ def test_static_options_are_numbers() -> None:
 def data_of(qpos: Any) -> list[float]:
     """Positions after `replace`."""
     return arms()[1].replace(qpos=qpos).qpos.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), [(f, name) for f, shapes in ARGUMENTS.items() for name in shapes]
+)
+def test_arguments_are_lists_or_arrays_of_their_shape(function: str, name: str) -> None:
+    """Protects from failures deep inside: lists and integers are arrays, others are told."""
+    model, data = arms()
+    sizes = {"nq": len(data.qpos), "nv": len(data.qvel), "nray": 5}
+    given: dict[str, Any] = {"model": model, "data": data, "body": 1, "dt": 0.1}
+    for other, shape in ARGUMENTS[function].items():
+        whole = [n if isinstance(n, int) else sizes[n] for n in shape]
+        given[other] = np.ones(whole, int).tolist()
+    call = getattr(mjjax, function)
+    given = {n: x for n, x in given.items() if n in inspect.signature(call).parameters}
+    jax.eval_shape(lambda: call(**given))
+    for wrong in (np.ones((7, *np.shape(given[name]))), np.ones(9), 1.0, "ab", 1j):
+        text = message_of(lambda x=wrong: call(**given | {name: x}))
+        assert f"{function}: {name} " in text and len(text) < 200, text
