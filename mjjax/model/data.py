@@ -210,7 +210,7 @@ class Data(PyTree, Named):
         from mjjax.dynamics.inertia import subtree_inertia
 
         def composite(cinert: Array) -> Array:
-            return subtree_inertia(self.structure, cinert).at[0].set(0)
+            return jnp.asarray(subtree_inertia(self.structure, cinert)).at[0].set(0)
 
         return jnp.vectorize(composite, signature="(b,i)->(b,i)")(self.cinert)
 

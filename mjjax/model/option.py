@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from mjjax.core.enums import (
     ConeType,
@@ -85,7 +86,7 @@ def _whole(name: str, value: Any) -> int:
     """The value of a static option, as a number that decides the program."""
     kind = _KINDS.get(name)
     what = f"opt.{name} is {f'a mjjax.{kind.__name__}' if kind else 'a whole number'}"
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         raise TypeError(f"{what} and part of the program; it cannot be traced")
     if isinstance(value, jax.Array | np.ndarray) and not value.ndim:
         value = value.item()
