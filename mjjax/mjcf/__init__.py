@@ -31,12 +31,13 @@ def read_path(
         UnsupportedFeature: it uses something that mjjax does not simulate.
     """
     file = os.fspath(path)
-    if "<" in file:
-        raise MjcfError("this is XML, not the path of a file: Model.from_xml_string reads it")
     try:
         with open(file, "rb") as stream:
             content = stream.read((limits or Limits()).xml_bytes + 1)
     except OSError as error:
+        if "<" in file:
+            text = "this is XML, not the path of a file: Model.from_xml_string reads it"
+            raise MjcfError(text) from None
         raise MjcfError(f"cannot read the file: {error.strerror}", file=file) from error
     base = os.path.dirname(file)
     return read_string(content, file=file, base=base, directories=directories, limits=limits)

@@ -74,7 +74,7 @@ class Option(PyTree):
 
 
 _WHOLE = frozenset(f.name for f in dataclasses.fields(Option)) - specs(Option).keys()
-_KINDS = {
+CHOICES = {
     "integrator": IntegratorType,
     "cone": ConeType,
     "jacobian": JacobianType,
@@ -84,7 +84,7 @@ _KINDS = {
 
 def _whole(name: str, value: Any) -> int:
     """The value of a static option, as a number that decides the program."""
-    kind = _KINDS.get(name)
+    kind = CHOICES.get(name)
     what = f"opt.{name} is {f'a mjjax.{kind.__name__}' if kind else 'a whole number'}"
     if isinstance(value, Tracer):
         raise TypeError(f"{what} and part of the program; it cannot be traced")
