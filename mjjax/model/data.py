@@ -56,6 +56,18 @@ class Contact(PyTree):
     geom: jax.Array = array("nconmax", 2, dtype=int, doc="geom ids, -1 in an empty slot")
     efc_address: jax.Array = array("nconmax", dtype=int, doc="first constraint row, -1: none")
 
+    @property
+    @made_of("geom", shape=("nconmax",))
+    def geom1(self) -> Array:
+        """(nconmax,) id of the first geom, -1 in an empty slot."""
+        return self.geom[..., 0]
+
+    @property
+    @made_of("geom", shape=("nconmax",))
+    def geom2(self) -> Array:
+        """(nconmax,) id of the second geom, -1 in an empty slot."""
+        return self.geom[..., 1]
+
 
 class Data(PyTree, Named):
     """State, inputs and results of one world (`mjData`), without batch dimensions.

@@ -1,13 +1,11 @@
 """`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
 
 import dataclasses
-import operator
 from typing import Any, ClassVar
 
 import jax
-import numpy as np
-from jax.core import Tracer
 
+from mjjax.core.convert import whole_number
 from mjjax.core.enums import (
     ConeType,
     DisableBit,
@@ -86,14 +84,7 @@ def _whole(name: str, value: Any) -> int:
     """The value of a static option, as a number that decides the program."""
     kind = CHOICES.get(name)
     what = f"opt.{name} is {f'a mjjax.{kind.__name__}' if kind else 'a whole number'}"
-    if isinstance(value, Tracer):
-        raise TypeError(f"{what} and part of the program; it cannot be traced")
-    if isinstance(value, jax.Array | np.ndarray) and not value.ndim:
-        value = value.item()
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}, not {value!r:.40}") from None
+    number = whole_number(value, what)
     if kind and number not in list(kind):
         raise ValueError(f"{what}, which {number} is not")
     return number

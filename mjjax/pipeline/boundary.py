@@ -1,4 +1,4 @@
-"""What users hand in, checked while a program is traced: kinds of arguments, shapes and types.
+"""Models and data that users hand in, checked while a program is traced: shapes and types.
 
 The checks read shapes only, so that nothing of them is left in a compiled program.
 """
@@ -11,75 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.core.struct import FieldSpec, PyTree, Size, extents, specs
+from mjjax.core.struct import FieldSpec, PyTree, extents, specs
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import sizes_of_data
 
 _KINDS = {float: jnp.floating, int: jnp.integer, bool: jnp.bool_}
 _TYPES = {float: "real", int: "integer", bool: "bool"}
+# What computes: half precision is not enough for the solver, nor for its factors.
+_PRECISIONS = (jnp.float32, jnp.float64)
 _WORLDS = {
     Model: "for one model per world: jax.vmap with in_axes=(mjjax.envs.world_axes(model), 0)",
     Data: "for many worlds: jax.vmap({}, in_axes=(None, 0))",
 }
-
-_POINT, _DOFS, _COORDINATES = (3,), ("nv",), ("nq",)
-# Shapes of what public functions take beside models and data; a size of no model is any.
-ARGUMENTS: dict[str, dict[str, tuple[Size, ...]]] = {
-    **{f: {"v": _DOFS} for f in ("mul_m", "mul_m2", "solve_m", "solve_m2", "mul_jac_vec")},
-    "add_m": {"matrix": ("nv", "nv")},
-    "rne": {"qacc": _DOFS},
-    "ray": {"pnt": _POINT, "vec": _POINT},
-    "multi_ray": {"pnt": _POINT, "vec": ("nray", 3)},
-    "apply_ft": {"force": _POINT, "torque": _POINT, "point": _POINT},
-    **{f: {"point": _POINT} for f in ("jac", "jac_dot")},
-    "jac_point_axis": {"point": _POINT, "axis": _POINT},
-    "local_to_global": {"pos": _POINT, "q": (4,)},
-    "integrate_pos": {"qpos": _COORDINATES, "qvel": _DOFS},
-    "differentiate_pos": {"qpos1": _COORDINATES, "qpos2": _COORDINATES},
-    "normalize_quat": {"qpos": _COORDINATES},
-}
-
-
-def converted_arguments(function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays that a public function takes beside models and data, of the type of these.
-
-    Args:
-        function: its name.
-        arguments: all of them, by the names of its parameters.
-
-    Raises:
-        ValueError: one is no array of real numbers, or has another shape.
-    """
-    owner = arguments.get("model", arguments.get("data"))
-    shapes = ARGUMENTS.get(function, {})
-    return {
-        name: _converted(function, name, arguments[name], shape, owner)
-        for name, shape in shapes.items()
-        if arguments.get(name) is not None
-    }
-
-
-def _converted(
-    function: str, name: str, value: Any, shape: tuple[Size, ...], owner: Any
-) -> jax.Array:
-    """An argument as an array of the type of a model's or of data, see `converted_arguments`."""
-    real = (owner.body_mass if isinstance(owner, Model) else owner.time).dtype
-    try:
-        value = value if isinstance(value, jax.Array) else jnp.asarray(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{function}: {name} is {value!r:.40}, no array of numbers") from None
-    if not any(jnp.issubdtype(value.dtype, kind) for kind in (jnp.floating, jnp.integer)):
-        raise ValueError(f"{function}: {name} is {value.dtype}, not real")
-    wanted = tuple(owner.structure.sizes.get(n, n) if isinstance(n, str) else n for n in shape)
-    last = value.shape[-len(wanted) :]
-    fits = len(last) == len(wanted)
-    fits &= all(n == m or isinstance(m, str) for n, m in zip(last, wanted, strict=False))
-    if not fits or value.ndim > len(wanted):
-        said = str(wanted).replace("'", "")
-        hint = f"; for many: jax.vmap(mjjax.{function}, ...)" if fits else ""
-        raise ValueError(f"{function}: {name} has shape {value.shape}, not {said}{hint}")
-    return value if value.dtype == real else value.astype(real)
 
 
 def require_kinds(function: str, arguments: Mapping[str, Any]) -> None:
@@ -144,6 +88,8 @@ def _problems(function: str, name: str, tree: Any, model: Any) -> Iterator[str]:
     owner = tree if model is None else model
     sizes = _sizes(tree)
     real = owner.body_mass.dtype if isinstance(owner, Model) else owner.time.dtype
+    if real not in _PRECISIONS:
+        yield f"{name} is of {real}; mjjax computes in float32, or float64 with jax_enable_x64"
     hint = _WORLDS[type(tree)].format(f"mjjax.{function}")
     if isinstance(tree, Data) and np.ndim(tree.time):
         yield f"{name} is a batch, time has shape {np.shape(tree.time)}, not (); {hint}"

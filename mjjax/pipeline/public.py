@@ -17,7 +17,8 @@ from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from mjjax.model.terms import require_terms
-from mjjax.pipeline.boundary import check_shapes, converted_arguments, require_kinds
+from mjjax.pipeline.arguments import converted_arguments
+from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.refit import refitted
 
 
@@ -119,10 +120,9 @@ def _hashable(function: str, parameter: str, value: Any) -> Any:
         return tuple(value)
     if not isinstance(value, jax.Array | np.ndarray):
         return value
-    if isinstance(value, Tracer) or not np.issubdtype(value.dtype, np.integer):
-        hint = "; data.replace(ctrl=...) sets controls" if parameter == "callbacks" else ""
+    if isinstance(value, Tracer) or value.dtype.kind not in "iub":
         kind = "traced" if isinstance(value, Tracer) else f"an array of {value.dtype}"
-        raise TypeError(f"{function}: {parameter} decides the program and cannot be {kind}{hint}")
+        raise TypeError(f"{function}: {parameter} decides the program and cannot be {kind}")
     return tuple(value.tolist()) if value.ndim else value.item()
 
 

@@ -319,3 +319,113 @@ def test_tasks_of_another_kind() -> None:
         jax.eval_shape(Long(env.model).reset, jax.random.key(0))
     weights = env.default_params.replace(weights={"a": 3, "b": 0.5}).weights
     assert not any(x.weak_type for x in weights.values())
+
+
+class Bare(mjjax.envs.Environment):
+    """A task that says nothing."""
+
+
+KEYS: dict[str, Any] = {
+    "a seed": 0,
+    "text": "seed",
+    "none": None,
+    "floats": np.zeros(2),
+    "many": np.zeros((3, 2), np.uint32),
+}
+TASK: dict[str, tuple[dict[str, Any], str]] = {
+    "start that is a tuple": ({"start": lambda s, k, m, d: (d, 1)}, "start.. of Odd: data must be"),
+    "no start": ({"start": mjjax.envs.Environment.start}, "Odd does not define start"),
+    "no terms": ({"terms": mjjax.envs.Environment.terms}, "Odd does not define terms"),
+    "terms that are an array": (
+        {"terms": lambda s, m, b, d: d.qpos},
+        "Odd: terms.. must return a dictionary of numbers",
+    ),
+    "failed that is a number": ({"failed": lambda s, m, d: 1.0}, "one truth value, not 1.0"),
+    "failed of two": (
+        {"failed": lambda s, m, d: d.qpos > 0},
+        r"one truth value, not bool of shape \(2,\)",
+    ),
+    "observations by name": (
+        {"observe": lambda s, m, d: {"qpos": d.qpos}},
+        "observe.. of Odd returns must be real numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_keys_that_are_none(case: str) -> None:
+    """Protects beginners who hand in a seed, and those who forget `vmap` over keys."""
+    env, _ = rail()
+    with pytest.raises((TypeError, ValueError), match=r"reset of Rail takes (a|the) .*key"):
+        env.reset(KEYS[case])
+
+
+@pytest.mark.parametrize("case", TASK)
+def test_what_a_task_returns(case: str) -> None:
+    """Protects authors of tasks: what their functions return is checked and said by name."""
+    changes, message = TASK[case]
+    env = type("Odd", (Rail,), {"given": {"a": 1.0, "b": 1.0}} | changes)(rail()[0].model)
+    key = jax.random.key(0)
+
+    def episode() -> Any:
+        return env.step(key, env.reset(key)[1], jnp.zeros(1))
+
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=message) as caught:
+        jax.eval_shape(episode)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_belongs_to_another_environment() -> None:
+    """Parameters and states of others, and tasks that are not complete, are told."""
+    env, _ = rail()
+    other, key = Arm(arm()), jax.random.key(0)
+    theirs = jax.eval_shape(other.reset, key)[1]
+    with pytest.raises(ValueError, match="params have another model"):
+        env.reset(key, other.default_params)
+    with pytest.raises(TypeError, match=r"takes an mjjax.envs.Params, not Model"):
+        env.reset(key, env.model)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes the state that reset or step returned, not 3"):
+        env.step(key, 3, [0.0])  # type: ignore[arg-type]
+    smaller = theirs.replace(physics={"qpos": theirs.physics["qpos"]})
+    with pytest.raises(ValueError, match="the state is of another environment"):
+        jax.eval_shape(env.step, key, smaller, jnp.zeros(1))
+    with pytest.raises(TypeError, match="Bare has no asset"):
+        Bare()
+    with pytest.raises(TypeError, match="Bare has no weights"):
+        Bare(arm())
+    with pytest.raises(TypeError, match="a weight is a number, not 'b'"):
+        env.default_params.replace(weights={"a": "b"})
+
+
+RANDOMIZE: dict[str, tuple[Any, str]] = {
+    "no model": (lambda m, k: None, "model must be a mjjax.Model"),
+    "another shape": (lambda m, k: m.replace(body_mass=jnp.ones(7)), r"has shape \(7,\), not"),
+    "a negative mass": (lambda m, k: m.replace(body_mass=-m.body_mass), "is negative"),
+}
+
+
+@pytest.mark.parametrize("case", RANDOMIZE)
+def test_models_that_randomize_refuses(case: str) -> None:
+    """What is changed keeps its shape, and masses are not negative, also where they are traced."""
+    change, message = RANDOMIZE[case]
+    with pytest.raises((TypeError, ValueError), match=message):
+        mjjax.envs.randomize(arm(), change, jax.random.key(0), 2)
+
+
+@pytest.mark.parametrize("worlds", [0, 2.5, -1])
+def test_numbers_of_worlds_that_are_none(worlds: Any) -> None:
+    """A number of worlds is whole and positive."""
+    with pytest.raises((TypeError, ValueError), match="randomize: worlds is"):
+        mjjax.envs.randomize(arm(), lambda m, k: m, jax.random.key(0), worlds)
+
+
+def test_a_step_is_exported() -> None:
+    """Protects programs of environments as files: `jax.export` knows states and parameters."""
+    env, state = rail()
+
+    def time(state: Any, params: Any) -> jax.Array:
+        return state.time + params.max_steps_in_episode
+
+    program = jax.export.export(jax.jit(time))(state, env.default_params)
+    again = jax.export.deserialize(program.serialize())
+    assert again.in_tree == jax.tree.structure(((state, env.default_params), {}))
