@@ -314,12 +314,13 @@ def element_id(s: Structure, kind: str, element: Any, what: str) -> int:
     """
     if isinstance(element, str):
         return s.id_of(kind, element)
-    if isinstance(element, View) and element._kind == kind:
-        return element_id(s, kind, element.id, what)
+    given: Any = element
+    if isinstance(element, View):
+        given = element.id if element._kind == kind else f"a {element._kind}"
     try:
-        index = operator.index(element)
+        index = operator.index(given)
     except TypeError:
-        given = f"a {element._kind}" if isinstance(element, View) else short(element)
+        given = given if isinstance(given, str) else short(given)
         raise TypeError(
             f"{what} takes the name of a {kind} or an id that is known while tracing, not {given}"
         ) from None
