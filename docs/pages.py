@@ -37,6 +37,7 @@ TITLES = {
     "envs": "Environments",
     "math": "Mathematics",
     "core": "Enumerations and errors",
+    "xla": "Compilations",
 }
 
 

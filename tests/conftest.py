@@ -20,8 +20,8 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_compilation_cache", False)
 
-# Tracing makes objects by the million, few of which are in cycles: looking for these all the time
-# costs a tenth of the suite.
+# Tracing makes objects by the million, few of which are in cycles. Looking for these all the time
+# costs a tenth of the time of tests that trace much (measured).
 gc.freeze()
 gc.set_threshold(200_000, 20, 100)
 

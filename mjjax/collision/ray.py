@@ -17,6 +17,7 @@ from mjjax.collision.ray_field import field_hits
 from mjjax.collision.ray_hfield import FieldHit, hfield_hits
 from mjjax.collision.ray_mesh import mesh_hits
 from mjjax.collision.ray_shapes import NORMALS, along_z, shape_hit
+from mjjax.core.constants import NGROUP
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross
@@ -291,6 +292,8 @@ def multi_ray(
     several, in `rangefinder` sensors of cameras too.
     """
     groups = None if geomgroup is None else tuple(bool(x) for x in geomgroup)
+    if groups is not None and len(groups) != NGROUP:
+        raise ValueError(f"geomgroup has {NGROUP} flags, one of each group, not {len(groups)}")
     plan = ray_plan(model.structure, groups, bool(flg_static))
     start = jnp.broadcast_to(pnt[None], vec.shape)
     exclude = jnp.broadcast_to(jnp.asarray(bodyexclude, jnp.int32), vec.shape[:1])

@@ -43,9 +43,14 @@ def _decoded(data: Data, layout: RowLayout, edges: Array) -> Array:
     return jnp.concatenate([row_sum(edges), where(smooth, 0, friction)], axis=1)
 
 
-def contact_force(model: Model, data: Data, contact: int) -> Array:
-    """Force and torque (6,) of one contact slot in its frame [N, N m] (`mj_contactForce`)."""
-    return contact_forces(model, data)[contact]
+def contact_force(model: Model, data: Data, contact: Array | int) -> Array:
+    """Force and torque (6,) of one contact slot in its frame [N, N m] (`mj_contactForce`).
+
+    The slot may be traced; one that there is not has no force, as in MuJoCo.
+    """
+    forces = contact_forces(model, data)
+    chosen = np.arange(len(forces)) == contact
+    return jnp.sum(where(chosen[:, None], forces, 0), axis=0)
 
 
 def rne_postconstraint(model: Model, data: Data) -> Data:

@@ -1,15 +1,21 @@
 """What Python people pass for a field of a tree: lists, numbers, NumPy arrays, other precisions."""
 
+import array
 import dataclasses
 import numbers
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+
+from mjjax.core.representation import short
 
 _NAMES = {float: "real numbers", int: "integers", bool: "truth values"}
+_PLAIN = numbers.Number, np.generic, list, tuple, range, array.array, memoryview, str, bytes
 _KINDS = {float: np.floating, int: np.integer, bool: np.bool_}
 
 
@@ -18,7 +24,8 @@ def converted(
 ) -> Any:
     """A value of the type of its field, so that no second program is compiled for it.
 
-    What is neither an array nor a number, such as a mark or another tree, stays as it is.
+    Arrays of other libraries become ours. What is neither an array nor a number, such as another
+    tree, stays as it is.
 
     Args:
         spec: declaration of the field.
@@ -30,11 +37,14 @@ def converted(
     Raises:
         TypeError: the value is no array of numbers, or has fractions where the field has none.
     """
-    plain = isinstance(value, numbers.Number | np.generic | list | tuple | str | bytes)
+    now = own.get(spec.name)
+    if dataclasses.is_dataclass(now):
+        return _of_kind(spec.name, value, now, own, table)
+    like = next(_leaves(own, table), None) if now is None else now
+    value = _of_others(spec.name, value, like)
+    plain = isinstance(value, _PLAIN)
     if not plain and not isinstance(value, jax.Array | np.ndarray):
         return value
-    now = own.get(spec.name)
-    like = next(_leaves(own, table), None) if now is None else now
     if not isinstance(like, jax.Array | np.ndarray | np.generic) and (plain or like is not None):
         return value  # marks, abstract shapes, numbers that the compiler follows
     # the first array of a tree gives it its precision: the compiler computes in float64
@@ -50,6 +60,26 @@ def converted(
     return value
 
 
+def whole_number(value: Any, what: str) -> int:
+    """A whole number that decides a program.
+
+    Args:
+        value: a number of Python or NumPy, or an array of one.
+        what: what it is and should be, for the message.
+
+    Raises:
+        TypeError: it has a fraction, is no number, or is traced.
+    """
+    if isinstance(value, Tracer):
+        raise TypeError(f"{what} and part of the program; it cannot be traced")
+    if isinstance(value, jax.Array | np.ndarray) and not value.ndim:
+        value = value.item()
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}, not {value!r:.40}") from None
+
+
 def without_entries(
     shape: tuple[int, ...], kind: type, own: Mapping[str, Any], table: Iterable[str]
 ) -> Any:
@@ -60,6 +90,33 @@ def without_entries(
     """
     library = jnp if isinstance(next(_leaves(own, table), None), jax.Array | None) else np
     return library.zeros(shape, _dtype(kind, None, own, table))
+
+
+def _of_kind(name: str, value: Any, now: Any, own: Mapping[str, Any], table: Iterable[str]) -> Any:
+    """A tree in place of one of its kind; among marks it may be a mark."""
+    if not isinstance(value, type(now)) and hasattr(next(_leaves(own, table), None), "dtype"):
+        kind = type(now).__name__
+        raise TypeError(f"{name} is a mjjax.{kind}, not {short(value)}; {name}.replace makes one")
+    return value
+
+
+def _of_others(name: str, value: Any, like: Any) -> Any:
+    """An array of another library as ours; trees, abstract shapes and None stay as they are.
+
+    Among leaves `like` that are no arrays, marks, everything does.
+    """
+    known = isinstance(value, (*_PLAIN, jax.Array, np.ndarray))
+    if known or not isinstance(like, jax.Array | np.ndarray):
+        return value
+    if hasattr(value, "__jax_array__"):
+        return jnp.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return jnp.from_dlpack(value)
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    if value is None or hasattr(value, "dtype") or dataclasses.is_dataclass(value):
+        return value
+    raise TypeError(f"{name} is an array, not {short(value)}")
 
 
 def _leaves(own: Mapping[str, Any], table: Iterable[str]) -> Iterator[Any]:

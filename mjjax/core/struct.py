@@ -36,6 +36,8 @@ class PyTree(struct.PyTreeNode):
     __slots__ = ("_checked", "_flat")
 
     _flax_dataclass: ClassVar[bool] = True  # a dataclass already, for flax: it registers nothing
+    _made_by: ClassVar[str] = ""
+    """What users call for one."""
     _filled: ClassVar[bool] = False
     """Whether a number stands for an array of that number in every entry."""
 
@@ -53,8 +55,7 @@ class PyTree(struct.PyTreeNode):
         }
         missing = [n for n in declared if n not in given and n not in defaults]
         if missing or len(values) > len(declared) or not given.keys() <= declared.keys():
-            unknown = sorted(given.keys() - declared.keys())
-            raise TypeError(f"{type(self).__name__}: missing fields {missing}, unknown {unknown}")
+            raise TypeError(self._not_made(missing, sorted(given.keys() - declared.keys())))
         own = vars(self)
         own.update(defaults | given)
         for name in [n for n, x in own.items() if not self._keeps(n, x)]:
@@ -121,6 +122,17 @@ class PyTree(struct.PyTreeNode):
             else:
                 fields.pop(name, None)
         return new
+
+    def _not_made(self, missing: list[str], unknown: list[str]) -> str:
+        """Why a tree cannot be made of some fields, and what makes one."""
+        kinds = {"missing": missing, "unknown": unknown}
+        found = (
+            f"{kind} {', '.join(names[:3])}{', ...' * (len(names) > 3)}"
+            for kind, names in kinds.items()
+            if names
+        )
+        how = f"; {self._made_by} makes one" if self._made_by else ""
+        return f"{type(self).__name__}: fields {', '.join(found) or 'too many'}{how}"
 
     def _hint(self, name: str) -> str:
         """What to do about a field that there is not; continues a message."""

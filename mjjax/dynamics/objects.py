@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from mjjax.core.convert import whole_number
 from mjjax.core.enums import ObjType
 from mjjax.math import quat
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.model.structure import Structure
+from mjjax.model.structure import NAMED, Structure
+from mjjax.model.view import element_id
 from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import matvec3
 from mjjax.xla.namespace import Array, namespace, where
@@ -102,9 +104,15 @@ def object_motion(
 
 
 def _single(
-    model: Model, data: Data, objtype: int, objid: int, local: bool, acceleration: bool
+    model: Model, data: Data, objtype: int, objid: int | str, local: bool, acceleration: bool
 ) -> Array:
-    kind, index = np.array([objtype]), np.array([objid])
+    who = "object_acceleration" if acceleration else "object_velocity"
+    wanted = whole_number(objtype, f"{who}: objtype is a mjjax.ObjType")
+    if wanted not in list(_COUNTS):
+        known = ", ".join(f"ObjType.{kind.name}" for kind in _COUNTS)
+        raise ValueError(f"{who}: objtype is one of {known}, not {wanted}")
+    of = element_id(model.structure, NAMED[ObjType(wanted)], objid, who)
+    kind, index = np.array([wanted]), np.array([of])
     motion = object_motion(model, data, kind, index, acceleration)
     if local:
         _, mat = object_frames(model.structure, data, kind, index)
@@ -115,7 +123,7 @@ def _single(
 
 
 def object_velocity(
-    model: Model, data: Data, objtype: ObjType | int, objid: int, flg_local: bool = False
+    model: Model, data: Data, objtype: ObjType | int, objid: int | str, flg_local: bool = False
 ) -> Array:
     """Velocity (6,) of an object: rotation [rad/s], translation [m/s] (`mj_objectVelocity`).
 
@@ -125,14 +133,18 @@ def object_velocity(
         model: model.
         data: data with `cvel`.
         objtype: body (its inertial frame), xbody, geom, site or camera; static.
-        objid: id of the object; static.
+        objid: id or name of the object; static.
         flg_local: along the axes of the object instead of the world's.
+
+    Raises:
+        ValueError: objects of another type have no velocity here.
+        LookupError: the model has no such object.
     """
-    return _single(model, data, int(objtype), objid, flg_local, acceleration=False)
+    return _single(model, data, objtype, objid, flg_local, acceleration=False)
 
 
 def object_acceleration(
-    model: Model, data: Data, objtype: ObjType | int, objid: int, flg_local: bool = False
+    model: Model, data: Data, objtype: ObjType | int, objid: int | str, flg_local: bool = False
 ) -> Array:
     """Acceleration (6,) of an object with gravity, rotation first (`mj_objectAcceleration`).
 
@@ -143,4 +155,4 @@ def object_acceleration(
     """
     if not data.cacc.shape[0]:
         raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) before")
-    return _single(model, data, int(objtype), objid, flg_local, acceleration=True)
+    return _single(model, data, objtype, objid, flg_local, acceleration=True)

@@ -13,10 +13,20 @@ from jax import Array
 from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
 from mjjax.dynamics.actuation import accepted_ctrl
-from mjjax.envs.actions import check_shape, real_array
+from mjjax.envs.checks import (
+    VMAP,
+    require_key,
+    require_params,
+    require_state,
+    truth,
+    weighted,
+)
 from mjjax.envs.spaces import Box
 from mjjax.model.data import Data
+from mjjax.model.export import register_numbers
 from mjjax.model.model import Model
+from mjjax.pipeline.arguments import check_shape, real_array
+from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.carried import carried, take
 from mjjax.pipeline.forward import forward
 from mjjax.pipeline.make_data import make_data
@@ -26,7 +36,6 @@ from mjjax.xla.all_worlds import largest_of_worlds
 from mjjax.xla.namespace import where
 
 DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
-VMAP = "vmap over worlds"
 Info = dict[str, Any]
 
 
@@ -37,12 +46,30 @@ class Params(PyTree):
     weights: dict[str, Array] = array(doc="factor of each term of the reward")
     max_steps_in_episode: Array = array(dtype=int, doc="steps after which an episode is cut off")
 
+    def replace(self, **changes: Any) -> "Params":
+        """These with some changed; Python's numbers as weights compile nothing again."""
+        if isinstance(changes.get("weights"), Mapping):
+            weights = changes["weights"].items()
+            changes["weights"] = {name: _strong(value) for name, value in weights}
+        return self._replaced(changes)
+
+
+def _strong(x: Any) -> Any:
+    """A number as an array of the default precision; what is none, such as a mark, as it is."""
+    if isinstance(x, str):
+        raise TypeError(f"a weight is a number, not {x!r:.40}")
+    return jnp.asarray(x, jnp.zeros(()).dtype) if isinstance(x, int | float) else x
+
 
 class EnvState(PyTree):
     """What an episode goes on from."""
 
     time: Array = array(dtype=int, doc="steps since the reset")
     physics: dict[str, Array] = array(doc="fields of `Data` that the next step reads")
+
+
+for _tree in (Params, EnvState):
+    register_numbers(_tree)
 
 
 class Environment:
@@ -72,6 +99,9 @@ class Environment:
 
     def __init__(self, model: Model | None = None):
         self.model = Model.from_xml_string(self.scene()) if model is None else model
+        require_kinds(self.name, {"model": self.model})
+        if not hasattr(self, "weights"):
+            raise TypeError(f"{self.name} has no weights, the factor of each term of its reward")
 
     def __repr__(self) -> str:
         name = self.model.structure.model_name
@@ -79,6 +109,8 @@ class Environment:
 
     def scene(self) -> str:
         """MJCF of the model: the asset with the sensors of the task."""
+        if not hasattr(self, "asset"):
+            raise TypeError(f"{self.name} has no asset: hand a model in, {self.name}(model)")
         text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")
         return text.replace("</mujoco>", f"<sensor>{self.sensors}</sensor></mujoco>")
 
@@ -86,7 +118,7 @@ class Environment:
 
     def start(self, key: Array, model: Model, data: Data) -> Data:
         """A random state to start from; `data` is at `qpos0`, at rest."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} does not define start(key, model, data)")
 
     def terms(self, model: Model, before: Data, data: Data) -> dict[str, Array]:
         """Terms of the reward, by name; the reward is their sum, each times its weight.
@@ -97,7 +129,7 @@ class Environment:
             data: after the step, with everything that follows from positions and velocities, and
                 sensors of these.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} does not define terms(model, before, data)")
 
     def failed(self, model: Model, data: Data) -> Array:
         """Whether the episode ends here, and not for lack of time; by default never."""
@@ -133,7 +165,8 @@ class Environment:
 
     def reset(self, key: Array, params: Params | None = None) -> tuple[Array, EnvState]:
         """Starts an episode: observation and state."""
-        return _reset(self, key, self.default_params if params is None else params)
+        params = self._checked("reset", key, params)
+        return _reset(self, key, params)
 
     def step(
         self, key: Array, state: EnvState, action: Array, params: Params | None = None
@@ -160,14 +193,18 @@ class Environment:
             ValueError: the action is of another shape or no real numbers, the state is a batch, or
                 a term of the reward and its weight are not both there.
         """
-        action = real_array(action, self._action)
-        return _step(self, key, state, action, self.default_params if params is None else params)
+        params = self._checked("step", key, params)
+        require_state(state, self._fields, f"step of {self.name}")
+        return _step(self, key, state, real_array(action, self._action), params)
 
     def reset_env(self, key: Array, params: Params) -> tuple[Array, EnvState]:
         """`reset`, without `jax.jit`."""
+        check_shapes(f"reset of {self.name}", {"model": params.model})
         data = self.start(key, params.model, make_data(params.model))
+        require_kinds(f"start() of {self.name}", {"data": data})
+        check_shapes(f"start() of {self.name}", {"model": params.model, "data": data})
         state = EnvState(jnp.zeros((), jnp.int32), take(self._fields, data))
-        return self.observe(params.model, step1(params.model, data)), state
+        return self._seen(params.model, step1(params.model, data)), state
 
     def step_env(
         self, key: Array, state: EnvState, action: Array, params: Params
@@ -175,17 +212,21 @@ class Environment:
         """`step` that stays in the state in which an episode ended."""
         del key  # for environments whose steps are random
         model = params.model
-        check_shape(state.time, (), f"the time of a state of {self.name}", VMAP)
+        require_state(state, self._fields, f"step of {self.name}")
         before = make_data(model).replace(**state.physics)
-        ctrl, bad = accepted_ctrl(model, self.control(model, self._within(action, params)))
+        check_shapes(f"step of {self.name}", {"model": model, "data": before})
+        ctrl = real_array(self.control(model, self._within(action, params)), self._controls)
+        check_shape(ctrl, (model.structure.nu,), self._controls)
+        ctrl, bad = accepted_ctrl(model, ctrl)
         before = before.with_warnings({WarningType.BADCTRL: bad})
         data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
         after = EnvState(state.time + 1, take(self._fields, data))
         seen = step1(model, data)
         terms = self.terms(model, before, seen)
-        reward = self._reward(terms, params.weights)
+        reward = weighted(terms, params.weights, self.name)
         diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
-        terminated = self.failed(model, seen) | diverged | bad
+        failed = truth(self.failed(model, seen), f"what failed() of {self.name} returns")
+        terminated = failed | diverged | bad
         truncated = after.time >= params.max_steps_in_episode
         info = {
             "terminated": terminated,
@@ -193,10 +234,11 @@ class Environment:
             "bad_action": bad,
             "terms": terms,
         }
-        return self.observe(model, seen), after, reward, terminated | truncated, info
+        return self._seen(model, seen), after, reward, terminated | truncated, info
 
     def data(self, state: EnvState, params: Params | None = None) -> Data:
         """`Data` of one world with all fields, for pictures and measurements."""
+        require_state(state, self._fields, f"data of {self.name}")
         return _data(self, state, self.default_params if params is None else params)
 
     def action_space(self, params: Params | None = None) -> Box:
@@ -209,6 +251,10 @@ class Environment:
     def _action(self) -> str:
         return f"an action of {self.name}"
 
+    @property
+    def _controls(self) -> str:
+        return f"what control() of {self.name} returns"
+
     def _within(self, action: Any, params: Params) -> Array:
         """An action within the bounds of its space; NaN stays."""
         space = self.action_space(params)
@@ -220,18 +266,18 @@ class Environment:
         action = where(action < space.low, space.low, action)
         return where(action > space.high, space.high, action)
 
-    def _reward(self, terms: Mapping[str, Array], weights: Mapping[str, Array]) -> Array:
-        """Sum of the terms, each times its weight."""
-        without = [f"term {name!r} has no weight" for name in terms if name not in weights]
-        without += [f"weight {name!r} has no term" for name in weights if name not in terms]
-        without += [
-            f"term {name!r} has shape {jnp.shape(term)}, not that of a number"
-            for name, term in terms.items()
-            if jnp.ndim(term)
-        ]
-        if without or not terms:
-            raise ValueError(f"{self.name}: {', '.join(without) or 'terms() gives no term'}")
-        return jnp.sum(jnp.stack([weights[name] * terms[name] for name in terms]))
+    def _seen(self, model: Model, data: Data) -> Array:
+        """An observation, as an array."""
+        what = f"what observe() of {self.name} returns"
+        return real_array(self.observe(model, data), what, data.qpos.dtype)
+
+    def _checked(self, method: str, key: Any, params: Params | None) -> Params:
+        """Parameters of a call, the default ones if there are none."""
+        require_key(key, f"{method} of {self.name}")
+        if params is None:
+            return self.default_params
+        require_params(params, self.model, f"{method} of {self.name}")
+        return params
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:

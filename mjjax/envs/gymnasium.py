@@ -20,7 +20,6 @@ from gymnasium.vector.utils import batch_space
 from jax.core import Tracer
 
 from mjjax.envs import TASKS, make
-from mjjax.envs.actions import check_shape, real_array
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.envs.randomize import world_axes
 from mjjax.envs.spaces import Box
@@ -34,6 +33,7 @@ from mjjax.envs.worlds import (
     chosen_worlds,
     keys_of,
 )
+from mjjax.pipeline.arguments import check_shape, real_array
 from mjjax.render.picture import render
 
 # What the vector environment returns.
@@ -75,7 +75,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         width: int = 320,
         height: int = 240,
     ):
-        self.env = make(env) if isinstance(env, str) else env
+        self.env = _made(env)
         self.params = self.env.default_params if params is None else params
         self.metadata = self.metadata | {"render_fps": round(1 / self.env.dt)}
         self.render_mode = _known("render_mode", render_mode, (None, "rgb_array"))
@@ -162,7 +162,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         arrays: Arrays = "numpy",
     ):
-        self.env = make(env) if isinstance(env, str) else env
+        self.env = _made(env)
         self.params = self.env.default_params if params is None else params
         self.num_envs = _count(num_envs, self.params)
         mode = _mode(autoreset_mode)
@@ -275,6 +275,14 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
             )
         if not np.any(mask):
             raise ValueError("reset_mask is false everywhere: there is nothing to reset")
+
+
+def _made(env: Environment | str) -> Environment:
+    if isinstance(env, str):
+        return make(env)
+    if not isinstance(env, Environment):
+        raise TypeError(f"env is an mjjax.envs.Environment or the name of a task, not {env!r:.60}")
+    return env
 
 
 def space(box: Box) -> gymnasium.spaces.Box:

@@ -7,9 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mjjax.core.convert import whole_number
 from mjjax.core.struct import PyTree, specs
+from mjjax.envs.checks import require_key
 from mjjax.envs.environment import Environment, EnvState, Info, Params
 from mjjax.model.model import Model
+from mjjax.model.refusals import require_no_negative
+from mjjax.pipeline.boundary import check_shapes, require_kinds
 
 
 def randomize(
@@ -25,13 +29,27 @@ def randomize(
         change: (model, key) to a model with other numbers.
         key: random key.
         worlds: number of worlds.
+
+    Raises:
+        TypeError: `change` does not return a model, or `key` is none.
+        ValueError: it changes the shape of a field or makes a mass negative, or there is no world.
     """
-    jaxpr = jax.make_jaxpr(change)(model, key).jaxpr
-    given = jaxpr.invars[:-1]
-    axes = [None if any(out is leaf for leaf in given) else 0 for out in jaxpr.outvars]
-    axes = jax.tree.unflatten(jax.tree.structure(model), axes)
+    require_kinds("randomize", {"model": model})
+    require_key(key, "randomize")
+    worlds = whole_number(worlds, "randomize: worlds is a whole number")
+    if worlds < 1:
+        raise ValueError(f"randomize: worlds is at least 1, not {worlds}")
+    program, changed = jax.make_jaxpr(change, return_shape=True)(model, key)
+    require_kinds("what change() of randomize returns", {"model": changed})
+    check_shapes("what change() of randomize returns", {"model": changed})
+    given, found = program.jaxpr.invars[:-1], program.jaxpr.outvars
+    axes = [None if any(out is leaf for leaf in given) else 0 for out in found]
+    axes = jax.tree.unflatten(jax.tree.structure(changed), axes)
     keys = jax.random.split(key, worlds)
-    return jax.jit(jax.vmap(change, in_axes=(None, 0), out_axes=axes))(model, keys)
+    models = jax.jit(jax.vmap(change, in_axes=(None, 0), out_axes=axes))(model, keys)
+    for name in ("body_mass", "body_inertia"):
+        require_no_negative(models, name)
+    return models
 
 
 def world_axes(tree: Any) -> Any:

@@ -35,6 +35,9 @@ def read_path(
         with open(file, "rb") as stream:
             content = stream.read((limits or Limits()).xml_bytes + 1)
     except OSError as error:
+        if "<" in file:
+            text = "this is XML, not the path of a file: Model.from_xml_string reads it"
+            raise MjcfError(text) from None
         raise MjcfError(f"cannot read the file: {error.strerror}", file=file) from error
     base = os.path.dirname(file)
     return read_string(content, file=file, base=base, directories=directories, limits=limits)

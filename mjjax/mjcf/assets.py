@@ -5,6 +5,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from mjjax.core.constants import NGROUP
 from mjjax.mjcf import defaults
 from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.read import Files, Node, joined
@@ -14,7 +15,6 @@ T = TypeVar("T")
 
 _TEXTURE_TYPES = ("", "image/png", "image/ktx", "image/vnd.mujoco.texture")
 _HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
-_NGROUP = 6
 PNG_SIGNATURE, PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
@@ -147,8 +147,8 @@ def _check_material(node: Node) -> None:
 
 
 def _check_skin(node: Node) -> None:
-    if not 0 <= node.values.get("group", 0) < _NGROUP:
-        raise node.error(f"the group of a skin is between 0 and {_NGROUP - 1}")
+    if not 0 <= node.values.get("group", 0) < NGROUP:
+        raise node.error(f"the group of a skin is between 0 and {NGROUP - 1}")
 
 
 _CHECKS: dict[str, Callable[[Node], None]] = {

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +56,18 @@ class Contact(PyTree):
     geom: jax.Array = array("nconmax", 2, dtype=int, doc="geom ids, -1 in an empty slot")
     efc_address: jax.Array = array("nconmax", dtype=int, doc="first constraint row, -1: none")
 
+    @property
+    @made_of("geom", shape=("nconmax",))
+    def geom1(self) -> Array:
+        """(nconmax,) id of the first geom, -1 in an empty slot."""
+        return self.geom[..., 0]
+
+    @property
+    @made_of("geom", shape=("nconmax",))
+    def geom2(self) -> Array:
+        """(nconmax,) id of the second geom, -1 in an empty slot."""
+        return self.geom[..., 1]
+
 
 class Data(PyTree, Named):
     """State, inputs and results of one world (`mjData`), without batch dimensions.
@@ -74,6 +86,8 @@ class Data(PyTree, Named):
 
     def _rebuilt(self) -> "Data":
         return with_structure_of_leaves(self, "time")
+
+    _made_by: ClassVar[str] = "mjjax.make_data(model)"
 
     structure: Structure = static(doc="structure of the model, for access by name")
     rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")
@@ -201,10 +215,15 @@ class Data(PyTree, Named):
     @property
     @made_of("cinert", shape=("nbody", 10))
     def crb(self) -> Array:
-        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`."""
+        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`.
+
+        That of the world is zero, as in MuJoCo.
+        """
         from mjjax.dynamics.inertia import subtree_inertia
 
-        composite = functools.partial(subtree_inertia, self.structure)
+        def composite(cinert: Array) -> Array:
+            return jnp.asarray(subtree_inertia(self.structure, cinert)).at[0].set(0)
+
         return jnp.vectorize(composite, signature="(b,i)->(b,i)")(self.cinert)
 
     @property

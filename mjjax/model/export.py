@@ -18,8 +18,8 @@ from mjjax.model.storage import structure_from_bytes, structure_to_bytes
 from mjjax.model.visual import PARTS, Visual
 
 
-def _of_numbers(cls: type[PyTree]) -> None:
-    """Registers a tree whose static fields are integers."""
+def register_numbers(cls: type[PyTree]) -> None:
+    """Tells `jax.export` how to write and read a tree whose static fields are integers."""
     export.register_pytree_node_serialization(
         cls,
         serialized_name=f"mjjax.{cls.__name__}",
@@ -46,7 +46,7 @@ def _data_from_bytes(content: bytes) -> tuple[Any, ...]:
 def register() -> None:
     """Tells `jax.export` how to write and read our trees."""
     for cls in (Option, Statistic, Visual, *PARTS.values(), Contact, Sleep):
-        _of_numbers(cls)
+        register_numbers(cls)
     export.register_pytree_node_serialization(
         Model,
         serialized_name="mjjax.Model",

@@ -29,6 +29,7 @@ class Model(PyTree, NamedInModel, StaticFields):
     the same structure reuses compiled code.
     """
 
+    _made_by: ClassVar[str] = "mjjax.Model.from_xml_path or from_xml_string"
     _filled: ClassVar[bool] = True
 
     structure: Structure = static(doc="everything static")

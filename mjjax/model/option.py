@@ -1,11 +1,20 @@
 """`Option` and `Statistic`: MuJoCo's `mjOption` and `mjStatistic`."""
 
-from typing import ClassVar
+import dataclasses
+from typing import Any, ClassVar
 
 import jax
 
-from mjjax.core.enums import DisableBit, EnableBit
-from mjjax.core.struct import PyTree, array, static
+from mjjax.core.convert import whole_number
+from mjjax.core.enums import (
+    ConeType,
+    DisableBit,
+    EnableBit,
+    IntegratorType,
+    JacobianType,
+    SolverType,
+)
+from mjjax.core.struct import PyTree, array, specs, static
 
 
 class Option(PyTree):
@@ -43,6 +52,16 @@ class Option(PyTree):
     enableflags: int = static(0, doc="`EnableBit`s")
     disableactuator: int = static(0, doc="bit i disables actuator group i")
 
+    def replace(self, **changes: Any) -> "Option":
+        """These with some changed; see `Model.replace` for what is an array.
+
+        Raises:
+            TypeError: there is no such option, or a value is of another kind.
+            ValueError: a value is none of its enumeration.
+        """
+        whole = {name: _whole(name, changes[name]) for name in _WHOLE.intersection(changes)}
+        return self._replaced(changes | whole)
+
     def disabled(self, bits: DisableBit) -> bool:
         """Whether any of `bits` is disabled."""
         return bool(self.disableflags & bits)
@@ -50,6 +69,25 @@ class Option(PyTree):
     def enabled(self, bits: EnableBit) -> bool:
         """Whether any of `bits` is enabled."""
         return bool(self.enableflags & bits)
+
+
+_WHOLE = frozenset(f.name for f in dataclasses.fields(Option)) - specs(Option).keys()
+CHOICES = {
+    "integrator": IntegratorType,
+    "cone": ConeType,
+    "jacobian": JacobianType,
+    "solver": SolverType,
+}
+
+
+def _whole(name: str, value: Any) -> int:
+    """The value of a static option, as a number that decides the program."""
+    kind = CHOICES.get(name)
+    what = f"opt.{name} is {f'a mjjax.{kind.__name__}' if kind else 'a whole number'}"
+    number = whole_number(value, what)
+    if kind and number not in list(kind):
+        raise ValueError(f"{what}, which {number} is not")
+    return number
 
 
 class Statistic(PyTree):

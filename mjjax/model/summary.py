@@ -8,17 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.core.enums import (
-    ConeType,
-    DisableBit,
-    EnableBit,
-    IntegratorType,
-    JacobianType,
-    SolverType,
-    WarningType,
-)
+from mjjax.core.enums import DisableBit, EnableBit, WarningType
 from mjjax.core.representation import short, table
 from mjjax.core.struct import specs
+from mjjax.model.option import CHOICES
 
 Rows = Iterator[tuple[str, str]]
 
@@ -27,14 +20,7 @@ _SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight nmesh nhfield nskin nmat ntex npair nexclude "
     "neq ntendon nsensor nsensordata nkey nmocap nuserdata"
 ).split()
-_WORDS = {
-    "integrator": IntegratorType,
-    "cone": ConeType,
-    "jacobian": JacobianType,
-    "solver": SolverType,
-    "disableflags": DisableBit,
-    "enableflags": EnableBit,
-}
+_WORDS = CHOICES | {"disableflags": DisableBit, "enableflags": EnableBit}
 _WIDTH = 88
 
 

@@ -220,7 +220,7 @@ class View:
     name: str
 
     def __init__(self, owner: Any, kind: str, name: str | int):
-        index = _index(owner.structure, kind, name)
+        index = element_id(owner.structure, kind, name, f"{kind}()")
         found = owner.structure.names[kind][index]
         vars(self).update(_owner=owner, _kind=kind, id=index, name=found)
 
@@ -298,19 +298,36 @@ class View:
         return f"{text}; {hint}" if hint else f"{text}; there are {listed(name, tuple(fields))}"
 
 
-def _index(s: Structure, kind: str, name: str | int) -> int:
-    if isinstance(name, str):
-        return s.id_of(kind, name)
+def element_id(s: Structure, kind: str, element: Any, what: str) -> int:
+    """The id of an element that decides a program.
+
+    Args:
+        s: structure.
+        kind: what names its kind in a `Structure`.
+        element: its name, its id or a view of it.
+        what: who asks, for the message.
+
+    Raises:
+        KeyError: no element has that name.
+        IndexError: no element has that id.
+        TypeError: it is none of these, a view of another kind, or traced.
+    """
+    if isinstance(element, str):
+        return s.id_of(kind, element)
+    given: Any = element
+    if isinstance(element, View):
+        given = element.id if element._kind == kind else f"a {element._kind}"
     try:
-        index = operator.index(name)
+        index = operator.index(given)
     except TypeError:
+        given = given if isinstance(given, str) else short(given)
         raise TypeError(
-            f"{kind}() takes a name or an id that is known while tracing, not {short(name)}"
+            f"{what} takes the name of a {kind} or an id that is known while tracing, not {given}"
         ) from None
     count = len(s.names[kind])
     if not 0 <= index < count:
         valid = f"ids are 0 to {count - 1}" if count else f"the model has no {kind}"
-        raise IndexError(f"no {kind} {index}: {valid}")
+        raise IndexError(f"{what}: no {kind} {index}: {valid}")
     return index
 
 

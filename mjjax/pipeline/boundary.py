@@ -1,4 +1,4 @@
-"""What users hand in, checked while a program is traced: kinds of arguments, shapes and types.
+"""Models and data that users hand in, checked while a program is traced: shapes and types.
 
 The checks read shapes only, so that nothing of them is left in a compiled program.
 """
@@ -18,6 +18,8 @@ from mjjax.pipeline.make_data import sizes_of_data
 
 _KINDS = {float: jnp.floating, int: jnp.integer, bool: jnp.bool_}
 _TYPES = {float: "real", int: "integer", bool: "bool"}
+# What computes: half precision is not enough for the solver, nor for its factors.
+_PRECISIONS = (jnp.float32, jnp.float64)
 _WORLDS = {
     Model: "for one model per world: jax.vmap with in_axes=(mjjax.envs.world_axes(model), 0)",
     Data: "for many worlds: jax.vmap({}, in_axes=(None, 0))",
@@ -86,6 +88,8 @@ def _problems(function: str, name: str, tree: Any, model: Any) -> Iterator[str]:
     owner = tree if model is None else model
     sizes = _sizes(tree)
     real = owner.body_mass.dtype if isinstance(owner, Model) else owner.time.dtype
+    if real not in _PRECISIONS:
+        yield f"{name} is of {real}; mjjax computes in float32, or float64 with jax_enable_x64"
     hint = _WORLDS[type(tree)].format(f"mjjax.{function}")
     if isinstance(tree, Data) and np.ndim(tree.time):
         yield f"{name} is a batch, time has shape {np.shape(tree.time)}, not (); {hint}"

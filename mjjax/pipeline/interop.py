@@ -6,6 +6,7 @@ Whoever calls these has `mujoco` (3.6.0) installed and hands in its objects.
 import dataclasses
 import importlib
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -163,14 +164,14 @@ def put_data(
         njmax: as for `make_data`.
 
     Raises:
+        TypeError: `data` is no `mujoco.MjData`.
         ValueError: the data are of another model.
     """
+    if type(data).__name__ != "MjData":
+        raise TypeError(f"put_data takes a mujoco.MjData, not a {type(data).__name__}")
     ours = put_model(model)
-    if len(data.qpos) != ours.nq or len(data.qvel) != ours.nv or len(data.xpos) != ours.nbody:
-        raise ValueError(
-            f"put_data: data is of another model, with nq={len(data.qpos)}, nv={len(data.qvel)}, "
-            f"not nq={ours.nq}, nv={ours.nv}"
-        )
+    made = {"nq": data.qpos, "nv": data.qvel, "na": data.act, "nu": data.ctrl, "nbody": data.xpos}
+    _require_sizes("put_data", ours, {name: len(x) for name, x in made.items()})
     made = make_data(ours, nconmax=nconmax, njmax=njmax)
     fields: dict[str, Any] = {
         name: np.asarray(getattr(data, name)).reshape(x.shape)
@@ -183,6 +184,17 @@ def put_data(
         asleep = jnp.asarray(data.tree_asleep, jnp.int32)
         fields["sleep"] = made.sleep.replace(tree_asleep=asleep, qpos=data.qpos)
     return made.replace(**fields, contact=_contacts(made.contact, data.contact))
+
+
+def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
+    """Refuses data, of some sizes, that are of another model."""
+    names = ("nq", "nv", "na", "nu", "nbody")
+    if any(getattr(model, name) != made[name] for name in names):
+        found, wanted = (
+            ", ".join(f"{name}={of(name)}" for name in names)
+            for of in (made.__getitem__, lambda name: getattr(model, name))
+        )
+        raise ValueError(f"{function}: data is of another model, with {found}, not {wanted}")
 
 
 def _is_shared(name: str, ours: Any, theirs: Any) -> bool:
@@ -214,7 +226,15 @@ def get_data(model: Any, data: Data) -> Any:
     Args:
         model: the `mujoco.MjModel`.
         data: one world, or a batch with one leading dimension.
+
+    Raises:
+        TypeError: these are not a `mujoco.MjModel` and data of ours.
+        ValueError: the data are of another model.
     """
+    if type(model).__name__ != "MjModel" or not isinstance(data, Data):
+        kinds = f"a {type(model).__name__} and a {type(data).__name__}"
+        raise TypeError(f"get_data takes a mujoco.MjModel and a mjjax.Data, not {kinds}")
+    _require_sizes("get_data", model, data.structure.sizes)
     mujoco = importlib.import_module(type(model).__module__.partition(".")[0])
     data = jax.device_get(data)
     if np.ndim(data.time):

@@ -11,6 +11,7 @@ from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
 from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.enums import EnableBit, SleepPolicy
+from mjjax.core.representation import short
 from mjjax.core.struct import extents, specs
 from mjjax.dynamics.history import initial_history
 from mjjax.model.callbacks import NONE, Callbacks
@@ -21,6 +22,7 @@ from mjjax.model.sleep import Sleep
 from mjjax.model.structure import Structure
 from mjjax.model.terms import require_terms
 from mjjax.model.trees import block_entries
+from mjjax.model.view import View, element_id
 from mjjax.pipeline.rest import asleep_at_first
 from mjjax.pipeline.support import check_support, findings
 from mjjax.sensor.table import rows_needed
@@ -169,8 +171,10 @@ def reset_data(
     Raises:
         KeyError: no keyframe has that name; the message has the names that there are.
     """
-    if isinstance(keyframe, str):
-        keyframe = model.structure.id_of("key", keyframe)
+    if isinstance(keyframe, str | View):
+        keyframe = element_id(model.structure, "key", keyframe, "reset_data")
+    elif keyframe is not None and not jnp.issubdtype(jnp.result_type(keyframe), jnp.integer):
+        raise TypeError(f"reset_data: keyframe is a name or an id, not {short(keyframe)}")
     fresh = _blank(model, data)
     nkey = model.structure.nkey
     if keyframe is not None and nkey:

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax.core import Tracer
 from jax.extend.core import get_opaque_trace_state
 
 from mjjax.model.terms import require_terms
+from mjjax.pipeline.arguments import converted_arguments
 from mjjax.pipeline.boundary import check_shapes, require_kinds
 from mjjax.pipeline.refit import refitted
 
@@ -100,17 +102,28 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
             return function(*args, **options)  # Python says what is wrong
         given = dict(zip(parameters, args, strict=False)) | options
         require_kinds(name, {n: given[n] for n in checked if n in given})
+        given |= converted_arguments(name, given)
+        given |= {n: _hashable(name, n, given[n]) for n in how.static if n in given}
         if not how.compiled or _is_inlined(given.get("callbacks")):
-            return whole(*args, **options)
-        for static in how.static:
-            if isinstance(given.get(static), list | set | frozenset):
-                given[static] = tuple(given[static])
+            return whole(**given)
         if "model" in given:
             require_terms(given["model"])
         return program(**given)
 
     call.__module__ = "mjjax"
     return call
+
+
+def _hashable(function: str, parameter: str, value: Any) -> Any:
+    """An argument that decides the program, as a value that can be compared."""
+    if isinstance(value, list | set | frozenset):
+        return tuple(value)
+    if not isinstance(value, jax.Array | np.ndarray):
+        return value
+    if isinstance(value, Tracer) or value.dtype.kind not in "iub":
+        kind = "traced" if isinstance(value, Tracer) else f"an array of {value.dtype}"
+        raise TypeError(f"{function}: {parameter} decides the program and cannot be {kind}")
+    return tuple(value.tolist()) if value.ndim else value.item()
 
 
 def _is_inlined(callbacks: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from mjjax.constraint.layout import has_rows, row_layout, slots_of
 from mjjax.core.enums import EnableBit
@@ -32,7 +33,7 @@ def refitted(model: Model, data: Data) -> Data:
     """
     if not _is_stale(model, data):
         return data
-    if _in_loop():
+    if _in_loop() and _is_of_this_trace(vars(data).get("qfrc_bias")):
         raise ValueError(
             "the data in this loop were made before the model got its terms or flags; "
             "make them again before the loop: mjjax.make_data(model).replace(qpos=..., qvel=...)"
@@ -68,6 +69,20 @@ def _is_stale(model: Model, data: Data) -> bool:
         or len(data.armature) != armatures(model.structure)
         or (model.opt.enabled(EnableBit.SLEEP) and data.sleep is None)
     )
+
+
+def _is_of_this_trace(x: Any) -> bool:
+    """Whether an array comes of the program that is being traced, and is not only read by it.
+
+    A loop carries the one; the other is closed over, and may change its layout in every round.
+    """
+    here = jax.lax.stop_gradient(0.0)
+    while isinstance(x, Tracer):
+        within = getattr(x, "val", getattr(x, "primal", None))  # of a vmap, of a derivative
+        if not isinstance(within, jax.Array):
+            return getattr(x, "_trace", None) is getattr(here, "_trace", None)
+        x = within
+    return False
 
 
 def _in_loop() -> bool:

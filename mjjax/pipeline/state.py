@@ -3,9 +3,12 @@
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.convert import whole_number
 from mjjax.core.enums import State
+from mjjax.core.representation import short
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.view import element_id
 from mjjax.xla.namespace import Array
 
 # Component -> field of Data. There are no plugins, so their component is empty.
@@ -80,15 +83,13 @@ def extract_state(model: Model, state: Array, srcsig: State | int, dstsig: State
     return state[np.flatnonzero(np.concatenate([np.zeros(0, bool), *mask]))]
 
 
-def set_keyframe(model: Model, data: Data, k: int) -> Model:
-    """`model` with the state of `data` as keyframe `k` (`mj_setKeyframe`).
+def set_keyframe(model: Model, data: Data, k: int | str) -> Model:
+    """`model` with the state of `data` as a keyframe, by name or id (`mj_setKeyframe`).
 
     Raises:
-        ValueError: the model has no such keyframe.
+        LookupError: the model has no such keyframe.
     """
-    nkey = model.structure.nkey
-    if not 0 <= k < nkey:
-        raise ValueError(f"keyframe {k}: the model has {nkey}")
+    k = element_id(model.structure, "key", k, "set_keyframe")
     fields = {
         "key_time": data.time,
         "key_qpos": data.qpos,
@@ -103,9 +104,10 @@ def set_keyframe(model: Model, data: Data, k: int) -> Model:
 
 def components(sig: State | int) -> list[State]:
     """The components of a signature that can have elements, lowest bit first."""
-    if not 0 <= int(sig) < 1 << len(State):
-        raise ValueError(f"state signature {int(sig)} must be in 0 ... {(1 << len(State)) - 1}")
-    return [part for part in FIELDS if int(sig) & part]
+    bits = whole_number(sig, "a state signature is a mjjax.State, such as State.QPOS | State.QVEL")
+    if not 0 <= bits < 1 << len(State):
+        raise ValueError(f"state signature {bits} must be in 0 ... {(1 << len(State)) - 1}")
+    return [part for part in FIELDS if bits & part]
 
 
 def _size(model: Model, part: State) -> int:
@@ -127,6 +129,10 @@ def _size(model: Model, part: State) -> int:
 
 def _checked(model: Model, state: Array, sig: State | int) -> Array:
     size = state_size(model, sig)
-    if jnp.shape(state) != (size,):
-        raise ValueError(f"the state must have shape ({size},), not {jnp.shape(state)}")
-    return jnp.asarray(state)
+    try:
+        state = jnp.asarray(state)
+    except (TypeError, ValueError):
+        raise TypeError(f"a state is an array of numbers, not {short(state)}") from None
+    if state.shape != (size,):
+        raise ValueError(f"the state must have shape ({size},), not {state.shape}")
+    return state

@@ -11,6 +11,7 @@ from jax import lax
 
 from mjjax.collision.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
 from mjjax.collision.ray_shapes import SOLIDS
+from mjjax.core.constants import NGROUP
 from mjjax.core.profile import stage
 from mjjax.core.representation import represent
 from mjjax.math import safe
@@ -128,6 +129,8 @@ def render(
     free = camera if isinstance(camera, FreeCamera) else None
     fixed = cameras.camera_id(model, camera) if isinstance(camera, str | int) else None
     groups = (geomgroup, sitegroup, tendongroup)
+    if any(len(group) != NGROUP for group in groups):
+        raise ValueError(f"geomgroup, sitegroup and tendongroup have {NGROUP} flags each")
     shown = Shown(*(tuple(bool(x) for x in group) for group in groups))
     pool = _pool(model.structure)
     texels = None if pool is None else pool.pixel  # not a constant of the program: it may be large

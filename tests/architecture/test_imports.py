@@ -13,6 +13,8 @@ import pytest
 from mjjax.xla.compiling import known_options
 from mjjax.xla.threads import FEWEST, LAST_BLOCKING, PER_DEVICE
 
+pytestmark = pytest.mark.newest
+
 PROBE = """
 import json, logging, sys
 import jax, numpy
@@ -46,13 +48,11 @@ def probe() -> dict:
     return json.loads(result.stdout)
 
 
-@pytest.mark.newest
 def test_changes_no_setting(probe: dict) -> None:
     """Protects the user's configuration of JAX, NumPy and logging."""
     assert probe["changed"] == []
 
 
-@pytest.mark.newest
 def test_loads_no_mujoco(probe: dict) -> None:
     """Protects users without MuJoCo, and the start-up time of those with it."""
     heavy = {"mujoco", "matplotlib", "tqdm", "trimesh", "viser", "PIL"}
@@ -60,7 +60,6 @@ def test_loads_no_mujoco(probe: dict) -> None:
     assert heavy.isdisjoint(probe["modules"])
 
 
-@pytest.mark.newest
 def test_starts_no_device(probe: dict) -> None:
     """Lets the user choose devices after the import; nothing is computed at import."""
     assert not probe["backends"]
@@ -124,7 +123,7 @@ EIGHT = f"{CHEAP} --xla_force_host_platform_device_count=8"
 @pytest.mark.parametrize(
     ("program", "variables"),
     [
-        pytest.param(HUMANOIDS + STEPS, {}, marks=pytest.mark.newest),
+        (HUMANOIDS + STEPS, {}),
         (HUMANOIDS + STEPS, {"NPROC": "1", "XLA_FLAGS": CHEAP}),
         (HUMANOIDS + SPREAD, {"NPROC": "2", "XLA_FLAGS": EIGHT}),
         (HUMANOIDS + GRADIENTS, {"XLA_FLAGS": CHEAP}),
@@ -154,7 +153,6 @@ print([str(w.message) for w in caught if w.category is RuntimeWarning])
 """
 
 
-@pytest.mark.newest
 @pytest.mark.parametrize("threads", [None, "2", str(FEWEST)])
 def test_late_import_says_what_to_do(threads: str | None) -> None:
     """Protects those whose JAX runs already: they are told, unless there are threads enough."""
@@ -178,7 +176,6 @@ print(os.environ.get("NPROC"))
 """
 
 
-@pytest.mark.newest
 @pytest.mark.parametrize(("threads", "flags"), [("1", 1), ("1000", 1), (None, 100)])
 def test_there_are_threads_for_all_devices(threads: str | None, flags: int) -> None:
     """Protects against too few threads, also those that the user has set; more are left alone."""
@@ -206,7 +203,6 @@ assert jax.jit(mjjax.step)(model, mjjax.make_data(model)).time > 0
 """
 
 
-@pytest.mark.newest
 @pytest.mark.feature("D01")
 def test_runs_without_mujoco() -> None:
     """Protects users who do not have MuJoCo: loading and stepping need nothing of it."""
@@ -214,7 +210,6 @@ def test_runs_without_mujoco() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.newest
 def test_is_quick(tmp_path: Path) -> None:
     """Keeps the import at the cost of the dependencies, plus a little."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

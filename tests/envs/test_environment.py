@@ -1,7 +1,7 @@
 """Environments: starts, ends, repeatability, one compilation, one model per world."""
 
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -182,82 +182,3 @@ def test_derivatives_of_actions() -> None:
     np.testing.assert_allclose(slope[2], slope[0], rtol=1e-2)
     np.testing.assert_array_equal(slope[3:], 0)
     np.testing.assert_array_equal(value[3:5], value[2])
-
-
-class Rail(Environment):
-    """A cart whose terms and weights a test sets."""
-
-    asset = "cartpole"
-    given: ClassVar[dict[str, Any]] = {"a": 1.0, "b": 2.0}
-    weights: ClassVar[dict[str, float]] = {"a": 1.0, "b": 1.0}
-
-    def start(self, key: jax.Array, model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-        return data
-
-    def terms(
-        self, model: mjjax.Model, before: mjjax.Data, data: mjjax.Data
-    ) -> dict[str, jax.Array]:
-        return {name: jnp.asarray(x) for name, x in self.given.items()}
-
-
-@functools.cache
-def rail() -> tuple[Rail, Any]:
-    """The environment, and the shapes of its state."""
-    env = Rail()
-    return env, jax.eval_shape(env.reset, jax.random.key(0))[1]
-
-
-def traced(action: Any, weights: dict[str, Any] | None = None) -> None:
-    """A step as far as tracing goes."""
-    env, state = rail()
-    params = env.default_params
-    if weights is not None:
-        params = params.replace(weights=weights)
-    jax.eval_shape(lambda s: env.step(jax.random.key(0), s, action, params), state)
-
-
-@pytest.mark.parametrize(
-    ("given", "weights", "message"),
-    [
-        ({"a": 1.0, "c": 2.0}, None, "Rail: term 'c' has no weight, weight 'b' has no term"),
-        ({"a": 1.0}, None, "Rail: weight 'b' has no term"),
-        ({"a": 1.0, "b": 1.0}, {"a": jnp.ones(())}, "Rail: term 'b' has no weight"),
-        ({"a": 1.0, "b": [1.0]}, None, r"Rail: term 'b' has shape \(1,\), not that of a number"),
-        ({}, {}, r"Rail: terms\(\) gives no term"),
-    ],
-)
-def test_terms_and_weights_that_do_not_match(
-    monkeypatch: pytest.MonkeyPatch, given: Any, weights: Any, message: str
-) -> None:
-    """A typing error in either is said by name: nothing counts for nothing."""
-    monkeypatch.setattr(Rail, "given", given)
-    with pytest.raises(ValueError, match=message):
-        traced(jnp.zeros(1), weights)
-
-
-@pytest.mark.parametrize(
-    ("action", "message"),
-    [
-        (jnp.zeros((4, 1)), r"must have shape \(1,\), got \(4, 1\): vmap over worlds"),
-        (jnp.zeros(3), r"an action of Rail must have shape \(1,\), got \(3,\)"),
-        (jnp.zeros((1, 1)), r"must have shape \(1,\), got \(1, 1\)"),
-        ("left", "an action of Rail must be real numbers, not 'left'"),
-        (None, "must be real numbers, not None"),
-        (np.zeros(1, complex), "must be real numbers, not of type complex"),
-    ],
-)
-def test_actions_that_are_none(action: Any, message: str) -> None:
-    """The shape given and the shape wanted, in a sentence, not deep inside."""
-    with pytest.raises(ValueError, match=message) as caught:
-        traced(action)
-    assert "\n" not in str(caught.value)
-
-
-def test_states_of_many_worlds_want_vmap() -> None:
-    """A forgotten `vmap` over states is said to be one; lists and whole numbers are actions."""
-    env, state = rail()
-    many = jax.eval_shape(lambda s: jax.tree.map(lambda x: jnp.stack([x] * 8), s), state)
-    with pytest.raises(ValueError, match=r"got \(8,\): vmap over worlds"):
-        jax.eval_shape(env.step, keys(0)[0], many, jnp.zeros(1))
-    traced([1])
-    traced(0.5)  # rejax drops the axis of an action of one number

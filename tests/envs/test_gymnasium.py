@@ -17,7 +17,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as wrappers
 
-import mjjax.envs.gymnasium  # noqa: F401  registers the tasks
+import mjjax.envs.gymnasium
 from mjjax import envs
 from mjjax.envs import Params
 from mjjax.envs.gymnasium import GymnasiumEnv, GymnasiumVectorEnv
@@ -251,6 +251,14 @@ def test_a_mistake_is_one_sentence(message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         MISTAKES[message]()
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_a_class_is_no_environment() -> None:
+    """Protects from failures deep inside where a class is handed in for an instance of it."""
+    kind: Any = type(mjjax.envs.make("pendulum"))
+    for make in (GymnasiumEnv, GymnasiumVectorEnv):
+        with pytest.raises(TypeError, match=r"env is an mjjax\.envs\.Environment or the name of"):
+            make(kind)
 
 
 def test_steps_and_masks_that_do_not_fit() -> None:

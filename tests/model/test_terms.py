@@ -277,5 +277,28 @@ def test_data_made_before_a_term_are_brought_to_it() -> None:
 
     with pytest.raises(ValueError, match=r"before the loop: mjjax.make_data\(model\)"):
         jax.eval_shape(loop, data)
+    for swept in (sweep, sweep_of_states):  # which carry no data
+        found = jax.eval_shape(lambda data, f=swept: f(model, data), data)
+        assert found.shape == (3, *data.qvel.shape)
+    assert jax.eval_shape(lambda: sweep(model, data)).shape == (3, *data.qvel.shape)
     with pytest.raises(ValueError, match=r"make the data again, make_data\(model\)"):
         jax.eval_shape(mjjax.make_constraint, later, data)
+
+
+def sweep(model: mjjax.Model, data: mjjax.Data) -> jax.Array:
+    """Velocities with several frictions, of data that a loop reads and does not carry."""
+    frictions = jnp.arange(3.0)
+    return jax.lax.map(
+        lambda x: mjjax.step(model.replace(tendon_frictionloss=x), data).qvel, frictions
+    )
+
+
+def sweep_of_states(model: mjjax.Model, data: mjjax.Data) -> jax.Array:
+    """Velocities one after the other, where a loop carries positions and velocities alone."""
+    rough = model.replace(tendon_frictionloss=1.0)
+
+    def body(state: tuple[jax.Array, jax.Array], _: None) -> tuple[Any, jax.Array]:
+        end = mjjax.step(rough, data.replace(qpos=state[0], qvel=state[1]))
+        return (end.qpos, end.qvel), end.qvel
+
+    return jax.lax.scan(body, (data.qpos, data.qvel), length=3)[1]

@@ -1,8 +1,10 @@
 """What users hand in: shapes, types and kinds of arguments, checked before anything is computed."""
 
+import array
 import functools
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ import pytest
 
 import mjjax
 from mjjax.core.struct import PyTree, specs
+from mjjax.pipeline.arguments import ARGUMENTS, Element, Real, Whole
 from mjjax.pipeline.boundary import check_shapes
 
 XML = """
@@ -119,6 +122,8 @@ def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]
     batch = jax.tree.map(lambda x: jnp.stack([x, x]), data)
     step: Any = mjjax.step
     make_data: Any = mjjax.make_data
+    made: Any = mjjax.Model
+    made_data: Any = mjjax.Data
     wrong, file, swapped = None, "a.xml", (data, model)
     return {
         "swapped": (lambda: step(*swapped), ("mjjax.Model", "order")),
@@ -147,15 +152,79 @@ def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]
             ("body_mass", "'b'", "negative"),
         ),
         "folder for a file": (lambda: mjjax.Model.from_xml_path(folder), ("directory",)),
+        "control as an argument": (lambda: step(model, data, jnp.ones(2)), ("replace(ctrl=",)),
+        "constructor": (lambda: made("a.xml"), ("from_xml_path",)),
+        "constructor of data": (lambda: made_data(model), ("make_data(model)",)),
+        "text for a file": (lambda: mjjax.Model.from_xml_path(XML), ("from_xml_string",)),
+        "name of a solver": (lambda: model.opt.replace(solver="CG"), ("SolverType", "'CG'")),
+        "number of no cone": (lambda: model.opt.replace(cone=7), ("ConeType", "7")),
+        "part of an iteration": (lambda: model.opt.replace(iterations=2.5), ("whole number",)),
+        "swapped back": (lambda: mjjax.get_data(model, data), ("mujoco.MjModel", "mjjax.Data")),
+        "back to another": (
+            lambda: mjjax.get_data(mujoco.MjModel.from_xml_string("<mujoco/>"), data),
+            ("another model", "nq=2"),
+        ),
         "missing file": (lambda: mjjax.Model.from_xml_path(f"{folder}/no.xml"), ("no.xml",)),
         "unknown task": (lambda: mjjax.envs.make("humanoit"), ("humanoid",)),
     }
 
 
+def more_mistakes() -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]]:
+    """Values of another kind, as those who do not read signatures pass them."""
+    model, data = arms()
+    theirs = mujoco.MjModel.from_xml_string(XML)
+    step, rollout, any_of = cast(Any, mjjax.step), cast(Any, mjjax.rollout), cast(Any, mjjax)
+    return {
+        "options of MuJoCo": (lambda: model.replace(opt=theirs.opt), ("opt", "mjjax.Option")),
+        "no contacts": (lambda: data.replace(contact=None), ("contact", "mjjax.Contact")),
+        "function for numbers": (lambda: data.replace(qpos=step), ("qpos", "array")),
+        "view for numbers": (lambda: data.replace(qpos=model.body("a")), ("qpos", "body 1 'a'")),
+        "half precision": (
+            lambda: step(*(jax.tree.map(_half, x) for x in (model, data))),
+            ("float16", "float32"),
+        ),
+        "function for callbacks": (
+            lambda: step(model, data, lambda m, d: d),
+            ("mjjax.Callbacks(control=f)",),
+        ),
+        "one name for many": (
+            lambda: mjjax.rollout(model, data, nstep=2, keep="qpos"),
+            ("keep", "['qpos']"),
+        ),
+        "one derived name": (lambda: step(model, data, derived="xpos"), ("derived", "['xpos']")),
+        "part of a sub-step": (
+            lambda: rollout(model, data, nstep=2, substeps=2.5),
+            ("substeps", "2.5"),
+        ),
+        "name for a state": (
+            lambda: any_of.get_state(model, data, "qpos"),
+            ("mjjax.State", "'qpos'"),
+        ),
+        "state swapped": (
+            lambda: any_of.set_state(model, data, jnp.ones(1), jnp.ones(2)),
+            ("mjjax.State",),
+        ),
+        "part of a keyframe": (lambda: any_of.reset_data(model, data, 0.5), ("0.5",)),
+        "keyframe that is none": (lambda: mjjax.set_keyframe(model, data, 3), ("0 to 0",)),
+        "velocity of a joint": (
+            lambda: mjjax.object_velocity(model, data, mjjax.ObjType.JOINT, 0),
+            ("objtype", "ObjType.BODY"),
+        ),
+        "few groups": (
+            lambda: mjjax.ray(model, data, jnp.ones(3), jnp.ones(3), geomgroup=[True]),
+            ("geomgroup", "6"),
+        ),
+    }
+
+
+def _half(x: jax.Array) -> jax.Array:
+    return x.astype(jnp.float16) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+
 def test_mistakes_are_answered_in_a_sentence(tmp_path: Any) -> None:
     """Protects beginners: what is wrong and what to do, in less than 200 characters."""
     folder = str(tmp_path)
-    for name, (call, words) in mistakes(folder).items():
+    for name, (call, words) in (mistakes(folder) | more_mistakes()).items():
         text = message_of(call).replace(folder, "")
         missing = [word for word in words if word not in text]
         assert not missing and len(text) < 200 and "\n" not in text, f"{name}: {text}"
@@ -174,3 +243,108 @@ def test_precision_is_that_of_the_model() -> None:
     single = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, data)
     text = message_of(lambda: check(single))
     assert "float32" in text and "float64" in text
+
+
+def test_static_options_are_numbers() -> None:
+    """Protects what decides the program: arrays of one number stand for it, and compile once."""
+    model, _ = arms()
+    for name, value in {"iterations": 3, "solver": mjjax.SolverType.CG, "disableflags": 1}.items():
+        given = [value, np.int32(value), np.asarray(value), jnp.asarray(value)]
+        options = [model.opt.replace(**{name: x}) for x in given]
+        assert {jax.tree.structure(x) for x in options} == {jax.tree.structure(options[0])}
+    with pytest.raises(TypeError, match="it cannot be traced"):
+        jax.eval_shape(lambda i: model.opt.replace(iterations=i), 1)
+    assert data_of(range(2)) == data_of(array.array("d", [0, 1])) == [0, 1]
+
+
+def data_of(qpos: Any) -> list[float]:
+    """Positions after `replace`."""
+    return arms()[1].replace(qpos=qpos).qpos.tolist()
+
+
+ARGUMENT = [(f, name) for f, declared in ARGUMENTS.items() for name in declared]
+
+
+@pytest.mark.parametrize(("function", "name"), ARGUMENT)
+def test_arguments_are_what_they_are_declared_as(function: str, name: str) -> None:
+    """Protects from failures deep inside: lists and names are taken, others are told."""
+    model, data = arms()
+    sizes = {"nq": len(data.qpos), "nv": len(data.qvel), "nray": 5}
+    named = {"body": "a", "geom": "ga", "site": "tip", "actuator": "ma", "sensor": "p"}
+    given: dict[str, Any] = {"model": model, "data": data, "times": None, "values": [0.0]}
+    for other, declared in ARGUMENTS[function].items():
+        if isinstance(declared, Real):
+            whole = [n if isinstance(n, int) else sizes[n] for n in declared.shape]
+            given[other] = np.ones(whole, int).tolist()
+        elif isinstance(declared, Element):
+            given[other] = named[declared.kind]
+        else:
+            given[other] = np.int64(6) if isinstance(declared, Whole) else {"xpos"}
+    call, declared = getattr(mjjax, function), ARGUMENTS[function][name]
+    parameters = inspect.signature(call).parameters
+    given = {n: x for n, x in given.items() if n in parameters}
+    if not function.startswith("init_"):  # which need a model with buffers
+        jax.eval_shape(lambda: call(**given))
+    if isinstance(declared, Real):
+        shape = np.shape(given[name])
+        wrong = [np.ones((7, *shape)), np.ones((9,) * (1 + len(shape))), "ab", 1j]
+    elif isinstance(declared, Element):
+        wrong = [-7, 99, "nobody", 0.5, model.light("sun"), object()]
+    else:
+        wrong = [declared.least - 1, 0.5, "ab"] if isinstance(declared, Whole) else ["xpos", 1]
+    for value in wrong:
+        text = message_of(lambda x=value: call(**given | {name: x}))
+        told = f"{function}: {name}" in text or "valid names" in text
+        assert told and len(text) < 200, text
+    if isinstance(declared, Element | Whole) and name != "bodyexclude":
+        text = message_of(lambda: jax.eval_shape(lambda i: call(**given | {name: i}), 1))
+        assert f"{function}: {name}" in text and "trac" in text, text
+
+
+def test_elements_go_by_name_id_or_view() -> None:
+    """Protects readable programs: a name and a view give what the id gives."""
+    model, data = arms()
+    data = mjjax.forward(model, data)
+    want = mjjax.jac_body(model, data, 2)
+    others: list[Any] = ["b", model.body("b"), data.body(2), np.int64(2), jnp.int32(2)]
+    for body in others:
+        for x, y in zip(mjjax.jac_body(model, data, body), want, strict=True):
+            np.testing.assert_array_equal(x, y)
+    site = mjjax.object_velocity(model, data, mjjax.ObjType.SITE, "tip")
+    np.testing.assert_array_equal(
+        site, mjjax.object_velocity(model, data, mjjax.ObjType.SITE, model.site("tip").id)
+    )
+    assert mjjax.set_keyframe(model, data.replace(qpos=[3, 3]), "up").key_qpos.tolist() == [[3, 3]]
+
+
+def test_a_contact_that_there_is_not_has_no_force() -> None:
+    """Protects from the last slot's force for a negative id; MuJoCo returns zeros."""
+    model = mjjax.Model.from_xml_string(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 .09'><freejoint/>"
+        "<geom size='.1'/></body></worldbody></mujoco>"
+    )
+    data = mjjax.step(model, mjjax.make_data(model))
+    assert mjjax.contact_force(model, data, 0)[0] > 1
+    for contact in (-1, 1, 99):
+        assert not mjjax.contact_force(model, data, contact).any()
+    traced = jax.vmap(lambda i: mjjax.contact_force(model, data, i))(jnp.arange(-1, 2))
+    assert traced.any(axis=1).tolist() == [False, True, False]
+    assert (data.contact.geom1[0], data.contact.geom2[0]) == (0, 1)
+
+
+class _Library:
+    """An array of another library."""
+
+    def __init__(self, numbers: list[float]):
+        self.numbers = np.asarray(numbers)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numbers.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.numbers.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_are_arrays() -> None:
+    """Protects `data.replace(ctrl=tensor)`: PyTorch's and others' arrays come by DLPack."""
+    assert data_of(_Library([0.0, 1.0])) == [0, 1]

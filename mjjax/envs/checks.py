@@ -1,0 +1,101 @@
+"""What users hand to an environment and what their tasks return, checked while it is traced."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from mjjax.core.representation import short
+from mjjax.model.model import Model
+from mjjax.pipeline.arguments import check_shape
+
+VMAP = "vmap over worlds"
+
+
+def require_key(key: Any, what: str) -> None:
+    """Refuses what is no random key of one world.
+
+    Args:
+        key: a key of `jax.random.key`, or the numbers of one, as `jax.random.PRNGKey` makes them.
+        what: who was called, for the message.
+
+    Raises:
+        TypeError: it is a seed, or no key at all.
+        ValueError: these are keys of many worlds.
+    """
+    typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    numbers = isinstance(key, jax.Array | np.ndarray) and key.dtype == np.uint32 and key.ndim
+    if not typed and not numbers:
+        made = f"jax.random.key({key})" if isinstance(key, int) else "jax.random.key(0)"
+        raise TypeError(f"{what} takes a random key, such as {made}, not {short(key)}")
+    if key.ndim > (0 if typed else 1):
+        raise ValueError(f"{what} takes the key of one world, not {key.shape} keys: {VMAP}")
+
+
+def require_params(params: Any, model: Model, what: str) -> None:
+    """Refuses parameters of another environment.
+
+    Raises:
+        TypeError: these are no parameters.
+        ValueError: their model is another one.
+    """
+    theirs = getattr(params, "model", None)
+    if not isinstance(theirs, Model):
+        raise TypeError(f"{what} takes an mjjax.envs.Params, not {short(params)}")
+    if not theirs.structure.is_of(model.structure):
+        raise ValueError(
+            f"{what}: params have another model ({theirs.structure.model_name!r:.40}); an "
+            "environment is made for one: Environment(model)"
+        )
+
+
+def require_state(state: Any, fields: Iterable[str], what: str) -> None:
+    """Refuses the state of another environment, or of many worlds.
+
+    Raises:
+        TypeError: it is no state.
+        ValueError: it is another one's, or a batch.
+    """
+    physics = getattr(state, "physics", None)
+    if not isinstance(physics, Mapping):
+        raise TypeError(f"{what} takes the state that reset or step returned, not {short(state)}")
+    if other := set(physics) ^ set(fields):
+        raise ValueError(f"{what}: the state is of another environment ({min(other)} tells them)")
+    check_shape(state.time, (), f"{what}: the time of a state", VMAP)
+
+
+def truth(x: Any, what: str) -> Array:
+    """A truth value that a task returns.
+
+    Raises:
+        ValueError: it is none, or more than one.
+    """
+    found = jnp.asarray(x) if isinstance(x, bool | np.bool_ | jax.Array | np.ndarray) else None
+    if found is None or found.dtype != bool or found.shape:
+        given = short(x) if found is None else f"{found.dtype} of shape {found.shape}"
+        raise ValueError(f"{what} must be one truth value, not {given}")
+    return found
+
+
+def weighted(terms: Any, weights: Mapping[str, Array], name: str) -> Array:
+    """The reward: the sum of the terms, each times its weight.
+
+    Raises:
+        ValueError: a term and its weight are not both there, or one is not a number.
+    """
+    if not isinstance(terms, Mapping):
+        raise ValueError(f"{name}: terms() must return a dictionary of numbers, not {short(terms)}")
+    without = [f"term {term!r} has no weight" for term in terms if term not in weights]
+    without += [f"weight {term!r} has no term" for term in weights if term not in terms]
+    without += [
+        f"{what} {term!r} has shape {jnp.shape(x)}, not that of a number"
+        for what, values in (("term", terms), ("weight", weights))
+        for term, x in values.items()
+        if jnp.ndim(x)
+    ]
+    if without or not terms:
+        raise ValueError(f"{name}: {', '.join(without) or 'terms() gives no term'}")
+    return jnp.sum(jnp.stack([weights[term] * terms[term] for term in terms]))

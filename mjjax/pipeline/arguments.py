@@ -1,0 +1,218 @@
+"""What public functions take beside models and data, brought to the form that they declare here."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from mjjax.core.convert import whole_number
+from mjjax.core.representation import short
+from mjjax.core.struct import Size
+from mjjax.model.callbacks import Callbacks
+from mjjax.model.model import Model
+from mjjax.model.view import View, element_id
+from mjjax.pipeline.substeps import Adaptive
+
+
+class Real(NamedTuple):
+    """Real numbers of a shape; a size that no model has is any."""
+
+    shape: tuple[Size, ...]
+
+
+class Element(NamedTuple):
+    """An element of a kind: its name, its id or a view of it.
+
+    Attributes:
+        kind: what names its kind in a `Structure`.
+        optional: whether it may be -1, for none, and may be traced.
+    """
+
+    kind: str
+    optional: bool = False
+
+
+class Whole(NamedTuple):
+    """A whole number that decides the program.
+
+    Attributes:
+        least: the smallest one.
+        instead: another kind of value that may stand there.
+    """
+
+    least: int
+    instead: type = type(None)
+
+
+class Names(NamedTuple):
+    """Names of fields."""
+
+
+Argument = Real | Element | Whole | Names
+
+_POINT, _DOFS, _COORDINATES, _NUMBER = Real((3,)), Real(("nv",)), Real(("nq",)), Real(())
+_BODY, _GEOM = Element("body"), Element("geom")
+_RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": Element("body", optional=True)}
+_READING: dict[str, Argument] = {"time": _NUMBER, "interp": Whole(-1)}
+
+ARGUMENTS: dict[str, dict[str, Argument]] = {
+    **{f: {"v": _DOFS} for f in ("mul_m", "mul_m2", "solve_m", "solve_m2", "mul_jac_vec")},
+    "add_m": {"matrix": Real(("nv", "nv"))},
+    "rne": {"qacc": _DOFS},
+    "ray": _RAYS | {"vec": _POINT},
+    "multi_ray": _RAYS | {"vec": Real(("nray", 3)), "cutoff": _NUMBER},
+    "geom_distance": {"geom1": _GEOM, "geom2": _GEOM, "distmax": _NUMBER},
+    "apply_ft": {"force": _POINT, "torque": _POINT, "point": _POINT, "body": _BODY},
+    **{f: {"point": _POINT, "body": _BODY} for f in ("jac", "jac_dot")},
+    "jac_point_axis": {"point": _POINT, "axis": _POINT, "body": _BODY},
+    **{f: {"body": _BODY} for f in ("jac_body", "jac_body_com", "jac_subtree_com", "angmom_mat")},
+    "jac_geom": {"geom": _GEOM},
+    "jac_site": {"site": Element("site")},
+    "local_to_global": {"pos": _POINT, "q": Real((4,)), "body": _BODY},
+    "integrate_pos": {"qpos": _COORDINATES, "qvel": _DOFS, "dt": _NUMBER},
+    "differentiate_pos": {"dt": _NUMBER, "qpos1": _COORDINATES, "qpos2": _COORDINATES},
+    "normalize_quat": {"qpos": _COORDINATES},
+    "set_total_mass": {"mass": _NUMBER},
+    "read_ctrl": _READING | {"actuator": Element("actuator")},
+    "read_sensor": _READING | {"sensor": Element("sensor")},
+    "init_ctrl_history": {"actuator": Element("actuator")},
+    "init_sensor_history": {"sensor": Element("sensor"), "phase": _NUMBER},
+    "make_data": {"nconmax": Whole(0), "njmax": Whole(0)},
+    "rollout": {
+        "nstep": Whole(0),
+        "substeps": Whole(1, Adaptive),
+        "keep": Names(),
+        "derived": Names(),
+    },
+    "step": {"derived": Names()},
+}
+
+
+def converted_arguments(function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a public function that it declares, in the form that it takes.
+
+    Real numbers become arrays of the type of the model or data, elements their ids.
+
+    Args:
+        function: its name.
+        arguments: all of them, by the names of its parameters.
+
+    Raises:
+        ValueError: one is no array of real numbers, has another shape, or is too small.
+        TypeError: one decides the program and is traced, or is of another kind.
+        LookupError: the model has no such element.
+    """
+    owner = arguments.get("model", arguments.get("data"))
+    found: dict[str, Any] = {}
+    for name, declared in ARGUMENTS.get(function, {}).items():
+        value, what = arguments.get(name), f"{function}: {name}"
+        if value is None:
+            continue
+        if isinstance(declared, Real):
+            found[name] = _real(function, what, value, declared.shape, owner)
+        elif isinstance(declared, Whole):
+            found[name] = _whole(value, what, declared)
+        elif isinstance(declared, Names):
+            found[name] = _names(value, what)
+        else:
+            found[name] = _element(owner, what, value, declared)
+    callbacks = arguments.get("callbacks")
+    if callbacks is not None and not isinstance(callbacks, Callbacks):
+        raise TypeError(_no_callbacks(function, callbacks))
+    return found
+
+
+def _real(function: str, what: str, value: Any, shape: tuple[Size, ...], owner: Any) -> jax.Array:
+    """An argument as an array of the type of a model's or of data."""
+    real = (owner.body_mass if isinstance(owner, Model) else owner.time).dtype
+    found = real_array(value, what, real)
+    wanted = tuple(owner.structure.sizes.get(n, n) if isinstance(n, str) else n for n in shape)
+    check_shape(found, wanted, what, f"for many: jax.vmap(mjjax.{function}, ...)")
+    return found
+
+
+def _whole(value: Any, what: str, declared: Whole) -> Any:
+    if isinstance(value, declared.instead):
+        return value
+    other = f" or a mjjax.{declared.instead.__name__}" * (declared.instead is not type(None))
+    number = whole_number(value, f"{what} is a whole number{other}")
+    if number < declared.least:
+        raise ValueError(f"{what} is {number}; it is at least {declared.least}")
+    return number
+
+
+def _names(value: Any, what: str) -> tuple[str, ...]:
+    """Names of fields; the letters of one text would be taken for names."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        one = value if isinstance(value, str) else "qpos"
+        raise TypeError(f"{what} is a list of names, such as [{one!r}], not {short(value)}")
+    return tuple(value)
+
+
+def _element(owner: Any, what: str, value: Any, declared: Element) -> Any:
+    """The id of an element, or what is traced in its place."""
+    if declared.optional:
+        if isinstance(value, Tracer):
+            return value
+        if not isinstance(value, str | View) and np.ndim(value) == 0 and value == -1:
+            return -1
+    return element_id(owner.structure, declared.kind, value, what)
+
+
+def real_array(x: Any, what: str, dtype: Any = None) -> jax.Array:
+    """Numbers as a JAX array.
+
+    Arrays of other libraries come by DLPack, so that those of the same device are not copied.
+
+    Args:
+        x: a JAX or NumPy array, an array of a library that speaks DLPack, a list or a number.
+        what: what it is, for the message.
+        dtype: its type; the default precision if there is none.
+
+    Raises:
+        ValueError: these are no real numbers.
+    """
+    if hasattr(x, "__dlpack__") and not isinstance(x, jax.Array | np.ndarray | np.generic):
+        found = jnp.from_dlpack(x)
+    else:
+        try:
+            found = jnp.asarray(x)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what} must be real numbers, not {x!r:.60}") from None
+    if not any(jnp.issubdtype(found.dtype, kind) for kind in (jnp.floating, jnp.integer, bool)):
+        raise ValueError(f"{what} must be real numbers, not of type {found.dtype}")
+    return found.astype(jnp.zeros(()).dtype if dtype is None else dtype)
+
+
+def check_shape(x: jax.Array, shape: tuple[Size, ...], what: str, of_batch: str = "") -> None:
+    """Refuses an array of another shape.
+
+    Args:
+        x: array.
+        shape: shape wanted; a name stands for any size.
+        what: what it is, for the message.
+        of_batch: what to do with a batch of what is wanted.
+
+    Raises:
+        ValueError: the sentence says the shape given and the shape wanted.
+    """
+    last = x.shape[max(0, x.ndim - len(shape)) :]
+    fits = len(last) == len(shape)
+    fits &= all(n == m or isinstance(m, str) for n, m in zip(last, shape, strict=False))
+    if fits and x.ndim == len(shape):
+        return
+    hint = f": {of_batch}" if fits and of_batch else ""
+    wanted = str(shape).replace("'", "")
+    raise ValueError(f"{what} must have shape {wanted}, got {x.shape}{hint}")
+
+
+def _no_callbacks(function: str, given: Any) -> str:
+    """What to do about callbacks that are none."""
+    if isinstance(given, jax.Array | np.ndarray | list | tuple | float | int):
+        hint = "data.replace(ctrl=...) sets controls"
+    else:
+        hint = "mjjax.Callbacks(control=f) calls f in each step"
+    return f"{function}: callbacks must be a mjjax.Callbacks, not {short(given)}; {hint}"
