@@ -1,13 +1,12 @@
 """Jacobian of the constraint rows as an operator."""
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.search import plan_of, slot_geoms
 from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
+from mjjax.core.struct import PyTree, static
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.xla.indexing import gather, scatter_sum
@@ -15,7 +14,7 @@ from mjjax.xla.linalg import matmul, row_sum
 from mjjax.xla.namespace import Array, where
 
 
-class RowJacobian(NamedTuple):
+class RowJacobian(PyTree):
     """Jacobian (nrow, nv) of the rows, without those that touch a single dof.
 
     Attributes:
@@ -23,11 +22,13 @@ class RowJacobian(NamedTuple):
         contact: contact-frame rows. An edge of a pyramid is a combination of them, which products
             apply to vectors.
         friction: (ncontact, width - 1) slopes of the edges; empty for elliptic cones.
+        layout: row layout.
     """
 
     general: Array
     contact: ContactRows
     friction: Array
+    layout: RowLayout = static()
 
 
 def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
@@ -45,7 +46,7 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
         friction = where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
     # without dofs the data have no entries of it, and do not know how many rows there are
     general = data.efc_Jgeneral.reshape(len(layout.general), layout.nv)
-    return RowJacobian(general, rows, friction)
+    return RowJacobian(general, rows, friction, layout)
 
 
 def edges(layout: RowLayout, friction: Array, u: Array) -> Array:
@@ -70,8 +71,9 @@ def frame_forces(layout: RowLayout, friction: Array, f: Array) -> Array:
     return jnp.concatenate([row_sum(f), tangent], axis=1)
 
 
-def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
+def mul(jac: RowJacobian, v: Array) -> Array:
     """Product J v (nrow,)."""
+    layout = jac.layout
     scalar = gather(v, layout.dof) * layout.sign.astype(v.dtype)
     if len(layout.general):
         scalar = _merge(layout, scalar, matmul(jac.general, v))
@@ -81,8 +83,9 @@ def mul(layout: RowLayout, jac: RowJacobian, v: Array) -> Array:
     return jnp.concatenate([scalar, edges(layout, jac.friction, frame).reshape(-1)])
 
 
-def mul_t(layout: RowLayout, jac: RowJacobian, f: Array) -> Array:
+def mul_t(jac: RowJacobian, f: Array) -> Array:
     """Product J' f (nv,)."""
+    layout = jac.layout
     single = gather(f, layout.single) * layout.sign.astype(f.dtype)
     total = scatter_sum(single, layout.dof, layout.nv)
     if len(layout.general):
@@ -93,8 +96,9 @@ def mul_t(layout: RowLayout, jac: RowJacobian, f: Array) -> Array:
     return total + jac.contact.force(layout.structure, frame)
 
 
-def dense(layout: RowLayout, jac: RowJacobian) -> Array:
+def dense(jac: RowJacobian) -> Array:
     """The Jacobian as a matrix (nrow, nv)."""
+    layout = jac.layout
     scalar = jnp.zeros((layout.nscalar, layout.nv), jac.general.dtype)
     scalar = scalar.at[layout.single, layout.dof].set(layout.sign.astype(scalar.dtype))
     scalar = scalar.at[layout.general].set(jac.general)

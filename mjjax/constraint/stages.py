@@ -98,14 +98,14 @@ def reference_constraint(model: Model, data: Data) -> Data:
     layout = layout_of(model, data)
     if not layout.nrow:
         return data
-    velocity = _fit(mul(layout, row_jacobian(model, data, layout), data.qvel), data.efc_vel)
+    velocity = _fit(mul(row_jacobian(model, data, layout), data.qvel), data.efc_vel)
     return data.replace(efc_vel=where(data.efc_D > 0, velocity, 0))
 
 
 def constraint_jacobian(model: Model, data: Data) -> Array:
     """Jacobian of the constraint rows (njmax, nv), zero in empty slots (C's dense `efc_J`)."""
     layout = layout_of(model, data)
-    matrix = dense(layout, row_jacobian(model, data, layout))
+    matrix = dense(row_jacobian(model, data, layout))
     matrix = where(data.efc_D[: layout.nrow, None] > 0, matrix, 0)
     return _fit(matrix, jnp.zeros((data.efc_vel.shape[0], model.structure.nv), matrix.dtype))
 
@@ -113,7 +113,7 @@ def constraint_jacobian(model: Model, data: Data) -> Array:
 def mul_jac_vec(model: Model, data: Data, v: Array) -> Array:
     """Constraint-space velocity or acceleration (njmax,) of a vector (nv,) (`mj_mulJacVec`)."""
     layout = layout_of(model, data)
-    product = _fit(mul(layout, row_jacobian(model, data, layout), v), data.efc_vel)
+    product = _fit(mul(row_jacobian(model, data, layout), v), data.efc_vel)
     return where(data.efc_D > 0, product, 0)
 
 
@@ -121,7 +121,7 @@ def mul_jac_t_vec(model: Model, data: Data, force: Array) -> Array:
     """Joint-space force (nv,) of constraint-space forces (njmax,) (`mj_mulJacTVec`)."""
     layout = layout_of(model, data)
     active = where(data.efc_D > 0, force, 0)[: layout.nrow]
-    return mul_t(layout, row_jacobian(model, data, layout), active)
+    return mul_t(row_jacobian(model, data, layout), active)
 
 
 def project_constraint(model: Model, data: Data) -> Array:

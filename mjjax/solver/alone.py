@@ -24,7 +24,7 @@ from mjjax.math.components import split
 from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
 from mjjax.solver.islands import Islands, Whole
-from mjjax.solver.method import Iteration, Limits, Tolerances
+from mjjax.solver.method import Iterates, Rules
 from mjjax.solver.primal import State
 from mjjax.solver.problem import Problem
 from mjjax.xla.grouped_loop import queued_loop
@@ -116,42 +116,36 @@ def _of_one_tree(s: Structure, nv: int) -> Structure:
 
 
 def finish_alone(
-    iterate: Iteration,
-    problem: Problem,
-    layout: RowLayout,
-    limits: Limits,
-    tolerances: Tolerances,
-    state: State,
+    method: Iterates[tuple[()], State], problem: Problem, rules: Rules, state: State
 ) -> State:
     """The iterate in which all islands of one tree are done, or as far as the iterations go.
 
     Args:
-        iterate: one iteration of a solver that prepares nothing.
+        method: a solver that prepares nothing.
         problem: the problem.
-        layout: row layout.
-        limits: largest numbers of iterations.
-        tolerances: when to stop.
+        rules: when to stop.
         state: first iterate.
     """
-    parts, contact, kind = problem.parts, problem.jac.contact, kind_of(layout)
+    layout, parts, contact = problem.layout, problem.parts, problem.jac.contact
+    kind = kind_of(layout)
     if not isinstance(parts, Islands) or not isinstance(contact, BodyRows) or kind is None:
         return state
 
     def running(state: State) -> Array:
-        return (state.niter < limits.iterations) & ~state.done
+        return (state.niter < rules.iterations) & ~state.done
 
-    def body(constants: tuple[Problem, Tolerances], state: State) -> State:
-        return iterate(constants[0], kind.layout, (), limits, constants[1], state)[0]
+    def body(constants: tuple[Problem, Rules], state: State) -> State:
+        return method.iterate(constants[0], (), constants[1], state)[0]
 
     trees = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
     single = (trees == 1)[parts.tree] & parts.used[parts.tree]
-    own, few = _own_contacts(problem, layout, kind, contact)
+    own, few = _own_contacts(problem, kind, contact)
     taken = single[kind.tree] & few
     own = where(taken[:, None], own, layout.ncontact)
     place = where(taken, parts.tree[kind.tree], len(parts.used))
-    rules = [_at(jnp.broadcast_to(x, parts.used.shape), place) for x in tolerances]
-    items = _problems(problem, layout, kind, own, contact), Tolerances(*rules)
+    each = jax.tree.map(lambda x: _at(jnp.broadcast_to(x, parts.used.shape), place), rules)
     loop = queued_loop(body, running, len(kind.tree))
+    items = _problems(problem, kind, own, contact), each
     done = loop(items, _states(layout, kind, own, place, state))
     return _with(layout, kind, own, place, taken, state, done)
 
@@ -161,13 +155,12 @@ def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
     return jnp.asarray(x).at[index].get(mode="fill", fill_value=empty)
 
 
-def _own_contacts(
-    problem: Problem, layout: RowLayout, kind: Kind, rows: BodyRows
-) -> tuple[Array, Array]:
+def _own_contacts(problem: Problem, kind: Kind, rows: BodyRows) -> tuple[Array, Array]:
     """Contacts (T, k) of each tree with itself and the static world, and whether these are all.
 
     Empty places have the number of contacts.
     """
+    layout = problem.layout
     n, most = layout.ncontact, kind.layout.ncontact
     if not n:
         return jnp.zeros((len(kind.tree), 0), jnp.int32), jnp.ones(len(kind.tree), bool)
@@ -183,10 +176,9 @@ def _own_contacts(
     return own, count[:, -1] <= most
 
 
-def _problems(
-    problem: Problem, layout: RowLayout, kind: Kind, own: Array, contact: BodyRows
-) -> Problem:
+def _problems(problem: Problem, kind: Kind, own: Array, contact: BodyRows) -> Problem:
     """The problems (T, ...) of the trees of a kind; contacts of empty places are nothing."""
+    layout = problem.layout
     jac, none = problem.jac, jnp.zeros((len(kind.tree), 0), problem.D.dtype)
 
     def contacts(x: Array) -> Array:
@@ -199,19 +191,20 @@ def _problems(
     matrix = gather(matrices, kind.member).reshape(len(kind.tree), -1)
     return Problem(
         inertia=Inertia(matrix, none, none, none, upper=matrix),
-        smooth=gather(problem.smooth, kind.dof),
+        qfrc_smooth=gather(problem.qfrc_smooth, kind.dof),
         jac=RowJacobian(
             jnp.zeros((*kind.dof.shape[:1], 0, kind.dof.shape[1]), none.dtype),
             _contact_rows(layout, kind, contacts, contact),
             contacts(jac.friction),
+            kind.layout,
         ),
         aref=rows(problem.aref),
         D=rows(problem.D),
         low=rows(problem.low),
         high=rows(problem.high),
-        mu=contacts(problem.mu),
         friction=contacts(problem.friction),
         parts=Whole(),
+        layout=kind.layout,
     )
 
 
@@ -248,7 +241,7 @@ def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: Stat
     """Iterates (T, ...) of the trees; those that are not taken are done."""
     return State(
         dofs=_own_dofs(kind, state.dofs),
-        r=_rows(layout, kind, own, state.r),
+        Jaref=_rows(layout, kind, own, state.Jaref),
         tally=_at(state.tally, place, empty=1),
         memory=state.memory,
     )
@@ -284,6 +277,6 @@ def _with(
 
     return state._replace(
         dofs=dofs(done.dofs, state.dofs),
-        r=rows(done.r, state.r),
+        Jaref=rows(done.Jaref, state.Jaref),
         tally=islands(done.tally, state.tally),
     )

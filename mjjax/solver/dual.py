@@ -1,8 +1,8 @@
 """Solvers that work on row forces, block by block: what PGS and noslip share.
 
-With A = J M^-1 J' and b = J a_smooth - aref they minimise f' (A + R) f / 2 + f' b within the
-forces' bounds and cones. A is never made: the acceleration a = a_smooth + M^-1 J' f is kept beside
-the forces, so that the residual of a block is J a - aref + R f, and changes with each block.
+With A = J M^-1 J' and b = J qacc_smooth - aref they minimise f' (A + R) f / 2 + f' b within the
+forces' bounds and cones. A is never made: qacc = qacc_smooth + M^-1 J' f is kept beside the forces,
+so that the residual of a block is J qacc - aref + R f, and changes with each block.
 """
 
 import functools
@@ -19,7 +19,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.core.enums import ConstraintState
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, solve_factored
 from mjjax.math import safe
-from mjjax.solver.method import Tolerances, scaled_norm
+from mjjax.solver.method import Rules, scaled_norm
 from mjjax.solver.objective import residual, split
 from mjjax.solver.problem import Problem
 from mjjax.xla.all_worlds import largest_of_worlds
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     """Rows as matrices; empty slots are zero.
 
     Attributes:
-        smooth: (nv,) acceleration without constraints.
+        qacc_smooth: (nv,) acceleration without constraints.
         jac: (n, nv) Jacobian.
         inv: (n, nv) accelerations M^-1 J' by unit forces.
         aref: (n,) reference accelerations.
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
         exists: (n,) whether a slot is in use.
     """
 
-    smooth: Array
+    qacc_smooth: Array
     jac: Array
     inv: Array
     aref: Array
@@ -77,14 +77,14 @@ class State(NamedTuple):
     """Iterate.
 
     Attributes:
-        a: (nv,) acceleration.
+        qacc: (nv,) acceleration.
         force: (n,) row forces.
         niter: iterations so far.
         change: scaled norm of the last change of the generalized constraint force.
         done: whether the solver has stopped.
     """
 
-    a: Array
+    qacc: Array
     force: Array
     niter: Array
     change: Array
@@ -95,14 +95,14 @@ class State(NamedTuple):
 Update = Callable[[Array, Array, Array, Any], Array]
 
 
-def rows_of(problem: Problem, layout: RowLayout) -> Rows:
+def rows_of(problem: Problem) -> Rows:
     """The problem's rows."""
-    s = layout.structure
+    s = problem.layout.structure
     factors = factor_by_tree(s, problem.inertia.M)  # noslip differentiates them
     on = problem.D > 0
-    jac = where(on[:, None], dense(layout, problem.jac), 0)
+    jac = where(on[:, None], dense(problem.jac), 0)
     return Rows(
-        smooth=solve_factored(s, factors, problem.smooth),
+        qacc_smooth=solve_factored(s, factors, problem.qfrc_smooth),
         jac=jac,
         inv=solve_factored(s, factors, jac.T).T,
         aref=where(on, problem.aref, 0),
@@ -161,14 +161,14 @@ def bounded(rows: Rows, problem: Problem, span: Span, regularized: bool) -> Bloc
 
 
 def sweep(
-    update: Update, of: Blocks, a: Array, force: Array, every: bool = False
+    update: Update, of: Blocks, qacc: Array, force: Array, every: bool = False
 ) -> tuple[Array, Array, Array]:
     """Updates the blocks one after the other.
 
     Args:
         update: new force of a block.
         of: the blocks.
-        a: (nv,) acceleration.
+        qacc: (nv,) acceleration.
         force: (k, w) forces of the slots.
         every: whether to visit empty slots too, which changes nothing: a loop of fixed length has
             a derivative in reverse mode.
@@ -177,33 +177,33 @@ def sweep(
         acceleration (nv,), forces (k, w), decrease of the cost.
     """
     if not len(force):
-        return a, force, jnp.zeros((), a.dtype)
+        return qacc, force, jnp.zeros((), qacc.dtype)
     arrays = (of.jac, of.inv, of.aref, of.R, of.A, of.extra)
     force = force[of.order]
 
-    def one(a: Array, block: Any) -> tuple[Array, tuple[Array, Array]]:
+    def one(qacc: Array, block: Any) -> tuple[Array, tuple[Array, Array]]:
         (jac, inv, aref, r, A, extra), old = block
-        res = jnp.sum(jac * a[None], axis=1) - aref + r * old
+        res = jnp.sum(jac * qacc[None], axis=1) - aref + r * old
         new = update(A, old, res, extra)
         delta = new - old
         change = jnp.sum(delta * (0.5 * jnp.sum(A * delta[None], axis=1) + res))
         better = change <= WORSE
         new, delta = where(better, new, old), where(better, delta, 0)
-        return a + jnp.sum(delta[:, None] * inv, axis=0), (new, where(better, change, 0))
+        return qacc + jnp.sum(delta[:, None] * inv, axis=0), (new, where(better, change, 0))
 
     def visit(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        a, force, total = state
+        qacc, force, total = state
         pick = functools.partial(lax.dynamic_index_in_dim, index=k, keepdims=False)
-        a, (new, change) = one(a, jax.tree.map(pick, (arrays, force)))
-        return a, lax.dynamic_update_index_in_dim(force, new, k, 0), total + change
+        qacc, (new, change) = one(qacc, jax.tree.map(pick, (arrays, force)))
+        return qacc, lax.dynamic_update_index_in_dim(force, new, k, 0), total + change
 
     if every:
-        a, (force, change) = lax.scan(one, a, (arrays, force))
-        return a, force[of.place], -jnp.sum(change)
-    start = (a, force, jnp.zeros((), a.dtype))
+        qacc, (force, change) = lax.scan(one, qacc, (arrays, force))
+        return qacc, force[of.place], -jnp.sum(change)
+    start = (qacc, force, jnp.zeros((), qacc.dtype))
     # with one end for all worlds the loop picks whole slices
-    a, force, total = lax.fori_loop(0, largest_of_worlds(of.count), visit, start)
-    return a, force[of.place], -total
+    qacc, force, total = lax.fori_loop(0, largest_of_worlds(of.count), visit, start)
+    return qacc, force[of.place], -total
 
 
 def interval(A: Array, force: Array, res: Array, bounds: tuple[Array, Array]) -> Array:
@@ -214,41 +214,41 @@ def interval(A: Array, force: Array, res: Array, bounds: tuple[Array, Array]) ->
 def initial(rows: Rows, force: Array) -> State:
     """Iterate with the forces `force` (n,)."""
     zero = jnp.zeros((), force.dtype)
-    a = rows.smooth + matmul(force, rows.inv)
-    return State(a, force, jnp.int32(0), zero, jnp.bool_(False))
+    qacc = rows.qacc_smooth + matmul(force, rows.inv)
+    return State(qacc, force, jnp.int32(0), zero, jnp.bool_(False))
 
 
 def finished(
     problem: Problem,
-    layout: RowLayout,
-    tolerances: Tolerances,
+    rules: Rules,
     state: State,
-    a: Array,
+    qacc: Array,
     force: Array,
     improvement: Array,
     enough: Array,
 ) -> State:
     """Iterate after a sweep; done where the scaled improvement is below `enough`."""
-    change = scaled_norm(
-        problem, layout, tolerances, mul_by_tree(layout.structure, problem.inertia.M, a - state.a)
-    )
+    s = problem.layout.structure
+    moved = mul_by_tree(s, problem.inertia.M, qacc - state.qacc)
+    change = scaled_norm(problem, rules, moved)
     done = (improvement < enough) | ~jnp.isfinite(change)
-    return State(a, force, state.niter + 1, change, done)
+    return State(qacc, force, state.niter + 1, change, done)
 
 
 def result(rows: Rows, state: State) -> tuple[Array, Array]:
     """Acceleration (nv,), free of the rounding of the sweeps' many steps, and forces (n,)."""
-    return rows.smooth + matmul(state.force, rows.inv), state.force
+    return rows.qacc_smooth + matmul(state.force, rows.inv), state.force
 
 
-def residual_of(problem: Problem, layout: RowLayout, a: Array, force: Array) -> Array:
+def residual_of(problem: Problem, qacc: Array, force: Array) -> Array:
     """Row residuals (n,) of which the forces are functions.
 
-    Rows strictly within their bounds have -R f, from which their state is certain; J a - aref, by
-    which the others are told, is rounded and says nothing about stiff rows.
+    Rows strictly within their bounds have -R f, from which their state is certain; J qacc - aref,
+    by which the others are told, is rounded and says nothing about stiff rows.
     """
+    layout = problem.layout
     parts, n = split(layout, force), layout.nscalar
-    found = split(layout, residual(problem, layout, a))
+    found = split(layout, residual(problem, qacc))
     on = problem.D > 0
     soft = split(layout, -where(on, force / where(on, problem.D, 1), 0))
     count = parts.scalar.shape[0]
@@ -261,12 +261,13 @@ def residual_of(problem: Problem, layout: RowLayout, a: Array, force: Array) -> 
     return jnp.concatenate([scalar[:n], cones.reshape(-1)])
 
 
-def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
+def zones_of(problem: Problem, state: State) -> Array:
     """Zone (n,) of every row by its force.
 
     C calls every elliptic contact with a force within its cone satisfied; here it is quadratic, or
     in the middle zone where the friction is as large as it may be.
     """
+    layout = problem.layout
     parts = split(layout, state.force)
     n = parts.scalar.shape[0]
     low, high = problem.low[:n], problem.high[:n]
@@ -292,8 +293,3 @@ def _friction_part(problem: Problem, force: Array) -> Array:
 def contact_span(layout: RowLayout, skip: int = 0) -> Span:
     """The contacts as blocks."""
     return Span(layout.nscalar, layout.ncontact, layout.per_contact, skip)
-
-
-def left(problem: Problem, layout: RowLayout, tolerances: Tolerances, state: State) -> Array:
-    """Scaled norm of the last change of the generalized constraint force."""
-    return state.change

@@ -5,14 +5,13 @@ directions come from one linear solve whose matrix does not couple them, and sum
 become sums for each island. So the result of an island does not depend on what else is there.
 """
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import numpy as np
 
 from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.trees import item_trees, scalar_trees
 from mjjax.core.enums import DisableBit, SolverType
+from mjjax.core.struct import PyTree, static
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.xla.indexing import WIDEST
@@ -22,33 +21,33 @@ from mjjax.xla.namespace import Array, where
 MANY = 16  # dofs or rows of a tree from where on a product is faster than a scatter
 
 
-class Whole(NamedTuple):
+class Whole(PyTree):
     """Everything is one problem: a number of it is a scalar."""
 
-    def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
+    def sum_dofs(self, *x: Array) -> list[Array]:
         """Sums () over dofs (nv,)."""
         return [jnp.sum(each) for each in x]
 
-    def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
+    def sum_rows(self, x: Array, contact: Array | None = None) -> Array:
         """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
         # of many sums at once YNNPACK's are slow, of one no kernel is made
         total = matmul(x, jnp.ones(x.shape[-1], x.dtype)) if x.ndim > 1 else jnp.sum(x)
         return total if contact is None else total + jnp.sum(contact, axis=-1)
 
-    def to_dofs(self, layout: RowLayout, x: Array) -> Array:
+    def to_dofs(self, x: Array) -> Array:
         """Numbers (...,) as what multiplies dofs (..., nv)."""
         return x[..., None]
 
-    def to_rows(self, layout: RowLayout, x: Array) -> Array:
+    def to_rows(self, x: Array) -> Array:
         """Numbers (...,) as what multiplies rows (..., nrow)."""
         return x[..., None]
 
-    def to_contacts(self, layout: RowLayout, x: Array) -> Array:
+    def to_contacts(self, x: Array) -> Array:
         """Numbers (...,) as what multiplies contacts (..., ncontact)."""
         return x[..., None]
 
 
-class Islands(NamedTuple):
+class Islands(PyTree):
     """Several problems: a number of theirs is an array (k,), k the number of trees.
 
     Trees without rows share the last place, which is free if there are any.
@@ -58,22 +57,26 @@ class Islands(NamedTuple):
         dof: (nv,) island of each dof.
         item: (nscalar + ncontact,) island of each scalar row and contact; k for those of no tree.
         used: (k,) whether there is such an island.
+        layout: row self.layout.
     """
 
     tree: Array
     dof: Array
     item: Array
     used: Array
+    layout: RowLayout = static()
 
-    def sum_dofs(self, layout: RowLayout, *x: Array) -> list[Array]:
+    def sum_dofs(self, *x: Array) -> list[Array]:
         """Sums (k,) over dofs (nv,)."""
-        return list(self._sum(*self._by_tree(jnp.stack(x), layout.structure.dof_treeid, self.dof)))
+        return list(
+            self._sum(*self._by_tree(jnp.stack(x), self.layout.structure.dof_treeid, self.dof))
+        )
 
-    def sum_rows(self, layout: RowLayout, x: Array, contact: Array | None = None) -> Array:
+    def sum_rows(self, x: Array, contact: Array | None = None) -> Array:
         """Sums (..., k) over rows (..., n), and over contacts (..., ncontact) if there are any."""
-        n, per = layout.nscalar, layout.per_contact
-        sums, place = self._by_tree(x[..., :n], scalar_trees(layout), self.item[:n])
-        if not layout.ncontact:
+        n, per = self.layout.nscalar, self.layout.per_contact
+        sums, place = self._by_tree(x[..., :n], scalar_trees(self.layout), self.item[:n])
+        if not self.layout.ncontact:
             return self._sum(sums, place)
         if contact is None:
             contact = total(x[..., n + j :: per] for j in range(per))
@@ -95,19 +98,19 @@ class Islands(NamedTuple):
         zero = jnp.zeros((*x.shape[:-1], len(self.used)), x.dtype)
         return zero.at[..., place].add(x, mode="drop")
 
-    def to_dofs(self, layout: RowLayout, x: Array) -> Array:
+    def to_dofs(self, x: Array) -> Array:
         """Numbers (..., k) for dofs (..., nv)."""
         return x[..., self.dof]
 
-    def to_rows(self, layout: RowLayout, x: Array) -> Array:
+    def to_rows(self, x: Array) -> Array:
         """Numbers (..., k) for rows (..., nrow)."""
         items = self._items(x)
-        contact = jnp.repeat(items[..., layout.nscalar :], layout.per_contact, axis=-1)
-        return jnp.concatenate([items[..., : layout.nscalar], contact], axis=-1)
+        contact = jnp.repeat(items[..., self.layout.nscalar :], self.layout.per_contact, axis=-1)
+        return jnp.concatenate([items[..., : self.layout.nscalar], contact], axis=-1)
 
-    def to_contacts(self, layout: RowLayout, x: Array) -> Array:
+    def to_contacts(self, x: Array) -> Array:
         """Numbers (..., k) for contacts (..., ncontact)."""
-        return self._items(x)[..., layout.nscalar :]
+        return self._items(x)[..., self.layout.nscalar :]
 
     def _items(self, x: Array) -> Array:
         return jnp.asarray(x).at[..., self.item].get(mode="fill", fill_value=0)
@@ -135,4 +138,5 @@ def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
         dof=place[model.structure.dof_treeid],
         item=where(tree >= 0, place[tree], count),
         used=np.arange(count, dtype=np.int32) < data.nisland,
+        layout=layout,
     )

@@ -113,7 +113,7 @@ class Found(NamedTuple):
     count: Array
 
 
-def search(
+def exact_search(
     evaluate: Evaluate,
     first: Array,
     gtol: Array,

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.constraint.contact_rows import BodyRows
-from mjjax.constraint.layout import RowLayout
 from mjjax.dynamics.by_tree import factor_by_tree, mul_by_tree, plus_diagonal, solve_factored
 from mjjax.dynamics.inertia import coupled_by_tree
 from mjjax.dynamics.tree import dof_sum
@@ -36,23 +35,21 @@ from mjjax.xla.namespace import Array, where
 LONGEST = 2  # iterations per dof after which rounding has won
 
 
-def solve_hessian(
-    problem: Problem, layout: RowLayout, r: Array, b: Array, exact: bool = False
-) -> Array:
-    """Solution x (nv,) of H x = b with the Hessian H at the residuals `r` (n,).
+def solve_hessian(problem: Problem, Jaref: Array, b: Array, exact: bool = False) -> Array:
+    """Solution x (nv,) of H x = b with the Hessian H at the residuals `Jaref` (n,).
 
     Args:
         problem: the problem.
-        layout: row layout.
-        r: (n,) row residuals.
+        Jaref: (n,) row residuals.
         b: (nv,) right-hand side.
         exact: whether there are derivatives, and conjugate gradients go on to rounding; or to its
             root: enough for a direction that Newton's method corrects.
     """
+    layout = problem.layout
     contact = problem.jac.contact
     if not isinstance(contact, BodyRows):
-        return definite.solve(definite.factor(hessian(problem, layout, r, whole=exact)), b)
-    s, jac, bent = layout.structure, problem.jac, curvature(problem, layout, r)
+        return definite.solve(definite.factor(hessian(problem, Jaref, whole=exact)), b)
+    s, jac, bent = layout.structure, problem.jac, curvature(problem, Jaref)
     matrix = plus_diagonal(s, problem.inertia.M, single_curvature(layout, bent))
     general, bends = bent.scalar[layout.general], contact_blocks(layout, bent)
 
@@ -63,7 +60,7 @@ def solve_hessian(
         bend = mul_blocks(bends, contact.velocity(s, x)[..., None])
         return total + contact.force(s, bend[..., 0])
 
-    factors = factor_by_tree(s, matrix + _held(problem, layout, contact, bent, bends))
+    factors = factor_by_tree(s, matrix + _held(problem, contact, bent, bends))
     eps = float(jnp.finfo(b.dtype).eps)
     tolerance, most = 8 * eps if exact else eps**0.5, LONGEST * layout.nv
 
@@ -71,10 +68,10 @@ def solve_hessian(
         return solve_factored(s, factors, x)
 
     def dot(a: Array, b: Array) -> Array:
-        return problem.parts.sum_dofs(layout, a * b)[0]
+        return problem.parts.sum_dofs(a * b)[0]
 
     def spread(x: Array) -> Array:
-        return problem.parts.to_dofs(layout, x)
+        return problem.parts.to_dofs(x)
 
     def solve(multiply: Operator, b: Array) -> Array:
         algebra = Algebra(multiply, precondition, dot, spread)
@@ -125,10 +122,9 @@ def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int
     return end[2]
 
 
-def _held(
-    problem: Problem, layout: RowLayout, contact: BodyRows, bent: Curvature, bends: Array
-) -> Array:
+def _held(problem: Problem, contact: BodyRows, bent: Curvature, bends: Array) -> Array:
     """What contacts and general rows add to the blocks of the trees, by trees."""
+    layout = problem.layout
     s = layout.structure
     stiffness = contact.stiffness(s, bends)
     moved = dof_sum(s, stiffness.reshape(s.nbody, 36).T).reshape(6, 6, s.nv)

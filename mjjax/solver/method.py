@@ -3,57 +3,55 @@
 Solvers work on a `Problem` and know neither `Model` nor `Data`.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax.numpy as jnp
 
-from mjjax.constraint.layout import RowLayout
+from mjjax.core.struct import PyTree, static
 from mjjax.solver.problem import Problem
 from mjjax.xla.grouped_loop import grouped_loop
 from mjjax.xla.namespace import Array
 
-Prepared = Any
-
 SMALLEST_TOLERANCE = 1e-6  # in float32
 
 
-class Limits(NamedTuple):
-    """Largest numbers of iterations, of evaluations of a line search, of noslip iterations."""
-
-    iterations: int
-    ls_iterations: int
-    noslip_iterations: int
-
-
-class Tolerances(NamedTuple):
-    """Scaled tolerances, and what objective and gradient are multiplied by to scale them.
+class Rules(PyTree):
+    """When a solver stops.
 
     Attributes:
-        main, line_search, noslip: tolerances.
-        scale: factor, (k,) with islands.
+        tolerance: scaled decrease of the objective, and norm of its gradient, that are enough.
+        ls_tolerance: slope at which a line search ends, relative to that.
+        noslip_tolerance: scaled decrease that ends noslip iterations.
+        scale: what objective and gradient are multiplied by before they are compared; (k,) with
+            islands.
+        iterations: the most iterations.
+        ls_iterations: the most evaluations of a line search.
+        noslip_iterations: the most noslip iterations.
     """
 
-    main: Array
-    line_search: Array
-    noslip: Array
+    tolerance: Array
+    ls_tolerance: Array
+    noslip_tolerance: Array
     scale: Array
+    iterations: int = static()
+    ls_iterations: int = static()
+    noslip_iterations: int = static()
 
 
 class Start(NamedTuple):
-    """Accelerations (nv,) to start from: that of the step before, if it may be used; smooth."""
+    """Accelerations (nv,) to start from.
 
-    warm: Array | None
-    smooth: Array
+    Attributes:
+        qacc_warmstart: that of the step before, if it may be used.
+        qacc_smooth: that without constraints.
+    """
+
+    qacc_warmstart: Array | None
+    qacc_smooth: Array
 
 
 class Iterate(Protocol):
-    """What every solver's iterate has; the last two (k,) with islands."""
-
-    @property
-    def a(self) -> Array:
-        """(nv,) acceleration."""
-        ...
+    """What every solver's iterate has; both (k,) with islands."""
 
     @property
     def niter(self) -> Array:
@@ -67,78 +65,94 @@ class Iterate(Protocol):
 
 
 class Progress(NamedTuple):
-    """One iteration: decrease of the objective, what is left to improve, slope where the search
-    ended, all scaled, and evaluations of the search; (k,) with islands.
+    """One iteration, all scaled and (k,) with islands.
+
+    Attributes:
+        improvement: decrease of the objective.
+        gradient: norm of the gradient that is left.
+        lineslope: slope of the objective where the line search ended.
+        neval: evaluations of the search.
     """
 
     improvement: Array
-    left: Array
+    gradient: Array
     lineslope: Array
     neval: Array
 
 
-Iteration = Callable[[Problem, RowLayout, Prepared, Limits, Tolerances, Any], tuple[Any, Progress]]
+P = TypeVar("P")
+I = TypeVar("I", bound=Iterate)  # noqa: E741 an iterate
 
 
-class Method(NamedTuple):
-    """A solver of the constrained dynamics.
+class Iterates(Protocol[P, I]):
+    """A method as far as its iterations go."""
 
-    Attributes:
-        prepare: what is computed once per problem.
-        initial: first iterate.
-        iterate: one iteration.
-        result: acceleration (nv,) and row forces (n,) of an iterate, and the row residuals (n,) of
-            which the forces are functions: they decide which rows the derivative takes as active.
-        state: (n,) zone of every row, as `ConstraintState`.
-        left: scaled norm of what is left to improve, a generalized force; (k,) with islands.
-        ahead: the iterate before the islands of a world iterate side by side, from the first one;
-            None for the first one itself.
-    """
+    def iterate(self, problem: Problem, prepared: P, rules: Rules, state: I) -> tuple[I, Progress]:
+        """One iteration."""
+        ...
 
-    prepare: Callable[[Problem, RowLayout], Prepared]
-    initial: Callable[[Problem, RowLayout, Prepared, Start, Tolerances], Any]
-    iterate: Iteration
-    result: Callable[[Problem, RowLayout, Prepared, Any], tuple[Array, Array, Array]]
-    state: Callable[[Problem, RowLayout, Any], Array]
-    left: Callable[[Problem, RowLayout, Tolerances, Any], Array]
-    ahead: Callable[[Problem, RowLayout, Limits, Tolerances, Any], Any] | None = None
+    def zones(self, problem: Problem, state: I) -> Array:
+        """Zone (n,) of every row, as `ConstraintState`."""
+        ...
+
+
+class Method(Iterates[P, I], Protocol[P, I]):
+    """A solver of the constrained dynamics, with its own iterates and its own preparation."""
+
+    def prepare(self, problem: Problem) -> P:
+        """What is computed once per problem."""
+        ...
+
+    def initial(self, problem: Problem, prepared: P, start: Start, rules: Rules) -> I:
+        """The first iterate."""
+        ...
+
+    def ahead(self, problem: Problem, rules: Rules, state: I) -> I:
+        """The iterate before the islands of a world iterate side by side.
+
+        Args:
+            problem: the problem.
+            rules: when to stop.
+            state: the first iterate, which is the result of a method that does nothing ahead.
+        """
+        ...
+
+    def result(self, problem: Problem, prepared: P, state: I) -> tuple[Array, Array, Array]:
+        """What an iterate stands for.
+
+        Returns:
+            Acceleration (nv,), row forces (n,), and the row residuals (n,) of which the forces are
+            functions: they decide which rows the derivative takes as active.
+        """
+        ...
+
+    def gradient(self, problem: Problem, rules: Rules, state: I) -> Array:
+        """Scaled norm of what is left to improve, a generalized force; (k,) with islands."""
+        ...
 
 
 def solve(
-    method: Method,
-    problem: Problem,
-    layout: RowLayout,
-    start: Start,
-    limits: Limits,
-    tolerances: Tolerances,
+    method: Method[Any, Any], problem: Problem, start: Start, rules: Rules
 ) -> tuple[Any, Array, Array, Array]:
     """Last iterate, within tolerance or as far as the iterations go, and its result."""
-    prepared = method.prepare(problem, layout)
-    state = method.initial(problem, layout, prepared, start, tolerances)
-    iterate, count = method.iterate, limits.iterations
-    if method.ahead and count > 1:
-        state = method.ahead(problem, layout, limits, tolerances, state)
-    state = run(iterate, problem, layout, prepared, state, limits, tolerances, count)
-    return state, *method.result(problem, layout, prepared, state)
+    prepared = method.prepare(problem)
+    state = method.initial(problem, prepared, start, rules)
+    if rules.iterations > 1:
+        state = method.ahead(problem, rules, state)
+    state = run(method, problem, prepared, state, rules, rules.iterations)
+    return state, *method.result(problem, prepared, state)
 
 
 def run(
-    iterate: Iteration,
-    problem: Problem,
-    layout: RowLayout,
-    prepared: Prepared,
-    state: Any,
-    limits: Limits,
-    tolerances: Tolerances,
-    iterations: int,
-) -> Any:
+    method: Iterates[P, I], problem: Problem, prepared: P, state: I, rules: Rules, iterations: int
+) -> I:
     """The iterate after at most `iterations` more."""
 
-    def body(constants: tuple[Problem, Prepared, Tolerances], state: Any) -> Any:
-        problem, prepared, tolerances = constants
-        return iterate(problem, layout, prepared, limits, tolerances, state)[0]
+    def body(constants: tuple[Problem, P, Rules], state: I) -> I:
+        problem, prepared, rules = constants
+        return method.iterate(problem, prepared, rules, state)[0]
 
-    constants = (problem, prepared, tolerances)
+    constants = (problem, prepared, rules)
     if iterations <= 1:
         return body(constants, state) if iterations else state
     loop = grouped_loop(body, lambda s: jnp.any((s.niter < iterations) & ~s.done))
@@ -150,7 +164,7 @@ def in_single(x: Array) -> bool:
     return x.dtype == jnp.float32
 
 
-def scaled_norm(problem: Problem, layout: RowLayout, tolerances: Tolerances, force: Array) -> Array:
+def scaled_norm(problem: Problem, rules: Rules, force: Array) -> Array:
     """Norm of a generalized force (nv,), scaled; (k,) with islands."""
-    (square,) = problem.parts.sum_dofs(layout, force * force)
-    return tolerances.scale * jnp.sqrt(square)
+    (square,) = problem.parts.sum_dofs(force * force)
+    return rules.scale * jnp.sqrt(square)

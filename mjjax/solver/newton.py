@@ -1,44 +1,27 @@
 """Newton's method for the constrained dynamics."""
 
-import functools
-
-from mjjax.constraint.layout import RowLayout
-from mjjax.solver import primal
 from mjjax.solver.alone import finish_alone
 from mjjax.solver.linear import solve_hessian
-from mjjax.solver.method import Limits, Method, Prepared, Progress, Start, Tolerances
+from mjjax.solver.method import Progress, Rules, Start
+from mjjax.solver.primal import Primal, State, first_state, step_along
 from mjjax.solver.problem import Problem
 
 
-def _prepare(problem: Problem, layout: RowLayout) -> Prepared:
-    return ()
+class Newton(Primal[tuple[()]]):
+    """Steps to the minimum of the quadratic function that the objective is here: -H^-1 g."""
 
+    def prepare(self, problem: Problem) -> tuple[()]:
+        return ()
 
-def _initial(
-    problem: Problem, layout: RowLayout, prepared: Prepared, start: Start, tolerances: Tolerances
-) -> primal.State:
-    return primal.initial(problem, layout, start, tolerances, ())
+    def initial(self, problem: Problem, prepared: tuple[()], start: Start, rules: Rules) -> State:
+        return first_state(problem, start, rules, ())
 
+    def ahead(self, problem: Problem, rules: Rules, state: State) -> State:
+        """Trees that touch nothing but themselves are finished on their own."""
+        return finish_alone(self, problem, rules, state)
 
-def _iterate(
-    problem: Problem,
-    layout: RowLayout,
-    prepared: Prepared,
-    limits: Limits,
-    tolerances: Tolerances,
-    state: primal.State,
-) -> tuple[primal.State, Progress]:
-    """One Newton step with exact line search."""
-    step = solve_hessian(problem, layout, state.r, -state.grad)
-    return primal.iterate(problem, layout, limits, tolerances, state, step, (), unit=True)
-
-
-NEWTON = Method(
-    _prepare,
-    _initial,
-    _iterate,
-    primal.result,
-    primal.state_of,
-    primal.left,
-    functools.partial(finish_alone, _iterate),
-)
+    def iterate(
+        self, problem: Problem, prepared: tuple[()], rules: Rules, state: State
+    ) -> tuple[State, Progress]:
+        step = solve_hessian(problem, state.Jaref, -state.grad)
+        return step_along(problem, rules, state, step, (), unit=True)

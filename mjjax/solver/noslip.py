@@ -7,7 +7,6 @@ main solver's values. The iterations are few and do not converge in general, so 
 that of the sweeps that were made, not of a fixed point.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -19,7 +18,7 @@ from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
-from mjjax.solver.method import Limits, Progress, Tolerances, run
+from mjjax.solver.method import Progress, Rules, run
 from mjjax.solver.problem import Problem
 from mjjax.xla.namespace import Array, where
 
@@ -34,19 +33,56 @@ class Prepared(NamedTuple):
     contact: dual.Blocks | None
 
 
-def prepare(problem: Problem, layout: RowLayout) -> Prepared:
-    """What is computed once per problem."""
-    rows = dual.rows_of(problem, layout)
-    dry = dual.bounded(rows, problem, _dry_span(layout), regularized=False)
-    span = _contact_span(layout)
-    if span is None:
-        return Prepared(rows, dry, None)
-    contact = dual.blocks(rows, span, regularized=False, floor=FLOOR)
-    if layout.pyramidal:
-        extra = jnp.all(span.of(problem.D) > 0, axis=1)[contact.order]
-    else:
-        extra = jax.vmap(ball)(contact.A, problem.friction[contact.order, 1:])
-    return Prepared(rows, dry, contact._replace(extra=extra))
+class Noslip:
+    """Sweeps over dry friction and the friction of contacts, which others start."""
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """What is computed once per problem."""
+        layout, rows = problem.layout, dual.rows_of(problem)
+        dry = dual.bounded(rows, problem, _dry_span(layout), regularized=False)
+        span = _contact_span(layout)
+        if span is None:
+            return Prepared(rows, dry, None)
+        contact = dual.blocks(rows, span, regularized=False, floor=FLOOR)
+        if layout.pyramidal:
+            extra = jnp.all(span.of(problem.D) > 0, axis=1)[contact.order]
+        else:
+            extra = jax.vmap(ball)(contact.A, problem.friction[contact.order, 1:])
+        return Prepared(rows, dry, contact._replace(extra=extra))
+
+    def iterate(
+        self,
+        problem: Problem,
+        prepared: Prepared,
+        rules: Rules,
+        state: dual.State,
+        every: bool = False,
+    ) -> tuple[dual.State, Progress]:
+        """One sweep; `every` as for `dual.sweep`."""
+        layout = problem.layout
+        span, force = _dry_span(layout), state.force
+        old = span.of(force)
+        qacc, new, decrease = dual.sweep(dual.interval, prepared.dry, state.qacc, old, every)
+        force = span.put(force, new)
+        span, contact = _contact_span(layout), prepared.contact
+        if span is not None and contact is not None:
+            update = _edges
+            if not layout.pyramidal:
+                normal = dual.contact_span(layout).of(force)[contact.order, 0]
+                contact, update = contact._replace(extra=(contact.extra, normal)), _tangents
+            qacc, new, more = dual.sweep(update, contact, qacc, span.of(force), every)
+            force, decrease = span.put(force, new), decrease + more
+        # the regularization that the main solver paid for is dropped at once
+        dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
+        decrease = rules.scale * (decrease + where(state.niter == 0, dropped, 0))
+        enough = rules.noslip_tolerance
+        after = dual.finished(problem, rules, state, qacc, force, decrease, enough)
+        none = jnp.zeros_like(decrease)
+        return after, Progress(decrease, after.change, none, jnp.int32(0))
+
+    def zones(self, problem: Problem, state: dual.State) -> Array:
+        """Zone (n,) of every row, as `ConstraintState`."""
+        return dual.zones_of(problem, state)
 
 
 def _dry_span(layout: RowLayout) -> dual.Span:
@@ -61,36 +97,6 @@ def _contact_span(layout: RowLayout) -> dual.Span | None:
     if not layout.pyramidal:
         return dual.contact_span(layout, skip=1)
     return dual.Span(layout.nscalar, layout.ncontact * (layout.width - 1), 2)
-
-
-def iterate(
-    problem: Problem,
-    layout: RowLayout,
-    prepared: Prepared,
-    limits: Limits,
-    tolerances: Tolerances,
-    state: dual.State,
-    every: bool = False,
-) -> tuple[dual.State, Progress]:
-    """One sweep over dry friction and the friction of contacts; `every` as for `dual.sweep`."""
-    span, force = _dry_span(layout), state.force
-    a, found, decrease = dual.sweep(dual.interval, prepared.dry, state.a, span.of(force), every)
-    force = span.put(force, found)
-    span, contact = _contact_span(layout), prepared.contact
-    if span is not None and contact is not None:
-        update = _edges
-        if not layout.pyramidal:
-            normal = dual.contact_span(layout).of(force)[contact.order, 0]
-            contact, update = contact._replace(extra=(contact.extra, normal)), _tangents
-        a, found, more = dual.sweep(update, contact, a, span.of(force), every)
-        force, decrease = span.put(force, found), decrease + more
-    # the regularization that the main solver paid for is dropped at once
-    dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
-    improvement = tolerances.scale * (decrease + where(state.niter == 0, dropped, 0))
-    state = dual.finished(
-        problem, layout, tolerances, state, a, force, improvement, tolerances.noslip
-    )
-    return state, Progress(improvement, state.change, jnp.zeros_like(improvement), jnp.int32(0))
 
 
 def _edges(A: Array, force: Array, res: Array, both: Array) -> Array:
@@ -112,10 +118,8 @@ def _tangents(A: Array, force: Array, res: Array, extra: tuple[Ball, Array]) -> 
     return where(normal < MINVAL, 0, minimise(inner, b, normal))
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def remove_slip(
-    layout: RowLayout, limits: Limits, problem: Problem, force: Array, tolerances: Tolerances
-) -> tuple[Array, Array, Array, Array]:
+@jax.custom_jvp
+def remove_slip(problem: Problem, force: Array, rules: Rules) -> tuple[Array, Array, Array, Array]:
     """Acceleration (nv,), row forces (n,), iterations (as a real), scaled norm of the last change.
 
     The derivative is exact: the sweeps are made once more with it, in either mode, always as many
@@ -124,31 +128,29 @@ def remove_slip(
     need forward over reverse mode: JAX refuses reverse over reverse.
 
     Args:
-        layout: row layout.
-        limits: largest numbers of iterations.
         problem: the problem.
         force: (n,) row forces of the main solver.
-        tolerances: tolerances.
+        rules: when to stop.
     """
-    prepared = prepare(problem, layout)
+    sweeps = Noslip()
+    prepared = sweeps.prepare(problem)
     state = dual.initial(prepared.rows, force)
-    state = run(
-        iterate, problem, layout, prepared, state, limits, tolerances, limits.noslip_iterations
-    )
+    state = run(sweeps, problem, prepared, state, rules, rules.noslip_iterations)
     return *dual.result(prepared.rows, state), state.niter.astype(force.dtype), state.change
 
 
 @remove_slip.defjvp
-def _remove_slip_jvp(layout, limits, primals, tangents):
-    problem, force, tolerances = primals
-    a, found, niter, change = remove_slip(layout, limits, problem, force, tolerances)
+def _remove_slip_jvp(primals, tangents):
+    problem, force, rules = primals
+    qacc, found, niter, change = remove_slip(problem, force, rules)
+    sweeps = Noslip()
 
     def again(problem: Problem, force: Array) -> tuple[Array, Array]:
-        prepared = prepare(problem, layout)
+        prepared = sweeps.prepare(problem)
 
         @jax.checkpoint
         def advance(state: dual.State) -> dual.State:
-            new, _ = iterate(problem, layout, prepared, limits, tolerances, state, every=True)
+            new, _ = sweeps.iterate(problem, prepared, rules, state, every=True)
             going = state.niter < niter.astype(jnp.int32)
             return jax.tree.map(lambda x, y: where(going, x, y), new, state)
 
@@ -156,8 +158,9 @@ def _remove_slip_jvp(layout, limits, primals, tangents):
             return advance(state), None
 
         state = dual.initial(prepared.rows, force)
-        state, _ = lax.scan(body, state, length=limits.noslip_iterations)
+        state, _ = lax.scan(body, state, length=rules.noslip_iterations)
         return dual.result(prepared.rows, state)
 
-    _, (da, dforce) = jax.jvp(again, (problem, force), tangents[:2])
-    return (a, found, niter, change), (da, dforce, jnp.zeros_like(niter), jnp.zeros_like(change))
+    _, (dqacc, dforce) = jax.jvp(again, (problem, force), tangents[:2])
+    none = jnp.zeros_like(niter), jnp.zeros_like(change)
+    return (qacc, found, niter, change), (dqacc, dforce, *none)

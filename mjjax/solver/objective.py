@@ -1,9 +1,9 @@
 """Row costs of the constraint solver, their forces and curvature.
 
-A scalar row is quadratic, D r^2 / 2, until its force -D r meets a bound, and linear beyond:
-unilateral rows (limits, frictionless contacts, pyramid edges) have bounds 0 and infinity, dry
-friction has plus and minus frictionloss. With f the force, the cost is -f r - f^2 / (2 D) in every
-zone. An elliptic contact is one cone: `mjjax.solver.cone`.
+With r = J qacc - aref (`Jaref`) a scalar row costs D r^2 / 2 until its force -D r meets a bound,
+and is linear beyond it. Unilateral rows (limits, frictionless contacts, pyramid edges) have bounds
+0 and infinity, dry friction has plus and minus frictionloss. With f the force, the cost is
+-f r - f^2 / (2 D) in every zone. An elliptic contact is one cone: `mjjax.solver.cone`.
 """
 
 import operator
@@ -37,11 +37,11 @@ def split(layout: RowLayout, rows: Array) -> Split:
     return Split(rows[:count], rows[count:].reshape(ncone, layout.width))
 
 
-def scalar_force(problem: Problem, layout: RowLayout, r: Array) -> tuple[Array, Array, Array]:
+def scalar_force(problem: Problem, Jaref: Array) -> tuple[Array, Array, Array]:
     """Force, constraint mass and where the scalar rows are strictly between their bounds."""
-    n = r.shape[0]
+    n = Jaref.shape[0]
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
-    free = -(d * r)
+    free = -(d * Jaref)
     above, below = free >= high, free <= low
     # where the bounds meet, at no friction, each side has the derivative of its own bound
     force = where(above, high, where(below, low, free))
@@ -53,20 +53,22 @@ def half_inverse(d: Array) -> Array:
     return 0.5 / where(d > 0, d, jnp.inf)
 
 
-def row_force(problem: Problem, layout: RowLayout, r: Array) -> Array:
-    """Row forces (n,) minus the gradient of the cost at the residuals `r`."""
-    parts = split(layout, r)
-    force, _, _ = scalar_force(problem, layout, parts.scalar)
+def row_force(problem: Problem, Jaref: Array) -> Array:
+    """Row forces (n,) minus the gradient of the cost at the residuals `Jaref`."""
+    layout = problem.layout
+    parts = split(layout, Jaref)
+    force, _, _ = scalar_force(problem, parts.scalar)
     if layout.pyramidal:
         return force
     d = split(layout, problem.D).cone
     return jnp.concatenate([force, cone.force(problem, d, parts.cone).reshape(-1)])
 
 
-def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
-    """Zone (n,) of every row at the residuals `r`, as `ConstraintState`."""
-    parts = split(layout, r)
-    force, d, inside = scalar_force(problem, layout, parts.scalar)
+def row_state(problem: Problem, Jaref: Array) -> Array:
+    """Zone (n,) of every row at the residuals `Jaref`, as `ConstraintState`."""
+    layout = problem.layout
+    parts = split(layout, Jaref)
+    force, d, inside = scalar_force(problem, parts.scalar)
     low = problem.low[: len(d)]
     beyond = where(
         low == 0,
@@ -80,14 +82,15 @@ def row_state(problem: Problem, layout: RowLayout, r: Array) -> Array:
     return jnp.concatenate([scalar, jnp.repeat(state, layout.width)]).astype(jnp.int32)
 
 
-def same_piece(problem: Problem, layout: RowLayout, r: Array, other: Array) -> Array:
+def same_piece(problem: Problem, Jaref: Array, other: Array) -> Array:
     """Whether the cost of every row (n,) is one quadratic function at both residuals."""
 
-    def sides(r: Array) -> tuple[Array, Array]:
-        free = -(problem.D[: len(r)] * r)
-        return free >= problem.high[: len(r)], free <= problem.low[: len(r)]
+    def sides(Jaref: Array) -> tuple[Array, Array]:
+        free = -(problem.D[: len(Jaref)] * Jaref)
+        return free >= problem.high[: len(Jaref)], free <= problem.low[: len(Jaref)]
 
-    one, two = split(layout, r), split(layout, other)
+    layout = problem.layout
+    one, two = split(layout, Jaref), split(layout, other)
     before, after = sides(one.scalar), sides(two.scalar)
     scalar = (before[0] == after[0]) & (before[1] == after[1])
     if layout.pyramidal:
@@ -97,10 +100,11 @@ def same_piece(problem: Problem, layout: RowLayout, r: Array, other: Array) -> A
     return jnp.concatenate([scalar, jnp.repeat(same, layout.width)])
 
 
-def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:
-    """Sum of the row costs at the residuals `r`."""
-    parts = split(layout, r)
-    f, d, _ = scalar_force(problem, layout, parts.scalar)
+def row_cost(problem: Problem, Jaref: Array) -> Array:
+    """Sum of the row costs at the residuals `Jaref`."""
+    layout = problem.layout
+    parts = split(layout, Jaref)
+    f, d, _ = scalar_force(problem, parts.scalar)
     total = -matmul(f, parts.scalar + half_inverse(d) * f)
     if layout.pyramidal:
         return total
@@ -108,29 +112,30 @@ def row_cost(problem: Problem, layout: RowLayout, r: Array) -> Array:
     return total + jnp.sum(cone.cost(problem, d, parts.cone))
 
 
-def residual(problem: Problem, layout: RowLayout, a: Array) -> Array:
-    """Row residuals J a - aref (n,)."""
-    return mul(layout, problem.jac, a) - problem.aref
+def residual(problem: Problem, qacc: Array) -> Array:
+    """Row residuals J qacc - aref (n,)."""
+    return mul(problem.jac, qacc) - problem.aref
 
 
-def smooth_gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
-    """Gradient of the objective without the rows (nv,): M a - smooth."""
-    return problem.inertia.times(layout.structure, a) - problem.smooth
+def smooth_gradient(problem: Problem, qacc: Array) -> Array:
+    """Gradient of the objective without the rows (nv,): M qacc - qfrc_smooth."""
+    return problem.inertia.times(problem.layout.structure, qacc) - problem.qfrc_smooth
 
 
-def gradient(problem: Problem, layout: RowLayout, a: Array) -> Array:
-    """Gradient of the objective (nv,): M a - smooth - J' f(J a - aref)."""
-    force = row_force(problem, layout, residual(problem, layout, a))
-    return smooth_gradient(problem, layout, a) - mul_t(layout, problem.jac, force)
+def gradient(problem: Problem, qacc: Array) -> Array:
+    """Gradient of the objective (nv,): M qacc - qfrc_smooth - J' f(J qacc - aref)."""
+    force = row_force(problem, residual(problem, qacc))
+    return smooth_gradient(problem, qacc) - mul_t(problem.jac, force)
 
 
-def hessian(problem: Problem, layout: RowLayout, r: Array, whole: bool = True) -> Array:
+def hessian(problem: Problem, Jaref: Array, whole: bool = True) -> Array:
     """Hessian of the objective (nv, nv): M + J' s''(r) J.
 
     Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each. If
     it is not whole, what stands below the diagonal has no meaning, and there is no derivative.
     """
-    bent, jac = curvature(problem, layout, r), problem.jac
+    layout = problem.layout
+    bent, jac = curvature(problem, Jaref), problem.jac
     inertia = problem.inertia.M if whole else problem.inertia.upper
     total = dense_blocks(layout.structure, inertia)
     if len(layout.single):
@@ -159,10 +164,11 @@ class Curvature(NamedTuple):
     contact: Array
 
 
-def curvature(problem: Problem, layout: RowLayout, r: Array) -> Curvature:
-    """Curvature of the row costs at the residuals `r`."""
-    parts, n = split(layout, r), layout.nscalar
-    _, d, inside = scalar_force(problem, layout, parts.scalar)
+def curvature(problem: Problem, Jaref: Array) -> Curvature:
+    """Curvature of the row costs at the residuals `Jaref`."""
+    layout = problem.layout
+    parts, n = split(layout, Jaref), layout.nscalar
+    _, d, inside = scalar_force(problem, parts.scalar)
     weight = where(inside, d, 0)
     if not layout.pyramidal:
         block = cone.hessian(problem, split(layout, problem.D).cone, parts.cone)

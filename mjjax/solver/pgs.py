@@ -10,11 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
-from mjjax.solver.method import Limits, Method, Progress, Start, Tolerances
+from mjjax.solver.method import Progress, Rules, Start
 from mjjax.solver.objective import residual, row_force, split
 from mjjax.solver.problem import Problem
 from mjjax.xla.linalg import matmul
@@ -29,58 +28,68 @@ class Prepared(NamedTuple):
     cone: dual.Blocks | None
 
 
-def _prepare(problem: Problem, layout: RowLayout) -> Prepared:
-    rows = dual.rows_of(problem, layout)
-    n = layout.nrow if layout.pyramidal else layout.nscalar
-    scalar = dual.bounded(rows, problem, dual.Span(0, n, 1), regularized=True)
-    if layout.pyramidal or not layout.ncontact:
-        return Prepared(rows, scalar, None)
-    cone = dual.blocks(rows, dual.contact_span(layout), regularized=True, floor=MINVAL)
-    if layout.width > 1:
-        inner = jax.vmap(ball)(cone.A[:, 1:, 1:], problem.friction[cone.order, 1:])
-        cone = cone._replace(extra=inner)
-    return Prepared(rows, scalar, cone)
+class ProjectedGaussSeidel:
+    """See `mjjax.solver.method.Method`."""
 
+    def prepare(self, problem: Problem) -> Prepared:
+        layout, rows = problem.layout, dual.rows_of(problem)
+        n = layout.nrow if layout.pyramidal else layout.nscalar
+        scalar = dual.bounded(rows, problem, dual.Span(0, n, 1), regularized=True)
+        if layout.pyramidal or not layout.ncontact:
+            return Prepared(rows, scalar, None)
+        cone = dual.blocks(rows, dual.contact_span(layout), regularized=True, floor=MINVAL)
+        if layout.width > 1:
+            inner = jax.vmap(ball)(cone.A[:, 1:, 1:], problem.friction[cone.order, 1:])
+            cone = cone._replace(extra=inner)
+        return Prepared(rows, scalar, cone)
 
-def _initial(
-    problem: Problem,
-    layout: RowLayout,
-    prepared: Prepared,
-    start: Start,
-    tolerances: Tolerances,
-) -> dual.State:
-    """The forces of the warm start, unless none at all have the lower cost."""
-    rows = prepared.rows
-    force = jnp.zeros_like(rows.aref)
-    if start.warm is not None:
-        warm = row_force(problem, layout, residual(problem, layout, start.warm))
-        warm = where(problem.D > 0, warm, 0)
-        b = matmul(rows.jac, rows.smooth) - rows.aref
-        a_cost = jnp.sum(matmul(warm, rows.jac) * matmul(warm, rows.inv))
-        cost = jnp.sum(warm * b) + 0.5 * (a_cost + jnp.sum(rows.R * warm * warm))
-        force = where(cost > 0, 0, warm)
-    return dual.initial(rows, force)
+    def initial(
+        self, problem: Problem, prepared: Prepared, start: Start, rules: Rules
+    ) -> dual.State:
+        """The forces of the warm start, unless none at all have the lower cost."""
+        rows, qacc = prepared.rows, start.qacc_warmstart
+        force = jnp.zeros_like(rows.aref)
+        if qacc is not None:
+            warm = row_force(problem, residual(problem, qacc))
+            warm = where(problem.D > 0, warm, 0)
+            b = matmul(rows.jac, rows.qacc_smooth) - rows.aref
+            quadratic = jnp.sum(matmul(warm, rows.jac) * matmul(warm, rows.inv))
+            cost = jnp.sum(warm * b) + 0.5 * (quadratic + jnp.sum(rows.R * warm * warm))
+            force = where(cost > 0, 0, warm)
+        return dual.initial(rows, force)
 
+    def ahead(self, problem: Problem, rules: Rules, state: dual.State) -> dual.State:
+        return state
 
-def _iterate(
-    problem: Problem,
-    layout: RowLayout,
-    prepared: Prepared,
-    limits: Limits,
-    tolerances: Tolerances,
-    state: dual.State,
-) -> tuple[dual.State, Progress]:
-    """One sweep over all rows."""
-    parts = split(layout, state.force)
-    a, force, decrease = dual.sweep(dual.interval, prepared.scalar, state.a, parts.scalar[:, None])
-    force = force.reshape(-1)
-    if prepared.cone is not None:
-        update = _cone if layout.width > 1 else _normal
-        a, cones, more = dual.sweep(update, prepared.cone, a, parts.cone)
-        force, decrease = jnp.concatenate([force, cones.reshape(-1)]), decrease + more
-    improvement = tolerances.scale * decrease
-    new = dual.finished(problem, layout, tolerances, state, a, force, improvement, tolerances.main)
-    return new, Progress(improvement, new.change, jnp.zeros_like(improvement), jnp.int32(0))
+    def iterate(
+        self, problem: Problem, prepared: Prepared, rules: Rules, state: dual.State
+    ) -> tuple[dual.State, Progress]:
+        """One sweep over all rows."""
+        parts, scalar, cone = split(problem.layout, state.force), prepared.scalar, prepared.cone
+        old = parts.scalar[:, None]
+        qacc, new, decrease = dual.sweep(dual.interval, scalar, state.qacc, old)
+        force = new.reshape(-1)
+        if cone is not None:
+            update = _cone if problem.layout.width > 1 else _normal
+            qacc, new, more = dual.sweep(update, cone, qacc, parts.cone)
+            force, decrease = jnp.concatenate([force, new.reshape(-1)]), decrease + more
+        decrease = rules.scale * decrease
+        after = dual.finished(problem, rules, state, qacc, force, decrease, rules.tolerance)
+        none = jnp.zeros_like(decrease)
+        return after, Progress(decrease, after.change, none, jnp.int32(0))
+
+    def result(
+        self, problem: Problem, prepared: Prepared, state: dual.State
+    ) -> tuple[Array, Array, Array]:
+        qacc, force = dual.result(prepared.rows, state)
+        return qacc, force, dual.residual_of(problem, qacc, force)
+
+    def zones(self, problem: Problem, state: dual.State) -> Array:
+        return dual.zones_of(problem, state)
+
+    def gradient(self, problem: Problem, rules: Rules, state: dual.State) -> Array:
+        """Scaled norm of the last change of the generalized constraint force."""
+        return state.change
 
 
 def _normal(A: Array, force: Array, res: Array, extra: None) -> Array:
@@ -100,13 +109,3 @@ def _cone(A: Array, force: Array, res: Array, inner: Ball) -> Array:
     b = res[1:] - jnp.sum(A[1:, 1:] * force[None, 1:], axis=1) + A[1:, 0] * (normal - old)
     friction = where(normal < MINVAL, 0, minimise(inner, b, normal))
     return jnp.concatenate([normal[None], friction])
-
-
-def _result(
-    problem: Problem, layout: RowLayout, prepared: Prepared, state: dual.State
-) -> tuple[Array, Array, Array]:
-    a, force = dual.result(prepared.rows, state)
-    return a, force, dual.residual_of(problem, layout, a, force)
-
-
-PGS = Method(_prepare, _initial, _iterate, _result, dual.state_of, dual.left)

@@ -1,26 +1,17 @@
 """Solvers that minimise over accelerations: what Newton and conjugate gradients share."""
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul, mul_t
-from mjjax.constraint.layout import RowLayout
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
-from mjjax.solver.line_search import Evaluate, Points, Values, newton_point, search
-from mjjax.solver.method import (
-    Limits,
-    Prepared,
-    Progress,
-    Start,
-    Tolerances,
-    in_single,
-    scaled_norm,
-)
+from mjjax.solver.line_search import Evaluate, Points, Values, exact_search, newton_point
+from mjjax.solver.method import P, Progress, Rules, Start, in_single, scaled_norm
 from mjjax.solver.objective import (
     half_inverse,
     residual,
@@ -36,7 +27,7 @@ from mjjax.solver.problem import Problem
 from mjjax.xla.linalg import stack
 from mjjax.xla.namespace import Array, where
 
-WHOLE = 1e-4  # how far from one the length of a whole step may be
+UNIT_STEP = 1e-4  # how far from one the length of a whole Newton step may be
 
 
 class State(NamedTuple):
@@ -44,19 +35,19 @@ class State(NamedTuple):
 
     Attributes:
         dofs: (3, nv) acceleration and two gradients, as below: one array, which loops carry.
-        r: (n,) row residuals, of which the row forces are functions.
+        Jaref: (n,) row residuals J qacc - aref, of which the row forces are functions.
         tally: twice the iterations so far, and one if the solver has stopped: one array, which
             loops carry; (k,) with islands.
         memory: what the next direction depends on besides.
     """
 
     dofs: Array
-    r: Array
+    Jaref: Array
     tally: Array
     memory: Any
 
     @property
-    def a(self) -> Array:
+    def qacc(self) -> Array:
         """(nv,) acceleration."""
         return self.dofs[0]
 
@@ -84,141 +75,121 @@ class State(NamedTuple):
 class Beginning(NamedTuple):
     """An acceleration (nv,), its `gauss_grad` (nv,) and its residuals (n,)."""
 
-    a: Array
+    qacc: Array
     gauss_grad: Array
-    r: Array
+    Jaref: Array
 
 
-def better_start(problem: Problem, layout: RowLayout, start: Start) -> Beginning:
+def better_start(problem: Problem, start: Start) -> Beginning:
     """The warm start, unless the smooth acceleration has the lower objective."""
     # M a_smooth is the smooth force: nothing is left of the gradient there
     smooth = Beginning(
-        start.smooth, jnp.zeros_like(start.smooth), residual(problem, layout, start.smooth)
+        start.qacc_smooth, jnp.zeros_like(start.qacc_smooth), residual(problem, start.qacc_smooth)
     )
-    if start.warm is None:
+    if start.qacc_warmstart is None:
         return smooth
-    gauss_grad = smooth_gradient(problem, layout, start.warm)
-    warm = Beginning(start.warm, gauss_grad, residual(problem, layout, start.warm))
-    gauss = 0.5 * jnp.sum((warm.a - smooth.a) * gauss_grad)
-    worse = gauss + row_cost(problem, layout, warm.r) > row_cost(problem, layout, smooth.r)
+    gauss_grad = smooth_gradient(problem, start.qacc_warmstart)
+    warm = Beginning(start.qacc_warmstart, gauss_grad, residual(problem, start.qacc_warmstart))
+    gauss = 0.5 * jnp.sum((warm.qacc - smooth.qacc) * gauss_grad)
+    worse = gauss + row_cost(problem, warm.Jaref) > row_cost(problem, smooth.Jaref)
     dofs = rows = worse
     if isinstance(problem.parts, Islands):  # in no island there is nothing to solve
-        dofs |= ~problem.parts.to_dofs(layout, problem.parts.used)
-        rows |= ~problem.parts.to_rows(layout, problem.parts.used)
+        dofs |= ~problem.parts.to_dofs(problem.parts.used)
+        rows |= ~problem.parts.to_rows(problem.parts.used)
     return Beginning(
-        where(dofs, smooth.a, warm.a),
+        where(dofs, smooth.qacc, warm.qacc),
         where(dofs, smooth.gauss_grad, warm.gauss_grad),
-        where(rows, smooth.r, warm.r),
+        where(rows, smooth.Jaref, warm.Jaref),
     )
 
 
-def initial(
-    problem: Problem, layout: RowLayout, start: Start, tolerances: Tolerances, memory: Any
-) -> State:
+def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> State:
     """Iterate at the better start."""
-    a, gauss_grad, r = better_start(problem, layout, start)
-    grad = gauss_grad - mul_t(layout, problem.jac, row_force(problem, layout, r))
-    small = scaled_norm(problem, layout, tolerances, grad) < tolerances.main
+    qacc, gauss_grad, Jaref = better_start(problem, start)
+    grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
+    small = scaled_norm(problem, rules, grad) < rules.tolerance
     # C makes at least one iteration
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
-    return State(stack([a, gauss_grad, grad]), r, done.astype(jnp.int32), memory)
+    return State(stack([qacc, gauss_grad, grad]), Jaref, done.astype(jnp.int32), memory)
 
 
-def iterate(
+def step_along(
     problem: Problem,
-    layout: RowLayout,
-    limits: Limits,
-    tolerances: Tolerances,
+    rules: Rules,
     state: State,
-    step: Array,
+    search: Array,
     memory: Any,
     unit: bool,
 ) -> tuple[State, Progress]:
-    """Exact line search along `step` (nv,); `unit` if its own Newton step has length one."""
+    """The lowest point along a direction.
+
+    Args:
+        problem: the problem.
+        rules: when to stop.
+        state: where it starts.
+        search: (nv,) direction.
+        memory: what the next direction depends on.
+        unit: whether the Newton step of the objective along the direction is the direction itself.
+    """
     parts = problem.parts
-    gauss_step = mul_by_tree(layout.structure, problem.inertia.M, step)
-    row_step = mul(layout, problem.jac, step)
+    Mv = mul_by_tree(problem.layout.structure, problem.inertia.M, search)
+    Jv = mul(problem.jac, search)
     size, slope0, terms = parts.sum_dofs(
-        layout, step * step, step * state.grad, jnp.abs(step * state.gauss_grad)
+        search * search, search * state.grad, jnp.abs(search * state.gauss_grad)
     )
     length = jnp.sqrt(size)
-    gtol = tolerances.main * (tolerances.line_search * length) / tolerances.scale
-    evaluate = ray(problem, layout, state, step, gauss_step, row_step)
-    force = row_force(problem, layout, state.r)
-    terms = terms + parts.sum_rows(layout, jnp.abs(row_step * force))
+    gtol = rules.tolerance * (rules.ls_tolerance * length) / rules.scale
+    evaluate = ray(problem, state, search, Mv, Jv)
+    force = row_force(problem, state.Jaref)
+    terms = terms + parts.sum_rows(jnp.abs(Jv * force))
     one = jnp.ones_like(length)
     first = one if unit else newton_point(Points.of(evaluate(jnp.zeros_like(one)[None])).at(0))
-    found = search(evaluate, first, gtol, terms, limits.ls_iterations, state.done)
+    found = exact_search(evaluate, first, gtol, terms, rules.ls_iterations, state.done)
     alpha = where((length < MINVAL) | state.done, 0, found.alpha)
-    along, across = parts.to_dofs(layout, alpha), parts.to_rows(layout, alpha)
-    a = state.a + along * step
-    gauss_grad = state.gauss_grad + along * gauss_step
-    r = state.r + across * row_step
-    grad = gauss_grad - mul_t(layout, problem.jac, row_force(problem, layout, r))
-    grad_norm = scaled_norm(problem, layout, tolerances, grad)
+    along, across = parts.to_dofs(alpha), parts.to_rows(alpha)
+    qacc = state.qacc + along * search
+    gauss_grad = state.gauss_grad + along * Mv
+    Jaref = state.Jaref + across * Jv
+    grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
+    grad_norm = scaled_norm(problem, rules, grad)
     # The objective is convex: it falls by no more than its slope at the start promises. Where the
     # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
     decrease = jnp.minimum(found.decrease, -alpha * slope0)
-    small = (tolerances.scale * decrease < tolerances.main) | (grad_norm < tolerances.main)
+    small = (rules.scale * decrease < rules.tolerance) | (grad_norm < rules.tolerance)
     # a state that is not a number stays so: stop rather than iterate to the limit
     done = state.done | small | (alpha == 0) | ~jnp.isfinite(grad_norm)
     if unit and in_single(grad):
-        done |= _is_minimum(problem, layout, alpha, state.r, r)
+        done |= _is_minimum(problem, alpha, state.Jaref, Jaref)
     # as in C, an iteration without a step does not count
     tally = 2 * (state.niter + (alpha != 0).astype(jnp.int32)) + done.astype(jnp.int32)
-    new = State(stack([a, gauss_grad, grad]), r, tally, memory)
-    (slope,) = parts.sum_dofs(layout, grad * step)
+    new = State(stack([qacc, gauss_grad, grad]), Jaref, tally, memory)
+    (slope,) = parts.sum_dofs(grad * search)
     slope = where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
-    decrease, slope = tolerances.scale * found.decrease, tolerances.scale * slope
+    decrease, slope = rules.scale * found.decrease, rules.scale * slope
     return new, Progress(decrease, grad_norm, slope, found.count)
 
 
-def _is_minimum(
-    problem: Problem, layout: RowLayout, alpha: Array, before: Array, after: Array
-) -> Array:
+def _is_minimum(problem: Problem, alpha: Array, before: Array, after: Array) -> Array:
     """Whether a whole Newton step stayed where the objective is the same quadratic function."""
-    others = ((problem.D != 0) & ~same_piece(problem, layout, before, after)).astype(alpha.dtype)
-    return (jnp.abs(alpha - 1) < WHOLE) & (problem.parts.sum_rows(layout, others) == 0)
-
-
-def result(
-    problem: Problem, layout: RowLayout, prepared: Prepared, state: State
-) -> tuple[Array, Array, Array]:
-    """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
-
-    With stiff rows their forces balance the accelerations, whereas J a - aref would be found from
-    numbers too large to tell.
-    """
-    return state.a, row_force(problem, layout, state.r), state.r
-
-
-def state_of(problem: Problem, layout: RowLayout, state: State) -> Array:
-    """Zone (n,) of every row."""
-    return row_state(problem, layout, state.r)
-
-
-def left(problem: Problem, layout: RowLayout, tolerances: Tolerances, state: State) -> Array:
-    """Scaled norm of the gradient."""
-    return scaled_norm(problem, layout, tolerances, state.grad)
+    others = ((problem.D != 0) & ~same_piece(problem, before, after)).astype(alpha.dtype)
+    return (jnp.abs(alpha - 1) < UNIT_STEP) & (problem.parts.sum_rows(others) == 0)
 
 
 def ray(
     problem: Problem,
-    layout: RowLayout,
     state: State,
-    step: Array,
-    gauss_step: Array,
-    row_step: Array,
+    search: Array,
+    Mv: Array,
+    Jv: Array,
 ) -> Evaluate:
-    """The objective along `state.a + alpha step` as a function of step lengths (m, ...)."""
+    """The objective along `state.qacc + alpha search` as a function of step lengths (m, ...)."""
+    layout = problem.layout
     parts = problem.parts
-    linear, quadratic = (
-        x[None] for x in parts.sum_dofs(layout, step * state.gauss_grad, step * gauss_step)
-    )
-    base, direction = split(layout, state.r), split(layout, row_step)
-    force0, d, _ = scalar_force(problem, layout, base.scalar)
+    linear, quadratic = (x[None] for x in parts.sum_dofs(search * state.gauss_grad, search * Mv))
+    base, direction = split(layout, state.Jaref), split(layout, Jv)
+    force0, d, _ = scalar_force(problem, base.scalar)
     half = half_inverse(d)
     bend = d * direction.scalar * direction.scalar
     cone_d = split(layout, problem.D).cone
@@ -227,7 +198,7 @@ def ray(
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
     def evaluate(alpha: Array) -> Values:
-        a = parts.to_rows(layout, alpha)[:, : d.shape[0]]
+        a = parts.to_rows(alpha)[:, : d.shape[0]]
         free = -(d[None] * (base.scalar[None] + a * direction.scalar[None]))
         force = jnp.clip(free, low, high)
         inside = (free > low) & (free < high)
@@ -238,12 +209,36 @@ def ray(
         terms = stack([cost, -force * direction.scalar[None], where(inside, bend[None], 0)])
         cones = None
         if cone0 is not None:
-            a = parts.to_contacts(layout, alpha)
+            a = parts.to_contacts(alpha)
             cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, a)
             cones = stack([cone_terms[0] - cone0, *cone_terms[1:]])
-        cost, slope, curvature = parts.sum_rows(layout, terms, cones)
+        cost, slope, curvature = parts.sum_rows(terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
         return alpha, cost, slope, curvature + quadratic
 
     return evaluate
+
+
+class Primal(Generic[P]):
+    """What methods over accelerations share, see `Method`."""
+
+    def ahead(self, problem: Problem, rules: Rules, state: State) -> State:
+        """Nothing."""
+        return state
+
+    def result(self, problem: Problem, prepared: P, state: State) -> tuple[Array, Array, Array]:
+        """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
+
+        With stiff rows their forces balance the accelerations, whereas J qacc - aref would be found
+        from numbers too large to tell.
+        """
+        return state.qacc, row_force(problem, state.Jaref), state.Jaref
+
+    def zones(self, problem: Problem, state: State) -> Array:
+        """Zone (n,) of every row, as `ConstraintState`."""
+        return row_state(problem, state.Jaref)
+
+    def gradient(self, problem: Problem, rules: Rules, state: State) -> Array:
+        """Scaled norm of the gradient."""
+        return scaled_norm(problem, rules, state.grad)

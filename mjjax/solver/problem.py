@@ -1,11 +1,9 @@
 """The constrained dynamics as a convex optimisation problem.
 
-    minimise over a:  (a - a_smooth)' M (a - a_smooth) / 2 + s(J a - aref)
+    minimise over qacc:  (qacc - qacc_smooth)' M (qacc - qacc_smooth) / 2 + s(J qacc - aref)
 
 with the row costs s of `mjjax.solver.objective`.
 """
-
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from mjjax.constraint.jacobian import RowJacobian, row_jacobian
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.enums import ConstraintType
+from mjjax.core.struct import PyTree, static
 from mjjax.dynamics.joint_inertia import Inertia, inertia_of
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -20,31 +19,37 @@ from mjjax.solver.islands import Parts, parts_of
 from mjjax.xla.namespace import Array, where
 
 
-class Problem(NamedTuple):
+class Problem(PyTree):
     """Data of the problem; every entry is differentiable.
 
     Attributes:
         inertia: joint-space inertia.
-        smooth: (nv,) force without constraints, M a_smooth.
+        qfrc_smooth: (nv,) force without constraints, M qacc_smooth.
         jac: row Jacobian.
         aref: (n,) reference accelerations.
         D: (n,) constraint masses, 0 for inactive rows.
         low, high: (n,) bounds of the row forces.
-        mu: (ncontact,) regularized friction coefficient of elliptic cones.
-        friction: (ncontact, width) cone axes: mu, then the friction coefficients.
+        friction: (ncontact, width) axes of elliptic cones: the regularized coefficient mu of
+            friction, then the coefficients; 0 for those that a contact does not have.
         parts: the problems that this is, one by one.
+        layout: row layout.
     """
 
     inertia: Inertia
-    smooth: Array
+    qfrc_smooth: Array
     jac: RowJacobian
     aref: Array
     D: Array
     low: Array
     high: Array
-    mu: Array
     friction: Array
     parts: Parts
+    layout: RowLayout = static()
+
+    @property
+    def mu(self) -> Array:
+        """(ncontact,) regularized friction coefficients."""
+        return self.friction[:, 0]
 
 
 def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
@@ -66,13 +71,13 @@ def problem_of(model: Model, data: Data, layout: RowLayout) -> Problem:
     axes = jnp.concatenate([mu[:, None], where(used, coefficients, 0)], axis=-1)
     return Problem(
         inertia=inertia_of(model, data),
-        smooth=data.qfrc_smooth,
+        qfrc_smooth=data.qfrc_smooth,
         jac=row_jacobian(model, data, layout),
         aref=data.efc_aref[:n],
         D=d,
         low=low,
         high=high,
-        mu=mu,
         friction=axes,
         parts=parts_of(model, data, layout),
+        layout=layout,
     )

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from mjjax.constraint.jacobian import mul_t
-from mjjax.constraint.layout import RowLayout, layout_of
+from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import diagonal_by_tree
@@ -16,7 +16,7 @@ from mjjax.solver.absent_friction import (
     with_absent_friction,
 )
 from mjjax.solver.islands import are_apart
-from mjjax.solver.method import SMALLEST_TOLERANCE, Limits, Start, Tolerances, in_single
+from mjjax.solver.method import SMALLEST_TOLERANCE, Rules, Start, in_single
 from mjjax.solver.noslip import remove_slip
 from mjjax.solver.objective import residual, row_force
 from mjjax.solver.optimum import minimize
@@ -30,23 +30,30 @@ def start_of(model: Model, data: Data) -> Start:
     return Start(None if cold else data.qacc_warmstart, data.qacc_smooth)
 
 
-def settings_of(model: Model, problem: Problem, layout: RowLayout) -> tuple[Limits, Tolerances]:
-    """The solver's stopping rules; in float32 no tolerance is below what rounding leaves.
+def rules_of(model: Model, problem: Problem) -> Rules:
+    """When the solver stops; in float32 no tolerance is below what rounding leaves.
 
     What is measured is scaled by the sum of the inertias of an island; of a whole model, by
     their mean at `qpos0` times `nv`.
     """
     opt = model.opt
     if are_apart(model):
-        s = layout.structure
+        s = problem.layout.structure
         diagonal = diagonal_by_tree(s, split_blocks(s, problem.inertia.M))
-        (inertia,) = problem.parts.sum_dofs(layout, diagonal)
+        (inertia,) = problem.parts.sum_dofs(diagonal)
         scale = 1 / where(inertia > 0, inertia, 1)
     else:
         scale = 1 / (model.stat.meaninertia * max(1, model.structure.nv))
-    limits = Limits(opt.iterations, opt.ls_iterations, opt.noslip_iterations)
-    main = jnp.maximum(opt.tolerance, SMALLEST_TOLERANCE) if in_single(scale) else opt.tolerance
-    return limits, Tolerances(main, opt.ls_tolerance, opt.noslip_tolerance, scale)
+    single = in_single(scale)
+    return Rules(
+        tolerance=jnp.maximum(opt.tolerance, SMALLEST_TOLERANCE) if single else opt.tolerance,
+        ls_tolerance=opt.ls_tolerance,
+        noslip_tolerance=opt.noslip_tolerance,
+        scale=scale,
+        iterations=opt.iterations,
+        ls_iterations=opt.ls_iterations,
+        noslip_iterations=opt.noslip_iterations,
+    )
 
 
 @stage
@@ -95,17 +102,16 @@ def _solved(model: Model, data: Data) -> Data:
             solver_gradient=jnp.zeros_like(data.solver_gradient),
         )
     problem = problem_of(model, data, layout)
-    limits, tolerances = settings_of(model, problem, layout)
-    solver = SolverType(model.opt.solver)
-    found = minimize(solver, layout, limits, problem, start_of(model, data), tolerances)
-    qacc, force, niter, left = found.a, found.force, found.niter, found.left
-    if limits.noslip_iterations:
-        qacc, force, more, change = remove_slip(layout, limits, problem, force, tolerances)
+    rules = rules_of(model, problem)
+    found = minimize(SolverType(model.opt.solver), problem, start_of(model, data), rules)
+    qacc, force, niter, left = found.qacc, found.force, found.niter, found.gradient
+    if rules.noslip_iterations:
+        qacc, force, more, change = remove_slip(problem, force, rules)
         niter, left = niter + more, jnp.maximum(left, change)
     padding = data.efc_force.shape[0] - layout.nrow
     return data.replace(
         qacc=qacc,
-        qfrc_constraint=mul_t(layout, problem.jac, force),
+        qfrc_constraint=mul_t(problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
         solver_niter=where(data.nefc > 0, niter, 0).astype(jnp.int32),
         solver_gradient=left,
@@ -122,10 +128,10 @@ def inv_constraint(model: Model, data: Data) -> Data:
         none = jnp.zeros_like(data.qfrc_constraint)
         return _with_friction(model, data.replace(qfrc_constraint=none))
     problem = problem_of(model, data, layout)
-    force = row_force(problem, layout, residual(problem, layout, data.qacc))
+    force = row_force(problem, residual(problem, data.qacc))
     padding = data.efc_force.shape[0] - layout.nrow
     data = data.replace(
-        qfrc_constraint=mul_t(layout, problem.jac, force),
+        qfrc_constraint=mul_t(problem.jac, force),
         efc_force=jnp.pad(force, (0, padding)),
     )
     return _with_friction(model, data)

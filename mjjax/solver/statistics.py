@@ -2,21 +2,22 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mjjax.constraint.layout import RowLayout, layout_of
+from mjjax.constraint.layout import layout_of
 from mjjax.core.enums import SolverType
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.solver import dual, noslip
-from mjjax.solver.method import Iteration, Limits, Prepared, Tolerances
+from mjjax.solver import dual
+from mjjax.solver.method import I, Iterates, P, Rules
+from mjjax.solver.noslip import Noslip
 from mjjax.solver.objective import residual, row_state
 from mjjax.solver.problem import Problem, problem_of
-from mjjax.solver.stages import settings_of, start_of
+from mjjax.solver.stages import rules_of, start_of
 from mjjax.solver.table import METHODS
 from mjjax.xla.namespace import Array, where
 
@@ -62,17 +63,18 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
         real, whole = jnp.zeros(total, data.qacc.dtype), jnp.zeros(total, jnp.int32)
         return SolverStat(real, real, real, whole, whole, whole)
     problem, method = problem_of(model, data, layout), METHODS[SolverType(model.opt.solver)]
-    limits, tolerances = settings_of(model, problem, layout)
-    prepared = method.prepare(problem, layout)
-    start = method.initial(problem, layout, prepared, start_of(model, data), tolerances)
-    history = functools.partial(_history, problem, layout, limits, tolerances)
-    state, stat = history(method.iterate, method.state, prepared, start, limits.iterations)
-    if not limits.noslip_iterations:
+    rules = rules_of(model, problem)
+    prepared = method.prepare(problem)
+    start = method.initial(problem, prepared, start_of(model, data), rules)
+    history = functools.partial(_history, problem, rules)
+    state, stat = history(method, prepared, start, rules.iterations)
+    if not rules.noslip_iterations:
         return stat
-    _, force, _ = method.result(problem, layout, prepared, state)
-    prepared = noslip.prepare(problem, layout)
+    _, force, _ = method.result(problem, prepared, state)
+    sweeps = Noslip()
+    prepared = sweeps.prepare(problem)
     start = dual.initial(prepared.rows, force)
-    _, more = history(noslip.iterate, dual.state_of, prepared, start, limits.noslip_iterations)
+    _, more = history(sweeps, prepared, start, rules.noslip_iterations)
 
     def joined(first: Array, second: Array) -> Array:
         padded = jnp.pad(first, (0, len(second)))
@@ -83,21 +85,18 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
 
 def _history(
     problem: Problem,
-    layout: RowLayout,
-    limits: Limits,
-    tolerances: Tolerances,
-    iterate: Iteration,
-    zones: Callable[[Problem, RowLayout, Any], Array],
-    prepared: Prepared,
-    start: Any,
+    rules: Rules,
+    method: Iterates[P, I],
+    prepared: P,
+    start: I,
     iterations: int,
-) -> tuple[Any, SolverStat]:
+) -> tuple[I, SolverStat]:
     """Last iterate and statistics (iterations,)."""
     exists = problem.D > 0
 
-    def advance(state: Any, _: None) -> tuple[Any, SolverStat]:
-        new, progress = iterate(problem, layout, prepared, limits, tolerances, state)
-        before, after = (zones(problem, layout, x) for x in (state, new))
+    def advance(state: I, _: None) -> tuple[I, SolverStat]:
+        new, progress = method.iterate(problem, prepared, rules, state)
+        before, after = (method.zones(problem, x) for x in (state, new))
         on, going = ~state.done, jnp.any(~state.done)
 
         def of_running(reduce: Callable[[Array], Array], x: Array) -> Array:
@@ -105,7 +104,7 @@ def _history(
 
         stat = SolverStat(
             improvement=of_running(jnp.sum, progress.improvement),
-            gradient=of_running(jnp.max, progress.left),
+            gradient=of_running(jnp.max, progress.gradient),
             lineslope=of_running(jnp.max, progress.lineslope),
             nactive=where(going, jnp.sum(exists & (after != 0), dtype=jnp.int32), 0),
             nchange=where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
@@ -127,5 +126,5 @@ def constraint_state(model: Model, data: Data) -> Array:
     if not layout.nrow:
         return jnp.zeros(empty, jnp.int32)
     problem = problem_of(model, data, layout)
-    state = row_state(problem, layout, residual(problem, layout, data.qacc))
+    state = row_state(problem, residual(problem, data.qacc))
     return jnp.pad(where(problem.D > 0, state, 0), (0, empty))

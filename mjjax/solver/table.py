@@ -1,13 +1,15 @@
 """The solvers by their names."""
 
-from mjjax.core.enums import SolverType
-from mjjax.solver.cg import CG
-from mjjax.solver.method import Method
-from mjjax.solver.newton import NEWTON
-from mjjax.solver.pgs import PGS
+from typing import Any
 
-METHODS: dict[SolverType, Method] = {
-    SolverType.PGS: PGS,
-    SolverType.CG: CG,
-    SolverType.NEWTON: NEWTON,
+from mjjax.core.enums import SolverType
+from mjjax.solver.cg import ConjugateGradients
+from mjjax.solver.method import Method
+from mjjax.solver.newton import Newton
+from mjjax.solver.pgs import ProjectedGaussSeidel
+
+METHODS: dict[SolverType, Method[Any, Any]] = {
+    SolverType.PGS: ProjectedGaussSeidel(),
+    SolverType.CG: ConjugateGradients(),
+    SolverType.NEWTON: Newton(),
 }

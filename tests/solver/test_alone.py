@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax import SolverType
 from mjjax.constraint.layout import layout_of
 from mjjax.solver import alone
 from mjjax.solver.alone import kind_of
-from mjjax.solver.newton import NEWTON
+from mjjax.solver.newton import Newton
+from mjjax.solver.primal import Primal
 from mjjax.solver.problem import problem_of
-from mjjax.solver.stages import settings_of, start_of
-from mjjax.solver.table import METHODS
+from mjjax.solver.stages import rules_of, start_of
 from tests.oracle_tools import each_world, quick, world
 from tests.solver.scenes import Ready, ready_scene, solve_theirs, with_options
 from tests.solver.test_islands import ON, islands_of
@@ -44,7 +43,7 @@ def states(cone: str) -> Ready:
 @pytest.fixture
 def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """No queue: all islands of a world iterate until the last one is done."""
-    monkeypatch.setitem(METHODS, SolverType.NEWTON, NEWTON._replace(ahead=None))
+    monkeypatch.setattr(Newton, "ahead", Primal.ahead)
 
 
 @pytest.fixture
@@ -101,15 +100,14 @@ def test_islands_of_one_tree_are_done_first(cone: str) -> None:
     """All of them, and nothing of the others: what follows has only these to do."""
     at = states(cone)
     model, data = with_options(at, **ON), world(at.data, 1)
-    layout, ahead = layout_of(model, data), NEWTON.ahead
-    assert ahead is not None
+    layout, method = layout_of(model, data), Newton()
 
     @quick
     def done(data: mjjax.Data) -> tuple[jax.Array, jax.Array]:
         problem = problem_of(model, data, layout)
-        limits, tolerances = settings_of(model, problem, layout)
-        start = NEWTON.initial(problem, layout, (), start_of(model, data), tolerances)
-        return start.done, ahead(problem, layout, limits, tolerances, start).done
+        rules = rules_of(model, problem)
+        start = method.initial(problem, (), start_of(model, data), rules)
+        return start.done, method.ahead(problem, rules, start).done
 
     island = np.asarray(data.tree_island)
     alone = np.bincount(island[island >= 0], minlength=layout.structure.ntree) == 1

@@ -83,20 +83,20 @@ def test_operators_equal_matrices(cone: str) -> None:
     @quick
     def compare(data: mjjax.Data) -> dict[str, tuple[Any, Any]]:
         jac = row_jacobian(model, data, layout)
-        matrix, problem = dense(layout, jac), problem_of(model, data, layout)
-        r = residual(problem, layout, data.qacc)
-        factor = cholesky(hessian(problem, layout, r))
+        matrix, problem = dense(jac), problem_of(model, data, layout)
+        r = residual(problem, data.qacc)
+        factor = cholesky(hessian(problem, r))
         frame = jac.contact.velocity(layout.structure, v)
         transposed = frame_forces(layout, jac.friction, f[layout.nscalar :])
         pair = jnp.sum(edges(layout, jac.friction, frame).reshape(-1) * f[layout.nscalar :])
         return {
-            "J v": (mul(layout, jac, v), matrix @ v),
-            "J' f": (mul_t(layout, jac, f), f @ matrix),
+            "J v": (mul(jac, v), matrix @ v),
+            "J' f": (mul_t(jac, f), f @ matrix),
             "edges": (pair, jnp.sum(frame * transposed)),
             "M": (mjjax.mul_m(model, data, v), data.qM @ v),
             "M^-1": (mjjax.solve_m(model, data, v), jnp.linalg.solve(data.qM, v)),
             "H^-1": (
-                solve_hessian(problem, layout, r, v, exact=True),
+                solve_hessian(problem, r, v, exact=True),
                 cho_solve(factor, v),
             ),
         }
