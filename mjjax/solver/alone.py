@@ -28,7 +28,7 @@ from mjjax.solver.method import Iterates, Rules
 from mjjax.solver.primal import State
 from mjjax.solver.problem import Problem
 from mjjax.xla.grouped_loop import queued_loop
-from mjjax.xla.indexing import gather, gather_columns
+from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
 
 MOST = 32  # contacts of a tree by itself; one that has more stays with the others
@@ -233,16 +233,19 @@ def _rows(layout: RowLayout, kind: Kind, own: Array, x: Array) -> Array:
 
 
 def _own_dofs(kind: Kind, x: Array) -> Array:
-    """Numbers (T, k, d) of the dofs of each tree, of k kinds (k, nv)."""
-    return gather_columns(x, kind.dof.ravel()).reshape(-1, *kind.dof.shape).swapaxes(0, 1)
+    """Numbers (T, d) of the dofs of each tree."""
+    return gather(x, kind.dof)
 
 
 def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: State) -> State:
     """Iterates (T, ...) of the trees; those that are not taken are done."""
     return State(
-        dofs=_own_dofs(kind, state.dofs),
+        qacc=_own_dofs(kind, state.qacc),
+        gauss_grad=_own_dofs(kind, state.gauss_grad),
+        grad=_own_dofs(kind, state.grad),
         Jaref=_rows(layout, kind, own, state.Jaref),
-        tally=_at(state.tally, place, empty=1),
+        niter=_at(state.niter, place),
+        done=_at(state.done, place, empty=True),
         memory=state.memory,
     )
 
@@ -260,8 +263,8 @@ def _with(
     n = layout.nscalar
 
     def dofs(new: Array, old: Array) -> Array:
-        kept = where(taken[:, None, None], new, _own_dofs(kind, old)).swapaxes(0, 1)
-        return jnp.asarray(old).at[:, kind.dof].set(kept)
+        kept = where(taken[:, None], new, _own_dofs(kind, old))
+        return jnp.asarray(old).at[kind.dof].set(kept)
 
     def rows(new: Array, old: Array) -> Array:
         count = kind.row.shape[1]
@@ -276,7 +279,10 @@ def _with(
         return jnp.asarray(old).at[place].set(new, mode="drop")
 
     return state._replace(
-        dofs=dofs(done.dofs, state.dofs),
+        qacc=dofs(done.qacc, state.qacc),
+        gauss_grad=dofs(done.gauss_grad, state.gauss_grad),
+        grad=dofs(done.grad, state.grad),
         Jaref=rows(done.Jaref, state.Jaref),
-        tally=islands(done.tally, state.tally),
+        niter=islands(done.niter, state.niter),
+        done=islands(done.done, state.done),
     )

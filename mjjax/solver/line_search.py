@@ -7,55 +7,35 @@ that searches cut short by `ls_iterations` end at the same point).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.xla.linalg import stack
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.packing import carry
 
 
 class Points(NamedTuple):
-    """Objective at some points of the ray, minus that at the start, with two derivatives.
+    """Points (...,) of the ray: the objective there, minus that at the start.
 
     Attributes:
-        packed: (4, ...) step length, cost, slope, curvature: one array, which loops carry and
-            choices pick in one operation.
+        alpha: step length.
+        cost: objective minus that at the start.
+        slope: its first derivative.
+        curvature: its second derivative.
     """
 
-    packed: Array
-
-    @classmethod
-    def of(cls, values: "Values") -> "Points":
-        """Points of their values."""
-        return cls(stack(values))
-
-    @property
-    def alpha(self) -> Array:
-        """Step length."""
-        return self.packed[0]
-
-    @property
-    def cost(self) -> Array:
-        """Objective minus that at the start."""
-        return self.packed[1]
-
-    @property
-    def slope(self) -> Array:
-        """First derivative."""
-        return self.packed[2]
-
-    @property
-    def curvature(self) -> Array:
-        """Second derivative."""
-        return self.packed[3]
+    alpha: Array
+    cost: Array
+    slope: Array
+    curvature: Array
 
     def at(self, k: int) -> "Points":
         """The point number `k`."""
-        return Points(self.packed[:, k])
+        return Points(*(x[k] for x in self))
 
     def lowest(self, key: Array) -> tuple["Points", Array]:
         """The point with the lowest of keys (m, ...), the first of several, and its key.
@@ -65,12 +45,11 @@ class Points(NamedTuple):
         point, low = self.at(0), key[0]
         for k in range(1, len(key)):
             closer = key[k] < low
-            point, low = _pick(closer, self.at(k), point), where(closer, key[k], low)
+            point, low = choose(closer, self.at(k), point), where(closer, key[k], low)
         return point, low
 
 
-Values = tuple[Array, Array, Array, Array]  # step length, cost, slope, curvature
-Evaluate = Callable[[Array], Values]
+Evaluate = Callable[[Array], Points]
 
 NEWTON, BRACKET, DONE = 0, 1, 2
 
@@ -81,28 +60,22 @@ class State(NamedTuple):
     With islands each has a search of its own, the last axis (k,) of everything.
 
     Attributes:
-        tally: four times the evaluations so far, plus the phase, one of the three above: choices
-            pick both in one operation.
-        ends: (2, ...) points, the first of which is the result when it is done.
+        phase: one of the three above.
+        count: evaluations so far.
+        ends: points (2, ...), the first of which is the result when it is done.
     """
 
-    tally: Array
+    phase: Array
+    count: Array
     ends: Points
 
-    @classmethod
-    def of(cls, phase: Array, count: Array, ends: Points) -> "State":
-        """A state of its parts."""
-        return cls(4 * count + phase, ends)
 
-    @property
-    def phase(self) -> Array:
-        """One of the three above."""
-        return self.tally & 3
+T = TypeVar("T", Points, State)
 
-    @property
-    def count(self) -> Array:
-        """Evaluations so far."""
-        return self.tally >> 2
+
+def choose(condition: Array, a: T, b: T) -> T:
+    """One of two where the condition holds, whose dimensions are the last of every array."""
+    return jax.tree.map(lambda x, y: where(jnp.broadcast_to(condition, x.shape), x, y), a, b)
 
 
 class Found(NamedTuple):
@@ -133,24 +106,22 @@ def exact_search(
         idle: where nothing is to be searched.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    # read before it is packed: packed first, it would be computed twice
-    alpha, cost, slope, curvature = (x[0] for x in evaluate(first[None]))
-    start = Points.of((alpha, cost, slope, curvature))
-    settled = idle | ~(jnp.abs(slope) >= gtol)
+    start = evaluate(first[None]).at(0)
+    settled = idle | ~(jnp.abs(start.slope) >= gtol)
     phase = where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State.of(phase, jnp.full_like(phase, 2), _pair(start, start))
-    direction = where(slope < 0, 1, -1).astype(gtol.dtype)
+    state = State(phase, jnp.full_like(phase, 2), _pair(start, start))
+    direction = where(start.slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: State) -> State:
         alpha = state.ends.alpha
         tried = jnp.concatenate([newton_point(state.ends), 0.5 * (alpha[:1] + alpha[1:])])
-        points = Points.of(evaluate(tried))
+        points = evaluate(tried)
         walked = _walk(state, points.at(0), gtol, direction, iterations)
         shrunk = _shrink(state, points, gtol)
-        new = _out_of_budget(_choose(state.phase == NEWTON, walked, shrunk), iterations)
-        return _choose(state.phase == DONE, state, new) if state.phase.ndim else new
+        new = _out_of_budget(choose(state.phase == NEWTON, walked, shrunk), iterations)
+        return choose(state.phase == DONE, state, new) if state.phase.ndim else new
 
-    state = lax.while_loop(lambda s: jnp.any(s.phase != DONE), body, state)
+    state = carry(lambda s: jnp.any(s.phase != DONE), body, state)
     found = state.ends.at(0)
     return Found(found.alpha, -found.cost, state.count)
 
@@ -164,7 +135,7 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
     phase = where(stop, DONE, where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
-    return State.of(phase, count, _pair(point, state.ends.at(0)))
+    return State(phase, count, _pair(point, state.ends.at(0)))
 
 
 def _shrink(state: State, points: Points, gtol: Array) -> State:
@@ -174,50 +145,41 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     ends, moved = _closer(state.ends, points)
     found, stuck = good[0] | good[1] | good[2], ~(moved[0] | moved[1])
     done = found | stuck
-    ends = _with_result(done, _pick(found, best, points.at(2)), ends)
+    ends = _with_result(done, choose(found, best, points.at(2)), ends)
     # a search that has found the minimum does not look at the next points
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
     count = state.count + 1 + where(found, 0, more).astype(jnp.int32)
-    return State.of(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
+    return State(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
 
 
 def _out_of_budget(state: State, iterations: int) -> State:
     """The better end of a bracket that may not shrink further, if it improves on the start."""
     spent = (state.phase == BRACKET) & (state.count >= iterations)
     end, other = state.ends.at(0), state.ends.at(1)
-    best = _pick(end.cost <= other.cost, end, other)
-    best = _pick(best.cost < 0, best, Points(jnp.zeros_like(best.packed)))
+    best = choose(end.cost <= other.cost, end, other)
+    best = choose(best.cost < 0, best, Points(*map(jnp.zeros_like, best)))
     phase = where(spent, DONE, state.phase).astype(jnp.int32)
-    return State.of(phase, state.count, _with_result(spent, best, state.ends))
+    return State(phase, state.count, _with_result(spent, best, state.ends))
 
 
 def _closer(ends: Points, points: Points) -> tuple[Points, Array]:
     """The candidates with slopes of the ends' signs and nearest to zero, if nearer than these."""
     sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
     size = where(slope * sign > 0, jnp.abs(slope), jnp.inf)
-    nearest, least = Points(points.packed[:, :, None]).lowest(size)
+    each = Points(*(jnp.broadcast_to(x[:, None], size.shape) for x in points))
+    nearest, least = each.lowest(size)
     moved = (least < jnp.abs(ends.slope)) & (sign[0] != 0)
-    return _pick(moved, nearest, ends), moved
+    return choose(moved, nearest, ends), moved
 
 
 def _pair(end: Points, other: Points) -> Points:
-    return Points(jnp.concatenate([end.packed[:, None], other.packed[:, None]], axis=1))
+    """Two points as ends (2, ...)."""
+    return Points(*(stack(both) for both in zip(end, other, strict=True)))
 
 
 def _with_result(condition: Array, result: Points, ends: Points) -> Points:
     """Ends of which the first is the result where the condition holds."""
-    return _pair(_pick(condition, result, ends.at(0)), ends.at(1))
-
-
-def _pick(condition: Array, a: Points, b: Points) -> Points:
-    return Points(where(condition[None], a.packed, b.packed))
-
-
-def _choose(condition: Array, a: State, b: State) -> State:
-    def pick(x: Array, y: Array) -> Array:
-        return where(jnp.broadcast_to(condition, y.shape), x, y)
-
-    return jax.tree.map(pick, a, b)
+    return _pair(choose(condition, result, ends.at(0)), ends.at(1))
 
 
 def newton_point(p: Points) -> Array:

@@ -10,7 +10,7 @@ from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
-from mjjax.solver.line_search import Evaluate, Points, Values, exact_search, newton_point
+from mjjax.solver.line_search import Evaluate, Points, exact_search, newton_point
 from mjjax.solver.method import P, Progress, Rules, Start, in_single, scaled_norm
 from mjjax.solver.objective import (
     half_inverse,
@@ -34,42 +34,22 @@ class State(NamedTuple):
     """Iterate.
 
     Attributes:
-        dofs: (3, nv) acceleration and two gradients, as below: one array, which loops carry.
+        qacc: (nv,) acceleration.
+        gauss_grad: (nv,) M qacc - qfrc_smooth, the gradient of the objective without the rows.
+        grad: (nv,) gradient of the objective.
         Jaref: (n,) row residuals J qacc - aref, of which the row forces are functions.
-        tally: twice the iterations so far, and one if the solver has stopped: one array, which
-            loops carry; (k,) with islands.
+        niter: iterations so far; (k,) with islands.
+        done: whether the solver has stopped; (k,) with islands.
         memory: what the next direction depends on besides.
     """
 
-    dofs: Array
+    qacc: Array
+    gauss_grad: Array
+    grad: Array
     Jaref: Array
-    tally: Array
+    niter: Array
+    done: Array
     memory: Any
-
-    @property
-    def qacc(self) -> Array:
-        """(nv,) acceleration."""
-        return self.dofs[0]
-
-    @property
-    def gauss_grad(self) -> Array:
-        """(nv,) M a - smooth, the gradient of the objective without the rows."""
-        return self.dofs[1]
-
-    @property
-    def grad(self) -> Array:
-        """(nv,) gradient of the objective."""
-        return self.dofs[2]
-
-    @property
-    def niter(self) -> Array:
-        """Iterations so far."""
-        return self.tally >> 1
-
-    @property
-    def done(self) -> Array:
-        """Whether the solver has stopped."""
-        return (self.tally & 1) != 0
 
 
 class Beginning(NamedTuple):
@@ -112,7 +92,8 @@ def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> St
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
-    return State(stack([qacc, gauss_grad, grad]), Jaref, done.astype(jnp.int32), memory)
+    niter = jnp.zeros(done.shape, jnp.int32)
+    return State(qacc, gauss_grad, grad, Jaref, niter, done, memory)
 
 
 def step_along(
@@ -145,7 +126,7 @@ def step_along(
     force = row_force(problem, state.Jaref)
     terms = terms + parts.sum_rows(jnp.abs(Jv * force))
     one = jnp.ones_like(length)
-    first = one if unit else newton_point(Points.of(evaluate(jnp.zeros_like(one)[None])).at(0))
+    first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
     found = exact_search(evaluate, first, gtol, terms, rules.ls_iterations, state.done)
     alpha = where((length < MINVAL) | state.done, 0, found.alpha)
     along, across = parts.to_dofs(alpha), parts.to_rows(alpha)
@@ -163,8 +144,8 @@ def step_along(
     if unit and in_single(grad):
         done |= _is_minimum(problem, alpha, state.Jaref, Jaref)
     # as in C, an iteration without a step does not count
-    tally = 2 * (state.niter + (alpha != 0).astype(jnp.int32)) + done.astype(jnp.int32)
-    new = State(stack([qacc, gauss_grad, grad]), Jaref, tally, memory)
+    niter = state.niter + (alpha != 0).astype(jnp.int32)
+    new = State(qacc, gauss_grad, grad, Jaref, niter, done, memory)
     (slope,) = parts.sum_dofs(grad * search)
     slope = where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     decrease, slope = rules.scale * found.decrease, rules.scale * slope
@@ -197,7 +178,7 @@ def ray(
     cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
-    def evaluate(alpha: Array) -> Values:
+    def evaluate(alpha: Array) -> Points:
         a = parts.to_rows(alpha)[:, : d.shape[0]]
         free = -(d[None] * (base.scalar[None] + a * direction.scalar[None]))
         force = jnp.clip(free, low, high)
@@ -215,7 +196,7 @@ def ray(
         cost, slope, curvature = parts.sum_rows(terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
-        return alpha, cost, slope, curvature + quadratic
+        return Points(alpha, cost, slope, curvature + quadratic)
 
     return evaluate
 

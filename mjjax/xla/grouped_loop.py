@@ -20,6 +20,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.packing import pack, shapes_of, unpack
 
 Tree = Any
 GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so many worlds
@@ -44,9 +45,19 @@ def grouped_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
-        return _grouped(_program(body, problem, state), running)(problem, state)
+        like = shapes_of(state)
+        one = _program(partial(_packed_body, body, like), problem, pack(state))
+        loop = _grouped(one, lambda s: running(unpack(s, like)))
+        return unpack(loop(problem, pack(state)), like)
 
     return traced
+
+
+def _packed_body(
+    body: Callable[[Tree, Tree], Tree], like: Tree, problem: Tree, state: Tree
+) -> Tree:
+    """An iteration of a state in few arrays, see `mjjax.xla.packing`."""
+    return pack(body(problem, unpack(state, like)))
 
 
 def _program(function: Callable[..., Tree], *arguments: Tree) -> Callable[..., Tree]:
@@ -89,6 +100,21 @@ def queued_loop(
     Returns:
         Function of (problems, states), with a leading axis, to the final states.
     """
+
+    def traced(problem: Tree, state: Tree) -> Tree:
+        like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
+        one = partial(_packed_body, body, like)
+        loop = _queued(one, lambda s: running(unpack(s, like)), items)
+        end = loop(problem, jax.vmap(pack)(state))
+        return jax.vmap(lambda s: unpack(s, like))(end)
+
+    return traced
+
+
+def _queued(
+    body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array], items: int
+) -> Callable[[Tree, Tree], Tree]:
+    """`queued_loop` of states in few arrays."""
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
