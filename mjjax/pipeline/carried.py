@@ -4,6 +4,7 @@ A written list would be wrong for someone: a policy may read the accelerometers 
 sleeping trees keep their forces, a callback may keep what it likes in any field.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import jax
 from jax.extend import core
 
 from mjjax.core.struct import sources, specs
+from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import STATE
@@ -55,6 +57,46 @@ def carried(
         if more == found:
             return frozenset(found)
         found = more
+
+
+def with_some_fields(
+    step: Callable[..., Data],
+    model: Model,
+    data: Data,
+    callbacks: Callbacks | None,
+    derived: tuple[str, ...],
+) -> Data:
+    """The data after a step with some derived fields; the others are as they were in `data`.
+
+    Args:
+        step: function of model, data and callbacks.
+        model: model.
+        data: data.
+        callbacks: functions of the user's.
+        derived: names of the derived fields that are wanted.
+    """
+    # callbacks may use traced values of their surroundings: not for a program that is remembered
+    run = _remembered if callbacks is None else _with_some_fields
+    return run(step, model, data, callbacks, derived)
+
+
+def _with_some_fields(
+    step: Callable[..., Data],
+    model: Model,
+    data: Data,
+    callbacks: Callbacks | None,
+    derived: tuple[str, ...],
+) -> Data:
+    # traced once, for the fields that it reads and for itself
+    @jax.jit
+    def run(model: Model, data: Data) -> tuple[Data, None]:
+        return step(model, data, callbacks), None
+
+    names = carried(run, model, data, derived)
+    return data.replace(**take(names, run(model, data)[0]))
+
+
+_remembered = functools.partial(jax.jit, static_argnums=(0, 3, 4))(_with_some_fields)
 
 
 def take(names: Iterable[str], data: Data) -> dict[str, Any]:

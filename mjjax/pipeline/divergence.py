@@ -5,7 +5,7 @@ A world is lost once its position, velocity or acceleration is no number or beyo
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -57,26 +57,37 @@ def _bad_state(data: Data) -> dict[WarningType, Array]:
 
 
 def no_derivative_where_reset(step: Step) -> Step:
-    """Makes the derivative of a step `(model, data, callbacks)` zero in worlds that it resets.
+    """Makes the derivative of a step (model, data, callbacks, ...) zero in worlds that it resets.
 
     There the derivatives of the stages are not numbers, and zero times these is not zero: what
     enters and what leaves them is masked, in both modes.
     """
 
     @functools.wraps(step)
-    def masked(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
+    def masked(model: Model, data: Data, callbacks: Callbacks | None = None, *static: Any) -> Data:
         if model.opt.disabled(DisableBit.AUTORESET):
-            return step(model, data, callbacks)
+            return step(model, data, callbacks, *static)
+        run = _Run(step, static)
         if callbacks is None:
-            return _masked(step, (model, data))
+            return _masked(run, (model, data))
         # callbacks may use traced values of their surroundings, a policy's weights, say: the rule
         # below sees arguments only, so these values become arguments
-        run, constants = jax.closure_convert(
-            lambda model, data: step(model, data, callbacks), model, data
+        whole, constants = jax.closure_convert(
+            lambda model, data: step(model, data, callbacks, *static), model, data
         )
-        return _masked(run, (model, data, *constants))
+        return _masked(whole, (model, data, *constants))
 
     return masked
+
+
+class _Run(NamedTuple):
+    """A step without callbacks, with the rest of its arguments: equal to those of the same."""
+
+    step: Step
+    static: tuple[Any, ...]
+
+    def __call__(self, model: Model, data: Data) -> Data:
+        return self.step(model, data, None, *self.static)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

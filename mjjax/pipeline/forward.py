@@ -85,17 +85,6 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
     return keep_smooth(model, data, new)
 
 
-def position_and_velocity(
-    model: Model, data: Data, callbacks: Callbacks, skipstage: Stage | int, skipsensor: bool
-) -> Data:
-    """The stages before controls are needed, from the first that is not skipped."""
-    if skipstage < Stage.POS:
-        data = position(model, data, callbacks, skipsensor)
-    if skipstage < Stage.VEL:
-        data = velocity(model, data, callbacks, skipsensor)
-    return data
-
-
 def position(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
     """What depends on positions only, with sensors and energy."""
     data = fwd_position(model, data, callbacks)
@@ -132,13 +121,6 @@ def control(model: Model, data: Data, callbacks: Callbacks) -> Data:
     return data
 
 
-def acceleration(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """The stages after controls are known: forces, accelerations, sensors."""
-    data = fwd_actuation(model, data, callbacks)
-    data = fwd_acceleration(model, data)
-    return constraint(model, data, callbacks, skipsensor)
-
-
 def constraint(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
     """The acceleration with constraints, and the sensors that need it."""
     data = fwd_constraint(model, data)
@@ -173,6 +155,11 @@ def forward_skip(
         callbacks: functions of the user's.
     """
     calls = callbacks or NONE
-    data = position_and_velocity(model, data, calls, skipstage, skipsensor)
+    if skipstage < Stage.POS:
+        data = position(model, data, calls, skipsensor)
+    if skipstage < Stage.VEL:
+        data = velocity(model, data, calls, skipsensor)
     data = control(model, data, calls)
-    return acceleration(model, data, calls, skipsensor)
+    data = fwd_actuation(model, data, calls)
+    data = fwd_acceleration(model, data)
+    return constraint(model, data, calls, skipsensor)

@@ -9,7 +9,7 @@ from mjjax.math import safe
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.forward import position_and_velocity
+from mjjax.pipeline.forward import position, velocity
 from mjjax.pipeline.integrate import implicit_inertia
 from mjjax.sensor.stages import sensor_acc
 from mjjax.solver.stages import inv_constraint
@@ -41,7 +41,10 @@ def inverse_skip(
 ) -> Data:
     """Inverse dynamics that takes earlier stages from `data`; arguments as in `forward_skip`."""
     calls = callbacks or NONE
-    data = position_and_velocity(model, data, calls, skipstage, skipsensor)
+    if skipstage < Stage.POS:
+        data = position(model, data, calls, skipsensor)
+    if skipstage < Stage.VEL:
+        data = velocity(model, data, calls, skipsensor)
     given = data.qacc
     if model.opt.enabled(EnableBit.INVDISCRETE):
         data = data.replace(qacc=continuous_acceleration(model, data))

@@ -14,7 +14,8 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import require_terms
 from mjjax.pipeline.carried import carried, leaf_fields, take
-from mjjax.pipeline.step import adaptive_step, whole_step
+from mjjax.pipeline.integrate import bogacki_shampine, integrate
+from mjjax.pipeline.step import whole_step
 from mjjax.pipeline.substeps import Adaptive, Substeps, lengths_of
 from mjjax.xla.all_worlds import largest_of_worlds
 from mjjax.xla.namespace import Array, where
@@ -100,12 +101,12 @@ def _rollout(
     checkpoint: Checkpoint,
     substeps: Substeps,
 ) -> tuple[Data, Kept]:
-    advance = adaptive_step if isinstance(substeps, Adaptive) else whole_step
+    integrator = bogacki_shampine if isinstance(substeps, Adaptive) else integrate
 
     # traced once, for the fields that it reads and for the loop
     @jax.jit
     def one(model: Model, data: Data) -> tuple[Data, Kept]:
-        data = advance(model, data, callbacks)
+        data = whole_step(model, data, callbacks, integrator)
         return data, take(keep, data)
 
     names = leaf_fields(data) if derived is None else carried(one, model, data, derived)

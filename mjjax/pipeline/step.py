@@ -1,19 +1,17 @@
 """One time step."""
 
-import functools
 from collections.abc import Iterable
 
-import jax
-
-from mjjax.core.enums import EnableBit, Stage
+from mjjax.core.enums import EnableBit
+from mjjax.dynamics.actuation import fwd_actuation
 from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import require_terms
-from mjjax.pipeline.carried import carried, take
+from mjjax.pipeline.carried import with_some_fields
 from mjjax.pipeline.divergence import check_state, no_derivative_where_reset, reset_diverged
-from mjjax.pipeline.forward import acceleration, forward, position_and_velocity
-from mjjax.pipeline.integrate import Integrator, bogacki_shampine, integrate
+from mjjax.pipeline.forward import constraint, forward, fwd_acceleration, position, velocity
+from mjjax.pipeline.integrate import Integrator, integrate
 from mjjax.pipeline.inverse import compare_fwd_inv
 
 
@@ -51,45 +49,23 @@ def step(
     require_terms(model)
     if derived is None:
         return whole_step(model, data, callbacks)
-    # callbacks may use traced values of their surroundings: not for a program that is remembered
-    run = _remembered if callbacks is None else _wanted
-    return run(model, data, callbacks, tuple(derived))
+    return with_some_fields(whole_step, model, data, callbacks, tuple(derived))
 
 
-def _wanted(
-    model: Model, data: Data, callbacks: Callbacks | None, derived: tuple[str, ...]
+@no_derivative_where_reset
+def whole_step(
+    model: Model,
+    data: Data,
+    callbacks: Callbacks | None = None,
+    integrator: Integrator = integrate,
 ) -> Data:
-    """A step with some derived fields; `data` has the others."""
-
-    # traced once, for the fields that it reads and for itself
-    @jax.jit
-    def run(model: Model, data: Data) -> tuple[Data, None]:
-        return whole_step(model, data, callbacks), None
-
-    names = carried(run, model, data, derived)
-    return data.replace(**take(names, run(model, data)[0]))
-
-
-_remembered = functools.partial(jax.jit, static_argnums=(2, 3))(_wanted)
-
-
-def _step_by(integrator: Integrator) -> Integrator:
     """`step` with all derived fields, by an integrator."""
-
-    @no_derivative_where_reset
-    def whole(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-        data = check_state(model, data)
-        data = forward(model, data, callbacks)
-        if model.opt.enabled(EnableBit.FWDINV):
-            data = compare_fwd_inv(model, data, callbacks)
-        data = integrator(model, data, callbacks)
-        return reset_diverged(model, data)
-
-    return whole
-
-
-whole_step = _step_by(integrate)
-adaptive_step = _step_by(bogacki_shampine)
+    data = check_state(model, data)
+    data = forward(model, data, callbacks)
+    if model.opt.enabled(EnableBit.FWDINV):
+        data = compare_fwd_inv(model, data, callbacks)
+    data = integrator(model, data, callbacks)
+    return reset_diverged(model, data)
 
 
 def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
@@ -100,7 +76,8 @@ def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """
     calls = callbacks or NONE
     data = check_state(model, data)
-    data = position_and_velocity(model, data, calls, Stage.NONE, skipsensor=False)
+    data = position(model, data, calls, skipsensor=False)
+    data = velocity(model, data, calls, skipsensor=False)
     return calls.control(model, data) if calls.control else data
 
 
@@ -110,7 +87,10 @@ def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
 
     `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges is reset as in `step`.
     """
-    data = acceleration(model, data, callbacks or NONE, skipsensor=False)
+    calls = callbacks or NONE
+    data = fwd_actuation(model, data, calls)
+    data = fwd_acceleration(model, data)
+    data = constraint(model, data, calls, skipsensor=False)
     if model.opt.enabled(EnableBit.FWDINV):
         data = compare_fwd_inv(model, data, callbacks)
     data = integrate(model, data, callbacks, again=False)
