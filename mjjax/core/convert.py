@@ -94,7 +94,8 @@ def without_entries(
 
 def _of_kind(name: str, value: Any, now: Any, own: Mapping[str, Any], table: Iterable[str]) -> Any:
     """A tree in place of one of its kind; among marks it may be a mark."""
-    if not isinstance(value, type(now)) and hasattr(next(_leaves(own, table), None), "dtype"):
+    of_arrays = isinstance(next(_leaves(own, table), None), jax.Array | np.ndarray)
+    if of_arrays and not isinstance(value, type(now)):
         kind = type(now).__name__
         raise TypeError(f"{name} is a mjjax.{kind}, not {short(value)}; {name}.replace makes one")
     return value

@@ -51,6 +51,8 @@ class Term(NamedTuple):
         """
         mask = np.zeros(size, bool)
         for value in values.values():
+            if not getattr(value, "size", 1):
+                continue
             if isinstance(value, Tracer):
                 return np.ones(size, bool)
             found = np.asarray(self.present(np.asarray(value)))

@@ -322,7 +322,7 @@ def element_id(s: Structure, kind: str, element: Any, what: str) -> int:
     except TypeError:
         given = given if isinstance(given, str) else short(given)
         raise TypeError(
-            f"{what} takes the name of a {kind} or an id that is known while tracing, not {given}"
+            f"{what} takes a name or an id that is known while tracing, not {given}"
         ) from None
     count = len(s.names[kind])
     if not 0 <= index < count:

@@ -15,6 +15,7 @@ from jax import export
 
 import mjjax
 from mjjax.core.struct import PyTree, specs
+from mjjax.model.terms import TERMS
 from tests.oracle_tools import quick
 
 XML = """
@@ -161,6 +162,30 @@ def test_marks_match_other_terms_and_arrays_do_not() -> None:
     assert jax.tree.structure(back) == jax.tree.structure(model)
     heavy = jax.tree.map(lambda axis, x: x + 0.1, axes, model)
     assert heavy.terms["dof_frictionloss"].all() and heavy.terms["fluid"].all()
+
+
+BARE = """
+<mujoco><worldbody><body><joint axis="0 1 0"/><geom size=".1"/>
+  <body pos="1 0 0"><joint axis="0 1 0"/><geom size=".1"/></body></body></worldbody></mujoco>
+"""
+
+
+@pytest.mark.parametrize("xml", [XML, BARE], ids=["arms", "bare"])
+def test_a_traced_field_turns_on_its_own_terms(xml: str) -> None:
+    """Protects programs from terms that nobody asked for, also of elements that there are not."""
+    model = mjjax.Model.from_xml_string(xml)
+    for field in fields(model):
+        own = {name for name, term in TERMS.items() if field in term.fields}
+        seen: dict[str, Any] = {}
+
+        def change(model: mjjax.Model, field: str = field, seen: Any = seen) -> jax.Array:
+            new = put(model, {field: 2 * get(model, field)})
+            seen.update(new.terms)
+            return new.qpos0
+
+        jax.eval_shape(change, model)
+        more = {name for name in TERMS if (seen[name] & ~model.terms[name]).any()}
+        assert more <= own, field
 
 
 def test_no_leaf_without_entries() -> None:

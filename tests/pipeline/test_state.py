@@ -164,5 +164,5 @@ def test_set_keyframe() -> None:
         theirs = getattr(model, f"key_{name}")
         np.testing.assert_array_equal(getattr(mine, f"key_{name}"), theirs, name)
     for k in (-1, 2):
-        with pytest.raises(ValueError, match="keyframe"):
+        with pytest.raises(IndexError, match=f"no key {k}"):
             mjjax.set_keyframe(both.ours, data, k)

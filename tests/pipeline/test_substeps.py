@@ -99,7 +99,7 @@ def test_too_few_parts_take_what_is_left() -> None:
 def test_refusals() -> None:
     """Numbers that make no sense are errors that name what was given."""
     model, data = oscillator()
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least 1"):
         mjjax.rollout(model, data, nstep=1, substeps=0)
     with pytest.raises(ValueError, match="positive"):
         mjjax.Adaptive(tolerance=0.0)
