@@ -81,13 +81,16 @@ class Progress(NamedTuple):
 
 
 P = TypeVar("P")
+Given = TypeVar("Given", contravariant=True)
 I = TypeVar("I", bound=Iterate)  # noqa: E741 an iterate
 
 
-class Iterates(Protocol[P, I]):
+class Iterates(Protocol[Given, I]):
     """A method as far as its iterations go."""
 
-    def iterate(self, problem: Problem, prepared: P, rules: Rules, state: I) -> tuple[I, Progress]:
+    def iterate(
+        self, problem: Problem, prepared: Given, rules: Rules, state: I
+    ) -> tuple[I, Progress]:
         """One iteration."""
         ...
 

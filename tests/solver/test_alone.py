@@ -16,6 +16,7 @@ from mjjax.solver.newton import Newton
 from mjjax.solver.primal import Primal
 from mjjax.solver.problem import problem_of
 from mjjax.solver.stages import rules_of, start_of
+from mjjax.xla.namespace import Array
 from tests.oracle_tools import each_world, quick, world
 from tests.solver.scenes import Ready, ready_scene, solve_theirs, with_options
 from tests.solver.test_islands import ON, islands_of
@@ -103,7 +104,7 @@ def test_islands_of_one_tree_are_done_first(cone: str) -> None:
     layout, method = layout_of(model, data), Newton()
 
     @quick
-    def done(data: mjjax.Data) -> tuple[jax.Array, jax.Array]:
+    def done(data: mjjax.Data) -> tuple[Array, Array]:
         problem = problem_of(model, data, layout)
         rules = rules_of(model, problem)
         start = method.initial(problem, (), start_of(model, data), rules)
