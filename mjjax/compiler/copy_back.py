@@ -9,6 +9,7 @@ from mjjax.compiler.compile import run
 from mjjax.compiler.elements.bodies import aligned
 from mjjax.compiler.elements.geom_assets import mesh_pose
 from mjjax.compiler.load import compile_model
+from mjjax.core.below import does
 from mjjax.core.enums import EqType, GeomType, JointType, ObjType
 from mjjax.core.struct import specs
 from mjjax.math import quat as q
@@ -61,6 +62,7 @@ _DATA: dict[int, dict[str, slice | int]] = {
 }
 
 
+@does("Spec.copy_back")
 def copy_back(spec: Spec, model: Model) -> None:
     """See `Spec.copy_back`."""
     if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:

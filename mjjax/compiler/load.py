@@ -1,6 +1,5 @@
 """From a file or string to a `Model`."""
 
-import importlib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -10,6 +9,7 @@ from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
+from mjjax.core.below import does, work
 from mjjax.core.constants import MINVAL
 from mjjax.core.limits import Limits
 from mjjax.math.tracked import numbers, value_of
@@ -19,6 +19,7 @@ from mjjax.model.model import Model
 from mjjax.xla.namespace import Array, namespace, where
 
 
+@does("Model.from_xml_path")
 def load_path(
     path: str | os.PathLike[str],
     directories: Iterable[str | os.PathLike[str]] = (),
@@ -28,6 +29,7 @@ def load_path(
     return compile_model(read_path(path, directories, limits))
 
 
+@does("Model.from_xml_string")
 def load_string(
     xml: str | bytes,
     assets: Mapping[str, bytes] | None = None,
@@ -39,6 +41,7 @@ def load_string(
     return compile_model(spec)
 
 
+@does("Spec.compile")
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
     compiled = compile_spec(spec)
@@ -46,8 +49,7 @@ def compile_model(spec: Spec) -> Model:
     model = length_ranges(model, spec.lengthrange)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
     model = device_model(model.replace(stat=model.stat.replace(**stat)))
-    # who touches whom is found by the pipeline, which stands below this folder
-    importlib.import_module("mjjax.pipeline.make_data").check_initial_sleep(model)
+    work("check of a compiled model")(model)
     return model
 
 

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 from jax import lax
 
+from mjjax.core.below import does
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
 from mjjax.dynamics.by_tree import (
@@ -127,6 +128,7 @@ def crb(model: Model, data: Data) -> Data:
     return data.replace(armature=armature)
 
 
+@does("Data.crb")
 def subtree_inertia(s: Structure, cinert: Array) -> Array:
     """Inertias of the subtrees (nbody, 10) from those of the bodies."""
     return components_last(subtree_sum(s, components_first(cinert)))
@@ -170,6 +172,7 @@ def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
     return coupled_by_tree(s, _momenta(s, cinert, cdof), cdof)
 
 
+@does("Data.qM")
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
     """`inertia_blocks` joined; `armature` may also be all entries that are added, by trees."""
     if len(armature) == s.nv:

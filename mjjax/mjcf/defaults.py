@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+from mjjax.core.below import does
 from mjjax.core.words import nearest
 from mjjax.mjcf.edit import TURNS
 from mjjax.mjcf.read import Node
@@ -35,6 +36,7 @@ def world() -> Element:
 
 
 @functools.cache
+@does("default attributes")
 def builtin(key: str) -> dict[str, Any]:
     """MuJoCo's own defaults for the attributes of a row of the table; do not modify."""
     attributes = ELEMENTS[key].attributes

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mjjax.core.below import work
 from mjjax.core.errors import Origin
 from mjjax.core.files import write_atomic
 from mjjax.core.limits import Limits
@@ -299,11 +300,10 @@ class Spec:
             MjcfError: the description is not a valid model.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        from mjjax.compiler.load import compile_model
         from mjjax.mjcf import assets, keyframes
 
         assets.find_files(self)
-        model = compile_model(self)
+        model = work("Spec.compile")(self)
         for key in self.elements["key"]:
             key.values.pop(keyframes.PENDING, None)
         self.compiled = keyframes.owners(self)
@@ -323,9 +323,7 @@ class Spec:
         Raises:
             ValueError: the model was not compiled from this description.
         """
-        from mjjax.pipeline.recompile import recompile
-
-        return recompile(self, model, data)
+        return work("Spec.recompile")(self, model, data)
 
     def copy_back(self, model: Any) -> None:
         """Copies the real numbers of a changed model into this description (`mj_copyBack`).
@@ -342,9 +340,7 @@ class Spec:
             ValueError: it was compiled from another one, or this one has settings (fusestatic,
                 discardvisual) with which the model has other elements than are described.
         """
-        from mjjax.compiler.copy_back import copy_back
-
-        copy_back(self, model)
+        work("Spec.copy_back")(self, model)
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.below import work
 from mjjax.core.enums import SleepState, WarningType
 from mjjax.core.struct import PyTree, array, made_of, static
 from mjjax.math.quat import to_mat
@@ -219,10 +220,9 @@ class Data(PyTree, Named):
 
         That of the world is zero, as in MuJoCo.
         """
-        from mjjax.dynamics.inertia import subtree_inertia
 
         def composite(cinert: Array) -> Array:
-            return jnp.asarray(subtree_inertia(self.structure, cinert)).at[0].set(0)
+            return jnp.asarray(work("Data.crb")(self.structure, cinert)).at[0].set(0)
 
         return jnp.vectorize(composite, signature="(b,i)->(b,i)")(self.cinert)
 
@@ -230,10 +230,8 @@ class Data(PyTree, Named):
     @made_of("cinert", "cdof", "armature", shape=("nv", "nv"))
     def qM(self) -> Array:
         """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
-        from mjjax.dynamics.inertia import joint_inertia
-
         entries = jnp.vectorize(
-            functools.partial(joint_inertia, self.structure), signature="(b,i),(v,j),(a)->(m)"
+            functools.partial(work("Data.qM"), self.structure), signature="(b,i),(v,j),(a)->(m)"
         )
         return dense_blocks(self.structure, entries(self.cinert, self.cdof, self.armature))
 

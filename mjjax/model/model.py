@@ -1,6 +1,5 @@
 """`Model`: every real number of a model, as one immutable pytree."""
 
-import importlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -8,6 +7,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from mjjax.core.below import work
 from mjjax.core.limits import Limits
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
@@ -262,7 +262,7 @@ class Model(PyTree, NamedInModel, StaticFields):
             UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
                 compiled but not simulated is refused by `make_data`.
         """
-        return _compiler().load_path(path, directories, limits)
+        return work("Model.from_xml_path")(path, directories, limits)
 
     @classmethod
     def from_xml_string(
@@ -274,7 +274,7 @@ class Model(PyTree, NamedInModel, StaticFields):
         limits: Limits | None = None,
     ) -> "Model":
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return _compiler().load_string(xml, assets, directories, limits)
+        return work("Model.from_xml_string")(xml, assets, directories, limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in the precision that it has.
@@ -282,7 +282,7 @@ class Model(PyTree, NamedInModel, StaticFields):
         The file is complete or, after an error, as it was before. `Model.load` reads it in less
         time than the XML takes, without the files that the XML refers to.
         """
-        _storage().save_model(self, path)
+        work("Model.save")(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
@@ -292,16 +292,16 @@ class Model(PyTree, NamedInModel, StaticFields):
             OSError: the file cannot be read.
             ValueError: it is truncated, damaged, no model of mjjax, or of another version of it.
         """
-        return _storage().load_model(path)
+        return work("Model.load")(path)
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        return _storage().model_to_bytes(self)
+        return work("Model.to_bytes")(self)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Model":
         """The model from what `to_bytes` gave; errors as in `load`."""
-        return _storage().model_from_bytes(content)
+        return work("Model.from_bytes")(content)
 
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
@@ -374,13 +374,3 @@ class Model(PyTree, NamedInModel, StaticFields):
 
     def _hint(self, name: str) -> str:
         return super()._hint(name) or unknown_field(self, name)
-
-
-def _compiler() -> Any:
-    # the compiler stands below this folder in the pipeline, so it is looked up when called
-    return importlib.import_module("mjjax.compiler")
-
-
-def _storage() -> Any:
-    # it reads and writes models, so it is looked up when called
-    return importlib.import_module("mjjax.model.storage")

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.below import does
 from mjjax.core.constants import VERSION
 from mjjax.core.errors import Origin
 from mjjax.core.files import pack, unpack, write_atomic
@@ -39,6 +40,7 @@ _VISUAL = {f"vis.{name}": cls for name, cls in PARTS.items()}
 _PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 
 
+@does("Model.to_bytes")
 def model_to_bytes(model: Model) -> bytes:
     """See `Model.to_bytes`."""
     parts = {"model": model, "opt": model.opt, "stat": model.stat}
@@ -120,6 +122,7 @@ def _structure(meta: dict[str, Any], groups: dict[str, dict[str, np.ndarray]]) -
     )
 
 
+@does("Model.from_bytes")
 def model_from_bytes(content: bytes) -> Model:
     """See `Model.from_bytes`."""
     meta, arrays = unpack("model", content)
@@ -266,11 +269,13 @@ def _sleep(data: Data) -> dict[str, Any]:
     return {} if data.sleep is None else {n: getattr(data.sleep, n) for n in specs(Sleep)}
 
 
+@does("Model.save")
 def save_model(model: Model, path: Path) -> None:
     """See `Model.save`."""
     write_atomic(path, model_to_bytes(model))
 
 
+@does("Model.load")
 def load_model(path: Path) -> Model:
     """See `Model.load`."""
     return _read(path, model_from_bytes)

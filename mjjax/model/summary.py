@@ -1,13 +1,13 @@
 """Models and data as text that fits on a screen: their `repr`."""
 
 import dataclasses
-import importlib
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from mjjax.core.below import work
 from mjjax.core.enums import DisableBit, EnableBit, WarningType
 from mjjax.core.representation import short, table
 from mjjax.core.struct import specs
@@ -66,7 +66,7 @@ def _options(opt: Any) -> list[str]:
     """Options that differ from the default, as `name=value`."""
     if not dataclasses.is_dataclass(opt):
         return [short(opt)]  # a mark
-    default = importlib.import_module("mjjax.mjcf.defaults").builtin("option")  # it stands below
+    default = work("default attributes")("option")
     found = []
     for field in dataclasses.fields(opt):
         value, usual = getattr(opt, field.name), default.get(field.name, 0)

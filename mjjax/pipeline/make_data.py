@@ -10,6 +10,7 @@ import numpy as np
 from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
 from mjjax.constraint.layout import row_layout, slots_of
+from mjjax.core.below import does
 from mjjax.core.enums import EnableBit, SleepPolicy
 from mjjax.core.representation import short
 from mjjax.core.struct import extents, specs
@@ -104,6 +105,7 @@ def armatures(s: Structure) -> int:
     return block_entries(s) if s.terms["tendon_armature"].any() else s.nv
 
 
+@does("check of a compiled model")
 def check_initial_sleep(model: Model) -> None:
     """Checks that trees that sleep from the start can, as MuJoCo does when it loads a model.
 

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.core.below import does
 from mjjax.mjcf.keyframes import PARTS, width
 from mjjax.mjcf.spec import Element, Spec
 from mjjax.model.data import Data
@@ -24,6 +25,7 @@ _FIELDS = {
 }
 
 
+@does("Spec.recompile")
 def recompile(spec: Spec, model: Model, data: Data) -> tuple[Model, Data]:
     """See `Spec.recompile`."""
     before = spec.compiled
