@@ -8,7 +8,7 @@ data = jax.jit(mjjax.step)(model, data)
 from mjjax import envs, math, view
 from mjjax.collision.distance import geom_distance
 from mjjax.collision.driver import collision
-from mjjax.collision.ray import multi_ray, ray
+from mjjax.collision.rays.ray import multi_ray, ray
 from mjjax.compiler.constants.lengthrange import set_length_range
 from mjjax.compiler.constants.set_const import get_total_mass, set_const, set_total_mass
 from mjjax.compiler.parametrize import parametrize

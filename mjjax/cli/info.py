@@ -8,8 +8,8 @@ import numpy as np
 
 import mjjax
 from mjjax.cli.models import load
-from mjjax.collision.capacity import capacity_of
-from mjjax.collision.search import contact_disabled, plan_of
+from mjjax.collision.plan.capacity import capacity_of
+from mjjax.collision.plan.search import contact_disabled, plan_of
 from mjjax.model.data import CollisionRules
 from mjjax.pipeline.support import findings
 

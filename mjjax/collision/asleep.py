@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from mjjax.collision.contact_set import NO_CONTACT
+from mjjax.collision.shape.contact_set import NO_CONTACT
 from mjjax.core.profile import stage
 from mjjax.model.data import Data
 from mjjax.model.model import Model

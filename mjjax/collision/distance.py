@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
-from mjjax.collision.scene import Scene, pools_in, shapes
-from mjjax.collision.search import hulls_among
-from mjjax.collision.shapes import Pools, Shape, float_pools
-from mjjax.collision.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
-from mjjax.collision.worlds import Leaf, over_worlds
+from mjjax.collision.plan.search import hulls_among
+from mjjax.collision.plan.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
+from mjjax.collision.queue.scene import Scene, pools_in, shapes
+from mjjax.collision.queue.worlds import Leaf, over_worlds
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, float_pools
 from mjjax.core.enums import DisableBit, GeomType
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

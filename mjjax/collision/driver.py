@@ -10,21 +10,21 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame
-from mjjax.collision.dense import deepest, detect_all
-from mjjax.collision.detect import detect
-from mjjax.collision.numbers import dimension_of, explicit_of, geoms_of
-from mjjax.collision.pairs import PairPlan
-from mjjax.collision.params import PairParams, lookup, pair_params
-from mjjax.collision.scene import Bounds, Scene
-from mjjax.collision.search import (
+from mjjax.collision.plan.numbers import dimension_of, explicit_of, geoms_of
+from mjjax.collision.plan.pairs import PairPlan
+from mjjax.collision.plan.params import PairParams, lookup, pair_params
+from mjjax.collision.plan.search import (
     Search,
     contact_disabled,
     every_candidate,
     plan_of,
     search_of,
 )
-from mjjax.collision.shapes import float_pools
+from mjjax.collision.queue.dense import deepest, detect_all
+from mjjax.collision.queue.detect import detect
+from mjjax.collision.queue.scene import Bounds, Scene
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, make_frame
+from mjjax.collision.shape.shapes import float_pools
 from mjjax.core.enums import WarningType
 from mjjax.core.profile import stage
 from mjjax.math.spatial import flat9

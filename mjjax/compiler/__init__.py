@@ -1,8 +1,8 @@
 """`Spec` to `Model`: ids, poses, inertia, parameters, derived constants."""
 
+from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.set_const import set_const
-from mjjax.compiler.fields import Compiled
 from mjjax.compiler.load import compile_model, load_path, load_string
 
 __all__ = ["Compiled", "compile_model", "compile_spec", "load_path", "load_string", "set_const"]

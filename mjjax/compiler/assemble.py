@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from mjjax.compiler.fields import Compiled
+from mjjax.compiler.common.fields import Compiled
 from mjjax.core.enums import JointType, WrapType
 from mjjax.core.struct import specs
 from mjjax.math.tracked import Tracked, numbers, settled

@@ -10,7 +10,10 @@ from mjjax.compiler.assets.materials import compile_materials
 from mjjax.compiler.assets.meshes import compile_meshes
 from mjjax.compiler.assets.skins import compile_skins
 from mjjax.compiler.assets.textures import compile_textures
-from mjjax.compiler.context import Context, Fields
+from mjjax.compiler.common.context import Context, Fields
+from mjjax.compiler.common.fields import Compiled
+from mjjax.compiler.common.names import Names
+from mjjax.compiler.common.tree import KINDS, Frames, flatten
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
 from mjjax.compiler.elements.bodies import (
@@ -27,10 +30,7 @@ from mjjax.compiler.elements.joints import compile_joints
 from mjjax.compiler.elements.sensors import compile_sensors
 from mjjax.compiler.elements.sleep import sleep_policies
 from mjjax.compiler.elements.tendons import compile_tendons
-from mjjax.compiler.fields import Compiled
-from mjjax.compiler.names import Names
 from mjjax.compiler.simplify import simplify, without_paint
-from mjjax.compiler.tree import KINDS, Frames, flatten
 from mjjax.compiler.visual import visual
 from mjjax.math.tracked import real_array
 from mjjax.mjcf.spec import Origin, Spec

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
 from mjjax.mjcf.orientation import matrix
 from mjjax.xla.compiling import quick
 from mjjax.xla.linalg import einsum

@@ -11,9 +11,9 @@ import numpy as np
 from jax.extend.core import Jaxpr, Var
 
 from mjjax.compiler.assemble import host_model
+from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import INERTIA, compile_spec, run
 from mjjax.compiler.equal_moments import check_axes
-from mjjax.compiler.fields import Compiled
 from mjjax.compiler.load import compile_model, derived
 from mjjax.compiler.parameters import Parameter, Reference, assign, find_all
 from mjjax.core.errors import UnsupportedFeature

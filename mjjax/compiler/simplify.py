@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.names import Names
+from mjjax.compiler.common.principal_axes import principal_axes
 from mjjax.compiler.elements.bodies import combine
-from mjjax.compiler.names import Names
-from mjjax.compiler.principal_axes import principal_axes
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin

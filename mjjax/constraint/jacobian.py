@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.search import plan_of, slot_geoms
+from mjjax.collision.plan.search import plan_of, slot_geoms
 from mjjax.constraint.contact_rows import ContactRows, body_rows, dof_rows
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.struct import PyTree, static

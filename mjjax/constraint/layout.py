@@ -10,8 +10,8 @@ import functools
 
 import numpy as np
 
-from mjjax.collision.pairs import PairPlan
-from mjjax.collision.search import plan_of
+from mjjax.collision.plan.pairs import PairPlan
+from mjjax.collision.plan.search import plan_of
 from mjjax.core.enums import ConeType, ConstraintType, DisableBit, EqType, JointType
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model

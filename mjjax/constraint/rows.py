@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.search import plan_of, slot_geoms, slot_pairs
+from mjjax.collision.plan.search import plan_of, slot_geoms, slot_pairs
 from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
 from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows

@@ -15,7 +15,7 @@ import numpy as np
 
 from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.assets import face_tree, mesh_tree
-from mjjax.compiler.fields import Compiled
+from mjjax.compiler.common.fields import Compiled
 from mjjax.core.enums import GeomType, WrapType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.core.struct import specs

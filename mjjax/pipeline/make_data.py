@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.capacity import capacity_of
 from mjjax.collision.driver import empty_contact
+from mjjax.collision.plan.capacity import capacity_of
 from mjjax.constraint.layout import row_layout, slots_of
 from mjjax.core.below import does
 from mjjax.core.enums import EnableBit, SleepPolicy

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from jax.core import Tracer
 
-from mjjax.collision.pairs import PLAIN
-from mjjax.collision.search import plan_of
+from mjjax.collision.plan.pairs import PLAIN
+from mjjax.collision.plan.search import plan_of
 from mjjax.core.enums import (
     EnableBit,
     EqType,

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
-from mjjax.collision.ray_shapes import SOLIDS
+from mjjax.collision.rays.ray import Hit, Lines, RayPlan, cast, cast_faces, ray_plan
+from mjjax.collision.rays.ray_shapes import SOLIDS
 from mjjax.core.constants import NGROUP
 from mjjax.core.profile import stage
 from mjjax.core.representation import represent

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.contact_set import NO_CONTACT
+from mjjax.collision.shape.contact_set import NO_CONTACT
 from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import ObjType
 from mjjax.dynamics.tree import ancestors

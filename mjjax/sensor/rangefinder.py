@@ -6,7 +6,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.ray import Lines, cast, ray_plan, visible
+from mjjax.collision.rays.ray import Lines, cast, ray_plan, visible
 from mjjax.core.enums import ObjType, ProjectionType
 from mjjax.math import safe
 from mjjax.math.spatial import mat3

@@ -6,8 +6,8 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.contact_set import NO_CONTACT
 from mjjax.collision.distance import Separation, Types, candidates, closest, slots_of, types_of
+from mjjax.collision.shape.contact_set import NO_CONTACT
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import DisableBit, ObjType, SensorType
 from mjjax.model.data import Data

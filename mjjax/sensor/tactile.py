@@ -7,9 +7,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.field import octree
-from mjjax.collision.sdf import DISTANCE
-from mjjax.collision.shapes import Shape, pools_of
+from mjjax.collision.fields.field import octree
+from mjjax.collision.fields.sdf import DISTANCE
+from mjjax.collision.shape.shapes import Shape, pools_of
 from mjjax.core.enums import GeomType
 from mjjax.dynamics.objects import moved_to
 from mjjax.math import quat

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.ray_shapes import shape_hit
+from mjjax.collision.rays.ray_shapes import shape_hit
 from mjjax.core.enums import GeomType
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data

@@ -30,6 +30,12 @@ LAYERS = (
     "cli",
     "__main__",
 )
+# The same within a folder: its rooms, and "" for the modules outside of them.
+ROOMS = {
+    "collision": ("shape", "fields", "rays", "primitive", "convex", "plan", "queue", ""),
+    "compiler": ("common", "assets", "elements", "constants", ""),
+    "envs": ("", "tasks"),
+}
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 
 
@@ -76,6 +82,24 @@ def test_imports_only_layers_above(path: str) -> None:
         for name in imports(path)
         if (other := imported_layer(name)) and LAYERS.index(other) > LAYERS.index(own)
     ]
+    assert not below, f"{path} imports {below}"
+
+
+def room(folder: str, parts: list[str]) -> str:
+    """The room of a module, by the names on the way to it from its folder."""
+    return parts[0] if parts and (PACKAGE / folder / parts[0]).is_dir() else ""
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.count("/") and "__init__" not in p])
+def test_imports_only_rooms_above(path: str) -> None:
+    """Keeps rooms of a folder in one order: none is used by one that it uses."""
+    folder, *parts = path.removesuffix(".py").split("/")
+    rooms = {p.name for p in (PACKAGE / folder).iterdir() if (p / "__init__.py").exists()}
+    order = ROOMS.get(folder, ("",))
+    assert rooms | {""} == set(order), f"{folder} has other rooms than ROOMS says"
+    inside = [n.split(".")[2:] for n in imports(path) if n.startswith(f"mjjax.{folder}.")]
+    own = order.index(room(folder, parts))
+    below = [names for names in inside if order.index(room(folder, names)) > own]
     assert not below, f"{path} imports {below}"
 
 

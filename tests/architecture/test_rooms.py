@@ -13,7 +13,9 @@ OF_THE_MACHINE = frozenset(
     "pallas pallas_call triton xla_bridge".split()
 )
 # Since 2026-11-29, until they are rewritten ("The first minutes"): the queue and what runs in it.
-REWRITTEN = frozenset({"collision/worlds.py", "collision/sweep.py", "collision/detect.py"})
+REWRITTEN = frozenset(
+    {"collision/queue/worlds.py", "collision/queue/sweep.py", "collision/queue/detect.py"}
+)
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import mjjax
-from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.collision.shape.contact_set import ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, pools_of
 from mjjax.xla.compiling import quick
 from tests.collision.protocol import Pair, Poses
 

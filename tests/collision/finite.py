@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import mjjax
-from mjjax.collision.search import plan_of
-from mjjax.collision.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
+from mjjax.collision.plan.search import plan_of
+from mjjax.collision.plan.table import COLLIDERS, CONVEX, HFIELD, PLANE_MESH, SDF
 from mjjax.core.enums import GeomType, WarningType
 from mjjax.xla.compiling import quick
 

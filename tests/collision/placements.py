@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.table import COLLIDERS
+from mjjax.collision.plan.table import COLLIDERS
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.core.enums import GeomType
 from mjjax.xla.compiling import quick
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 
 CONVERGED = 'ccd_iterations="170" ccd_tolerance="1e-11"'
 REGIMES = ("shallow", "deep", "margin", "parallel")

@@ -9,11 +9,11 @@ import mujoco
 import numpy as np
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.sdf_mesh import mesh_sdf
-from mjjax.collision.sdf_pair import sdf_pair
-from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.collision.fields.sdf_mesh import mesh_sdf
+from mjjax.collision.fields.sdf_pair import sdf_pair
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, pools_of
 from mjjax.xla.compiling import quick
 from tests.collision.placements import rotation
 

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex_distance
 from mjjax.collision.convex.faces import BOX_FACES
 from mjjax.collision.convex.support import sides_of, support
-from mjjax.collision.lanes import Vec
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.lanes import Vec
 from mjjax.core.enums import GeomType
 from mjjax.xla.compiling import quick
 from tests.collision import convex_pairs

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
-from mjjax.collision.shapes import Shape
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Shape
 from mjjax.math.quat import cross
 from mjjax.xla.namespace import Array
 from tests.collision import convex_pairs

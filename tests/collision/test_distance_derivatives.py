@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import ContactSet
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.distance import by_optimization, candidates, closest
-from mjjax.collision.shapes import Pools, Shape, float_pools, tables_of
-from mjjax.collision.table import EVERY
+from mjjax.collision.plan.table import EVERY
+from mjjax.collision.shape.contact_set import ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, float_pools, tables_of
 from mjjax.core.enums import GeomType
 from tests.collision.finite import cast
 from tests.oracle_tools import quick

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.broad import spheres_near
+from mjjax.collision.plan.broad import spheres_near
 from mjjax.pipeline.support import findings
 from tests.oracle_tools import contact_differences, load, quick, random_state, to_ours
 

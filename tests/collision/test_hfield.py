@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.hfield import hfield
-from mjjax.collision.shapes import Shape, pools_of
+from mjjax.collision.convex.hfield import hfield
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Shape, pools_of
 from mjjax.xla.compiling import quick
 from tests.collision.convex_pairs import shapes
 from tests.collision.placements import rotation

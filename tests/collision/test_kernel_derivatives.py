@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.collision.contact_set import NO_CONTACT
-from mjjax.collision.table import COLLIDERS
+from mjjax.collision.plan.table import COLLIDERS
+from mjjax.collision.shape.contact_set import NO_CONTACT
 from mjjax.core.enums import GeomType
 from mjjax.math.quat import cross
 from mjjax.xla.compiling import quick

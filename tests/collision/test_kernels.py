@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet, first
-from mjjax.collision.table import COLLIDERS, NEVER_COLLIDE
+from mjjax.collision.plan.table import COLLIDERS, NEVER_COLLIDE
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, first
 from mjjax.core.enums import GeomType
 from tests.collision.placements import (
     BOX,

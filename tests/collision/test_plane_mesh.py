@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.plane_mesh import plane_mesh, plane_mesh_motion
-from mjjax.collision.shapes import Pools, Shape, pools_of
+from mjjax.collision.primitive.plane_mesh import plane_mesh, plane_mesh_motion
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, pools_of
 from mjjax.xla.compiling import quick
 from mjjax.xla.namespace import Array
 from tests.collision.protocol import Pair, Poses, judge

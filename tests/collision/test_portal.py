@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.convex.motion import motion
-from mjjax.collision.shapes import Shape
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Shape
 from mjjax.xla.namespace import Array
 from tests.collision import convex_pairs
 from tests.collision.convex_pairs import KINDS

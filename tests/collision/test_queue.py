@@ -12,8 +12,8 @@ import pytest
 
 import mjjax
 from mjjax import WarningType
-from mjjax.collision import search
-from mjjax.collision.search import every_candidate, plan_of
+from mjjax.collision.plan import search
+from mjjax.collision.plan.search import every_candidate, plan_of
 from mjjax.core.struct import specs
 from tests.oracle_tools import Both, load, quick
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision import ray_hfield
+from mjjax.collision.rays import ray_hfield
 from tests.collision.loops import count_steps
 from tests.oracle_tools import load, quick, to_ours
 

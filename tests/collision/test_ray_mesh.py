@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision import ray_mesh
+from mjjax.collision.rays import ray_mesh
 from mjjax.compiler.assets import mesh_tree
 from mjjax.xla.namespace import Array
 from tests.collision.loops import count_steps

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.collision.sdf import DISTANCE
+from mjjax.collision.fields.sdf import DISTANCE
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions

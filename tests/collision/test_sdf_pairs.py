@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.field import SOLIDS, distance
-from mjjax.collision.sdf_mesh import mesh_sdf_motion
-from mjjax.collision.sdf_pair import sdf_motion
+from mjjax.collision.fields.field import SOLIDS, distance
+from mjjax.collision.fields.sdf_mesh import mesh_sdf_motion
+from mjjax.collision.fields.sdf_pair import sdf_motion
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.core.enums import GeomType
 from mjjax.math.quat import rotate
 from mjjax.xla.namespace import Array

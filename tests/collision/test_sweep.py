@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision import sweep
-from mjjax.collision.contact_list import Slots
 from mjjax.collision.convex.contacts import convex
-from mjjax.collision.detect import detect
 from mjjax.collision.driver import inputs
-from mjjax.collision.search import SWEEP_FROM, search_of
+from mjjax.collision.plan.search import SWEEP_FROM, search_of
+from mjjax.collision.queue import sweep
+from mjjax.collision.queue.contact_list import Slots
+from mjjax.collision.queue.detect import detect
 from tests.collision.test_queue import mix
 from tests.oracle_tools import quick
 

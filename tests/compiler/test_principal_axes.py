@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.compiler.principal_axes import principal_axes
+from mjjax.compiler.common.principal_axes import principal_axes
 from mjjax.math import quat
 from mjjax.math.tracked import Tracked, value_of
 from mjjax.mjcf.orientation import matrix

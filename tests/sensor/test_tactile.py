@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.contact_set import ContactSet
+from mjjax.collision.shape.contact_set import ContactSet
 from mjjax.core.enums import GeomType
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import Both, load, quick, stack

@@ -19,8 +19,8 @@ from mjjax.collision.convex.faces import (
     quad_area,
 )
 from mjjax.collision.convex.support import Sides
-from mjjax.collision.lanes import Vec, cross, dot, keep, look_up, norm
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.lanes import Vec, cross, dot, keep, look_up, norm
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.xla.namespace import where
 

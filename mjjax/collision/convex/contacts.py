@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.contact_set import ContactSet, filled
 from mjjax.collision.convex.clipping import POINTS, Clipped, clip
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.epa import Depth, epa
@@ -23,8 +22,9 @@ from mjjax.collision.convex.polish import Touch, polish
 from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
-from mjjax.collision.lanes import Vec, keep, normalize, put
-from mjjax.collision.shapes import Pools, Shape
+from mjjax.collision.shape.contact_set import ContactSet, filled
+from mjjax.collision.shape.lanes import Vec, keep, normalize, put
+from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where
 

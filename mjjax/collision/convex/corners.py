@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.lanes import Vec
+from mjjax.collision.shape.lanes import Vec
 
 
 class Corners(NamedTuple):

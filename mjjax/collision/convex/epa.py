@@ -20,8 +20,8 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.lanes import Vec, combine, dot, keep, look_up, when_any
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.lanes import Vec, combine, dot, keep, look_up, when_any
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.convex.support import Sides
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Vec,
     cross,
     dot,
@@ -23,7 +23,7 @@ from mjjax.collision.lanes import (
     turn,
     turn_back,
 )
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import Array, where
 

@@ -19,7 +19,7 @@ from jax import lax
 from mjjax.collision.convex.corners import Corners, faces_of
 from mjjax.collision.convex.simplex import FACES, FAR, nearest
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Vec,
     combine,
     cross,
@@ -31,7 +31,7 @@ from mjjax.collision.lanes import (
     put,
     when_any,
 )
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.xla.namespace import where
 

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.contact_set import NO_CONTACT, ContactSet, make_frame, plus_minus
 from mjjax.collision.convex.perturbation import turned_about
 from mjjax.collision.convex.support import prisms
-from mjjax.collision.shapes import Pools, Shape
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, make_frame, plus_minus
+from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross

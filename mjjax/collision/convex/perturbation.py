@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.contact_set import ContactSet, make_frame
 from mjjax.collision.convex.support import Sides
-from mjjax.collision.lanes import Vec, cross, dot, norm
-from mjjax.collision.shapes import Shape
+from mjjax.collision.shape.contact_set import ContactSet, make_frame
+from mjjax.collision.shape.lanes import Vec, cross, dot, norm
+from mjjax.collision.shape.shapes import Shape
 from mjjax.core.enums import GeomType
 from mjjax.math import quat
 from mjjax.xla.linalg import matmul3, matvec3

@@ -17,7 +17,7 @@ from jax import lax
 from mjjax.collision.convex.faces import box_corner
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Vec,
     cross,
     dot,
@@ -31,7 +31,7 @@ from mjjax.collision.lanes import (
     turn_back,
     when_any,
 )
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where
 

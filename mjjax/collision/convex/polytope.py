@@ -16,7 +16,7 @@ from jax import lax
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.simplex import FAR, plane_weights, project_plane, same_sign
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Vec,
     combine,
     cross,
@@ -28,7 +28,7 @@ from mjjax.collision.lanes import (
     normalize,
     when_any,
 )
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.xla.namespace import where
 

@@ -24,7 +24,7 @@ from mjjax.collision.convex.polish import Touch
 from mjjax.collision.convex.round_normal import round_normals
 from mjjax.collision.convex.simplex import FAR, SIDES
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Vec,
     combine,
     cross,
@@ -37,7 +37,7 @@ from mjjax.collision.lanes import (
     put,
     when_any,
 )
-from mjjax.collision.shapes import Pools
+from mjjax.collision.shape.shapes import Pools
 from mjjax.xla.namespace import where
 
 # What the next support point is: corner 1, 2 or 3 of the first portal; one beyond the portal, which

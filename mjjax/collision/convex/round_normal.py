@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.collision.convex.support import Sides
-from mjjax.collision.lanes import Vec, keep, norm, normalize, turn, turn_back
+from mjjax.collision.shape.lanes import Vec, keep, norm, normalize, turn, turn_back
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where

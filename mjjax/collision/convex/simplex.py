@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.lanes import Vec, combine, cross, dot, when_any
+from mjjax.collision.shape.lanes import Vec, combine, cross, dot, when_any
 from mjjax.core.constants import MINVAL
 from mjjax.xla.namespace import where
 

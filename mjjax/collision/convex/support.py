@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.lanes import (
+from mjjax.collision.shape.lanes import (
     Rotation,
     Vec,
     dot,
@@ -23,7 +23,7 @@ from mjjax.collision.lanes import (
     turn_back,
     when_any,
 )
-from mjjax.collision.shapes import BLOCK, HEADER, Pools, Shape
+from mjjax.collision.shape.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where

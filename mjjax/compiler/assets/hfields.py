@@ -5,8 +5,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import reals
 from mjjax.mjcf import assets
 from mjjax.mjcf.read import Files
 from mjjax.mjcf.spec import Element

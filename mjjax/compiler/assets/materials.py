@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import bools, reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import bools, reals
 from mjjax.mjcf.keywords import KEYWORDS
 
 _ROLES = KEYWORDS["texrole"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.principal_axes import principal_axes
+from mjjax.compiler.common.principal_axes import principal_axes
 from mjjax.core.constants import MINVAL
 
 CONVEX, LEGACY, EXACT, SHELL = range(4)  # the keywords of the attribute 'inertia'

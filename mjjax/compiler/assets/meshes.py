@@ -14,8 +14,8 @@ from mjjax.compiler.assets import (
     octree,
     polygons,
 )
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import reals
 from mjjax.core.enums import GeomType
 from mjjax.mjcf import assets
 from mjjax.mjcf import orientation as poses

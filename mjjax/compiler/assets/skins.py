@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import ints, reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import ints, reals
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import assets
 from mjjax.mjcf.meshfile import real

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import ints
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import ints
 from mjjax.core.enums import TextureType
 from mjjax.core.limits import Limits
 from mjjax.mjcf import assets

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import (
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import (
     bools,
     check_autolimits,
     compile_history,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import bools, ints, reals, user
 from mjjax.compiler.elements.geoms import placed
 from mjjax.compiler.elements.shapes import SHAPES
-from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.core.enums import GeomType, LightType, ProjectionType
 from mjjax.math.tracked import numbers
 from mjjax.mjcf import orientation as poses

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import ints, reals, user
-from mjjax.compiler.principal_axes import principal_axes, product
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import ints, reals, user
+from mjjax.compiler.common.principal_axes import principal_axes, product
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import JointType
 from mjjax.core.limits import bound

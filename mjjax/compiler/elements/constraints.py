@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import bools, ints, reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import bools, ints, reals
 from mjjax.core.constants import NEQDATA, NIMP, NREF
 from mjjax.core.enums import EqType, JointType, ObjType
 from mjjax.math.tracked import real_array

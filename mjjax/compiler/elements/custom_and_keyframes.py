@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import reals
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import reals
 from mjjax.core.enums import JointType
 from mjjax.math import quat
 from mjjax.math.tracked import numbers, real_array

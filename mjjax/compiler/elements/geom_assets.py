@@ -7,7 +7,7 @@ import numpy as np
 
 from mjjax.compiler.assets.hfields import hfield_box
 from mjjax.compiler.assets.meshes import MESH_TYPES
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
 from mjjax.compiler.elements.shapes import Measure, box, box_shell, like_box
 from mjjax.core.enums import GeomType
 from mjjax.math import quat as q

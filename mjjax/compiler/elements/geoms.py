@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import bools, ints, reals, user
 from mjjax.compiler.elements import fluid, geom_assets
 from mjjax.compiler.elements.shapes import SHAPES, Measure
-from mjjax.compiler.fields import bools, ints, reals, user
 from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
 from mjjax.math.tracked import numbers, together

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import bools, check_autolimits, ints, limited, reals, user
 from mjjax.compiler.elements.bodies import DOFS
-from mjjax.compiler.fields import bools, check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import JointType
 from mjjax.math.tracked import numbers
 from mjjax.mjcf.orientation import EPS, normalize

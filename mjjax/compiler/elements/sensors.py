@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import compile_history, reals, user
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import compile_history, reals, user
 from mjjax.core.enums import DataType, JointType, ObjType, SensorType, Stage
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.spec import Element

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mjjax.compiler.context import Context
+from mjjax.compiler.common.context import Context
 from mjjax.core.enums import SleepPolicy, TrnType
 
 _EXPLICIT = (SleepPolicy.NEVER, SleepPolicy.ALLOWED, SleepPolicy.INIT)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mjjax.compiler.context import Context
-from mjjax.compiler.fields import check_autolimits, ints, limited, reals, user
+from mjjax.compiler.common.context import Context
+from mjjax.compiler.common.fields import check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import GeomType, WrapType
 from mjjax.math.tracked import real_array
 from mjjax.mjcf.spec import Element

@@ -1,0 +1,280 @@
+"""Solids and SDF geoms against SDF geoms: points deep in both, by descent from many starts.
+
+A is the signed distance from geom 2, which is an SDF, B that from geom 1. From the points of a
+Halton sequence in the common part of both boxes the descent minimizes A + B + |max(A, B)|, and one
+more step max(A, B): half of the depth, reached where A = B. MuJoCo neither converges nor joins
+points that come to the same place, unless they are equal to rounding.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.fields.field import distance, octree, octree_slope, slope
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, tolerance
+from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.core.enums import GeomType
+from mjjax.math import safe
+from mjjax.xla.linalg import dot, matmul3, matvec3
+from mjjax.xla.namespace import Array, where
+
+MOST = 50  # contacts of a pair (mjMAXCONPAIR)
+_LARGER = 1.1  # the root of an octree is larger than the mesh by this factor
+_DECREASE = 0.1  # of what the gradient promises, for a step to be taken
+_SHORTEST = 1e-4  # step at which the search for one ends
+_BASES = (2, 3, 5)
+
+
+def halton(index: np.ndarray, base: int) -> np.ndarray:
+    """Elements of the Halton sequence: digits of the index, mirrored at the point."""
+    value, weight, left = np.zeros(len(index)), 1 / base, index
+    while left.any():
+        value += weight * (left % base)
+        left, weight = left // base, weight / base
+    return value
+
+
+class _Both(NamedTuple):
+    """N pairs in the frames of their second geoms, as arrays that broadcast with (N, P).
+
+    Attributes:
+        pools: with octrees.
+        one, two: shapes; poses do not count.
+        turn: (N, 1, 3, 3) from the frame of geom 2 to that of geom 1.
+        offset: (N, 1, 3) the same.
+    """
+
+    pools: Pools
+    one: Shape
+    two: Shape
+    turn: Array
+    offset: Array
+
+    def distances(self, x: Array) -> tuple[Array, Array]:
+        """A and B (N, P) at points (N, P, 3) in the frames of geoms 2."""
+        y = matvec3(self.turn, x) + self.offset
+        return octree(self.pools, self.two, x)[0], distance(self.pools, self.one, y)
+
+    def slopes(self, x: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """A and its gradient, B and its gradient, as MuJoCo has them."""
+        b, gradient = slope(self.pools, self.one, matvec3(self.turn, x) + self.offset)
+        back = matvec3(self.turn.mT, gradient)
+        return octree_slope(self.pools, self.two, x), (b, back)
+
+
+def sdf_pair(
+    pools: Pools, one: Shape, two: Shape, margin: Array, settings: Any
+) -> tuple[ContactSet, Array]:
+    """Contacts of solids or SDF geoms with SDF geoms (N, 50); certificates are empty.
+
+    Args:
+        pools: octrees.
+        one: solids, or SDF geoms.
+        two: SDF geoms.
+        margin: (N,) not used, as in MuJoCo.
+        settings: with `sdf_initpoints` and `sdf_iterations`.
+    """
+    del margin
+    back = one.mat.mT
+    turn = matmul3(back, two.mat)
+    offset = matvec3(back, two.pos - one.pos)
+    pair = _Both(pools, _wide(one), _wide(two), turn[:, None], offset[:, None])
+    x, meet = _starts(pools, one, two, turn, offset, settings.sdf_initpoints)
+    end = _descend(pair, x, settings.sdf_iterations)
+    exists = (end.value <= 0) & meet[:, None]
+    exists &= ~known(end.x, exists, tolerance(jnp.max(two.size, axis=-1))[:, None])
+    return listed(two, end.x, end.value, end.outward, exists)
+
+
+def _wide(shape: Shape) -> Shape:
+    """Shapes whose arrays, but for the poses, have an axis for points."""
+    field = None if shape.field is None else shape.field[:, None]
+    size, kind, asset = (x[:, None] for x in (shape.size, shape.kind, shape.asset))
+    return shape._replace(size=size, kind=kind, asset=asset, field=field)
+
+
+def _bounds(pools: Pools, shape: Shape) -> tuple[Array, Array]:
+    """Centres and half sizes (N, 3) of the boxes of shapes in their frames."""
+    root = jnp.asarray(pools.fields.root)[jnp.maximum(shape.asset, 0)]
+    box = pools.cell_box[root if shape.field is None else root + shape.field]
+    radius, length = shape.size[:, :1], shape.size[:, 1:2]
+    kind = shape.kind[:, None]
+    tube = jnp.concatenate([radius, radius, length], axis=1)
+    half = shape.size
+    for one, value in (
+        (GeomType.SPHERE, jnp.broadcast_to(radius, half.shape)),
+        (GeomType.CAPSULE, tube + radius * np.array([[0, 0, 1]], radius.dtype)),
+        (GeomType.CYLINDER, tube),
+        (GeomType.SDF, box[:, 3:] / _LARGER),
+    ):
+        half = where(kind == int(one), value, half)
+    return where(kind == int(GeomType.SDF), box[:, :3], 0), half
+
+
+def _starts(
+    pools: Pools, one: Shape, two: Shape, turn: Array, offset: Array, count: int
+) -> tuple[Array, Array]:
+    """Points (N, count, 3) in the frames of geoms 2, and whether (N,) the boxes overlap.
+
+    The boxes are along the axes of geom 1; that of geom 2 is around its own, turned one.
+    """
+    centre, half = _bounds(pools, one)
+    middle, reach = _bounds(pools, two)
+    middle = matvec3(turn, middle) + offset
+    reach = matvec3(jnp.abs(turn), reach)
+    low = jnp.maximum(centre - half, middle - reach)
+    high = jnp.minimum(centre + half, middle + reach)
+    index = np.arange(count)
+    part = np.stack([halton(index, base) for base in _BASES], axis=1).astype(low.dtype)
+    x = low[:, None] + (high - low)[:, None] * part[None]
+    back = turn.mT
+    return matvec3(back[:, None], x - offset[:, None]), jnp.all(high >= low, axis=1)
+
+
+class _Walk(NamedTuple):
+    """Where N P descents stand: points, values there, whether they go on, and normals.
+
+    The normals are those at the beginning of the last step.
+    """
+
+    x: Array
+    value: Array
+    going: Array
+    outward: Array
+
+
+def _objective(a: Array, b: Array, common: Array) -> Array:
+    """What is minimized: max(A, B), or at first what the two have in `common`."""
+    most = jnp.maximum(a, b)
+    return where(common, a + b + jnp.abs(most), most)
+
+
+def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
+    """Where descents from points (N, P, 3) end.
+
+    A step halves until the objective falls by a tenth of what the gradient promises; a descent
+    ends with the first step that does not lower it. After the common objective's steps there is
+    one of the other, and after that the normals are found.
+    """
+
+    def step(k: Array, walk: _Walk) -> _Walk:
+        common = k < iterations
+        (a, one), (b, two) = pair.slopes(walk.x)
+        deeper = where((a > b)[..., None], one, two)
+        sign = where(jnp.maximum(a, b) > 0, 1, -1)[..., None]
+        gradient = where(common, one + two + sign * deeper, deeper)
+        before = _objective(a, b, common)
+        going = (walk.going | (k == iterations)) & (k <= iterations)
+        x, after = _line(pair, walk.x, gradient, before, going, common)
+        return _Walk(
+            x,
+            where(going, after, walk.value),
+            going & (before >= after),
+            safe.normalize(safe.normalize(one)[0] - safe.normalize(two)[0])[0],
+        )
+
+    begin = _Walk(x, jnp.zeros_like(x[..., 0]), jnp.ones(x.shape[:2], bool), jnp.zeros_like(x))
+    return lax.fori_loop(0, iterations + 2, step, begin)
+
+
+def _line(
+    pair: _Both, start: Array, gradient: Array, before: Array, going: Array, common: Array
+) -> tuple[Array, Array]:
+    """Points after one step of the descents that are `going`, and the objective there."""
+    square = dot(gradient, gradient)
+
+    def shorten(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        length, x, value, searching = state
+        length = 0.5 * length
+        new = start - length * gradient
+        found = _objective(*pair.distances(new), common)
+        x = where(searching[..., None], new, x)
+        value = where(searching, found, value)
+        much = found - before > -_DECREASE * length * square
+        return length, x, value, searching & much & (length > _SHORTEST)
+
+    state = (jnp.asarray(2.0, gradient.dtype), start, before, going)
+    _, x, value, _ = lax.while_loop(lambda s: jnp.any(s[3]), shorten, state)
+    return x, value
+
+
+def known(x: Array, exists: Array, near: Array) -> Array:
+    """Whether points (N, P, 3) are where an earlier one that exists is.
+
+    Args:
+        x: points.
+        exists: (N, P) which of them exist.
+        near: (N, 1) distance up to which two are the same.
+    """
+    gap = x[:, :, None] - x[:, None]
+    same = dot(gap, gap) < (near * near)[..., None]
+    earlier = np.tril(np.ones(same.shape[1:], bool), -1)[None]
+    return jnp.any(same & earlier & exists[:, None], axis=2)
+
+
+def listed(
+    two: Shape, x: Array, value: Array, outward: Array, exists: Array
+) -> tuple[ContactSet, Array]:
+    """Contacts (N, 50) at points (N, P, 3) in the frames of geoms 2, the first that exist.
+
+    Args:
+        two: SDF geoms.
+        x: points.
+        value: (N, P) distances.
+        outward: (N, P, 3) directions out of geoms 2.
+        exists: (N, P) which of them are contacts.
+    """
+    turn = two.mat[:, None]
+    normal = -matvec3(turn, outward)
+    pos = matvec3(turn, x) + two.pos[:, None] - 0.5 * value[..., None] * normal
+    dist = where(exists, value, NO_CONTACT)
+    touch = ContactSet(dist, pos, normal, jnp.zeros_like(pos))
+    count = x.shape[1]
+    if count > MOST:
+        order = jnp.argsort(~exists, axis=1, stable=True)[:, :MOST]
+        row = np.arange(len(x))[:, None]
+        touch = jax.tree.map(lambda t: t[row, order], touch)
+    else:
+        rest = [(0, 0), (0, MOST - count)]
+        filled = touch.dist, *touch[1:]
+        touch = ContactSet(
+            jnp.pad(filled[0], rest, constant_values=NO_CONTACT),
+            *(jnp.pad(t, [*rest, (0, 0)]) for t in filled[1:]),
+        )
+    return touch, jnp.zeros((len(x), MOST, 0), jnp.int32)
+
+
+def sdf_motion(
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    margin: Array,
+    contact: ContactSet,
+    certificate: Array,
+) -> ContactSet:
+    """What has the derivative of one contact; its value does not count.
+
+    The distance changes by the mean of A and B at the contact's point, which is where they are
+    equal: the point goes half the way with each geom, and along the normal until they are equal
+    again. Gradients turn with their geoms.
+    """
+    del margin, certificate
+    middle = contact.pos + 0.5 * contact.dist * contact.normal
+    local = [lax.stop_gradient(matvec3(s.mat.mT, middle - s.pos)) for s in (one, two)]
+    at = [matvec3(s.mat, x) + s.pos for s, x in zip((one, two), local, strict=True)]
+    point = 0.5 * (at[0] + at[1])
+    gap, out, rate = [], [], []
+    for shape, x in zip((one, two), local, strict=True):
+        gap.append(distance(pools, shape, matvec3(shape.mat.mT, point - shape.pos)))
+        outward = lax.stop_gradient(slope(pools, shape, x)[1])
+        out.append(matvec3(shape.mat, safe.normalize(outward)[0]))
+        steep = jax.grad(lambda y, s=shape: distance(pools, s, y))(x)
+        rate.append(dot(matvec3(shape.mat, lax.stop_gradient(steep)), contact.normal))
+    normal = safe.normalize(out[0] - out[1])[0]
+    along = safe.divide(gap[1] - gap[0], lax.stop_gradient(rate[0] - rate[1]))
+    dist = 0.5 * (gap[0] + gap[1])
+    pos = point + along * contact.normal - 0.5 * dist * normal
+    return ContactSet(dist, pos, normal, jnp.zeros_like(pos))

@@ -1,0 +1,1 @@
+"""Which pairs of geoms may collide, by which function, and how much room they take."""

@@ -1,0 +1,265 @@
+"""What is searched for contacts, and how: everything about it that is static.
+
+Few candidates of cheap kinds are all computed (`collision/queue/dense.py`). Otherwise only pairs
+that are near are, by a queue over the pairs of all worlds (`collision/queue/detect.py`): the
+bounding spheres of all pairs are compared, or, where pairs are very many, those that a sweep over
+the sorted geoms finds (`collision/queue/sweep.py`).
+"""
+
+import dataclasses
+import functools
+import sys
+
+import numpy as np
+
+from mjjax.collision.plan.broad import BITS
+from mjjax.collision.plan.numbers import explicit_of, geoms_of
+from mjjax.collision.plan.pairs import NTYPE, PairPlan, pair_plan
+from mjjax.collision.plan.params import lookup
+from mjjax.collision.plan.table import Collider, colliders
+from mjjax.core.enums import DisableBit, EnableBit, GeomType
+from mjjax.model.data import CollisionRules, Data
+from mjjax.model.model import Model
+from mjjax.model.structure import Structure
+from mjjax.xla.namespace import Array
+
+SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
+_UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
+_SEVERAL = 3  # contacts of a cheap kernel from which more make no difference
+FEW = 64  # candidate contacts up to which all are computed, and have slots by default
+FEW_CHEAP = 320  # up to which all are computed by kernels that are not long (measured)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KernelClass:
+    """Pairs that one kernel tests.
+
+    Attributes:
+        collider: the kernel.
+        pairs: indices into the plan's list of pairs.
+        plane: whether the first geoms are planes.
+        swept: whether they are found by sweep and prune, else by a test of every pair.
+    """
+
+    collider: Collider
+    pairs: np.ndarray
+    plane: bool
+    swept: bool
+
+    @property
+    def tested(self) -> bool:
+        """Whether the boxes of its pairs are compared before the kernel is run."""
+        return self.collider.costly and not self.plane
+
+    @property
+    def sort(self) -> tuple[bool, bool, int]:
+        """Neighbours of one sort go through one loop if their kernels are cheap."""
+        return self.collider.costly, self.swept, min(self.collider.ncon, _SEVERAL)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Swept:
+    """Geoms whose pairs are found by sweep and prune.
+
+    Attributes:
+        geoms: (n,) their ids, by body.
+        legal: (n, ceil(n / 32)) of each a bit for every other one: whether they may collide.
+    """
+
+    geoms: np.ndarray
+    legal: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Search:
+    """How a structure is searched by the queue.
+
+    Attributes:
+        structure: structure of the model.
+        plan: candidate pairs.
+        classes: the pairs by kernel, those with cheap kernels first.
+        override: whether options replace the margins.
+        multiccd: whether convex geoms may have several contacts.
+        native: whether they meet by MuJoCo's own algorithm (flag `nativeccd`).
+        iterations: largest number of iterations for convex geoms.
+        sdf: `sdf_initpoints` and `sdf_iterations`.
+        swept: geoms whose pairs are found by sweep and prune; `None` if there are none.
+    """
+
+    structure: Structure
+    plan: PairPlan
+    classes: tuple[KernelClass, ...]
+    override: bool
+    multiccd: bool
+    native: bool
+    iterations: int
+    sdf: tuple[int, int]
+    swept: Swept | None
+
+    @property
+    def batched(self) -> bool:
+        """Whether any kernel works on shapes and pools."""
+        return any(kind.collider.batched for kind in self.classes)
+
+    @functools.cached_property
+    def meshes(self) -> tuple[int, ...]:
+        """Meshes of geoms that may collide as hulls."""
+        return hulls_among(self.structure, self.plan.geom)
+
+    @functools.cached_property
+    def lines(self) -> tuple[tuple[int, ...], ...]:
+        """The classes that go through one loop, by their places: a costly one alone."""
+        lines: list[list[int]] = []
+        for k, kind in enumerate(self.classes):
+            last = self.classes[k - 1]
+            if k and kind.sort == last.sort and not kind.collider.costly:
+                lines[-1].append(k)
+            else:
+                lines.append([k])
+        return tuple(tuple(line) for line in lines)
+
+    def class_of(self, number: Array) -> Array:
+        """Class (n,) of pairs by their numbers."""
+        types = lookup(self.structure.geom_type, geoms_of(self.structure, number))
+        explicit = (explicit_of(self.structure, number) >= 0).astype(np.int32)
+        place = (explicit * NTYPE + types[..., 0]) * NTYPE + types[..., 1]
+        return lookup(self._class_by_types, place)
+
+    @functools.cached_property
+    def _class_by_types(self) -> np.ndarray:
+        """Class of pairs that are explicit or not, by their types; flat."""
+        found = np.zeros((2, NTYPE, NTYPE), np.int32)
+        for k, kind in enumerate(self.classes):
+            types = self.structure.geom_type[self.plan.geom[kind.pairs]]
+            explicit = (self.plan.explicit[kind.pairs] >= 0).astype(int)
+            found[explicit, types[:, 0], types[:, 1]] = k
+        return found.ravel()
+
+
+def hulls_among(s: Structure, pairs: np.ndarray) -> tuple[int, ...]:
+    """Meshes that are hulls in some of the pairs (n, 2) of geoms: an SDF is one for planes only."""
+    kind = s.geom_type[pairs]
+    lying = (kind[:, :1] == GeomType.PLANE) & (kind == GeomType.SDF)
+    meshes = s.geom_dataid[pairs[(kind == GeomType.MESH) | lying]]
+    return tuple(np.unique(meshes).tolist())
+
+
+def contact_disabled(model: Model) -> bool:
+    """Whether a flag turns all contacts off."""
+    return model.opt.disabled(DisableBit.CONTACT | DisableBit.CONSTRAINT)
+
+
+def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
+    """Candidate pairs under the model's options and what callbacks change."""
+    opt = model.opt
+    return pair_plan(
+        model.structure,
+        not opt.disabled(DisableBit.FILTERPARENT),
+        rules,
+        opt.enabled(EnableBit.MULTICCD),
+        not opt.disabled(DisableBit.MIDPHASE),
+    )
+
+
+def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM) -> Search:
+    """How the queue searches a model.
+
+    Args:
+        model: model.
+        rules: what callbacks change.
+        sweep_from: pairs from which sweep and prune replaces the test of every pair, unless flag
+            `midphase` is off.
+    """
+    opt = model.opt
+    return _search(
+        model.structure,
+        plan_of(model, rules),
+        rules,
+        opt.enabled(EnableBit.OVERRIDE),
+        opt.enabled(EnableBit.MULTICCD),
+        not opt.disabled(DisableBit.NATIVECCD),
+        opt.ccd_iterations,
+        (opt.sdf_initpoints, opt.sdf_iterations),
+        sys.maxsize if opt.disabled(DisableBit.MIDPHASE) else sweep_from,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _search(
+    s: Structure,
+    plan: PairPlan,
+    rules: CollisionRules,
+    override: bool,
+    multiccd: bool,
+    native: bool,
+    iterations: int,
+    sdf: tuple[int, int],
+    sweep_from: int,
+) -> Search:
+    table, free = colliders(rules), plan.explicit < 0
+    # planes have no bounds, height fields large ones; a filter is asked about every pair
+    many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
+    sweep = not rules.filtered and sum(x.sum() for x in many.values()) >= sweep_from
+    groups: dict[tuple, tuple[Collider, list[np.ndarray]]] = {}
+    for kind in plan.kinds:
+        swept = (
+            many[kind.types] if sweep and kind.types in many else np.zeros(len(kind.pairs), bool)
+        )
+        for part in (False, True):
+            if (swept == part).any():
+                collider, plane = table[kind.types], kind.types[0] == GeomType.PLANE
+                _, pairs = groups.setdefault((collider.function, plane, part), (collider, []))
+                pairs.append(kind.pairs[swept == part])
+    each = (
+        KernelClass(collider, np.sort(np.concatenate(pairs)), plane, swept)
+        for (_, plane, swept), (collider, pairs) in groups.items()
+    )
+    classes = tuple(sorted(each, key=lambda kind: kind.sort))
+    pairs = [kind.pairs for kind in classes if kind.swept]
+    swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
+    return Search(s, plan, classes, override, multiccd, native, iterations, sdf, swept)
+
+
+def _swept(s: Structure, geom: np.ndarray) -> Swept:
+    """Geoms of pairs (n, 2), and which may collide."""
+    geoms = np.unique(geom)
+    geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")].astype(np.int32)
+    place = np.zeros(s.ngeom, int)
+    place[geoms] = np.arange(len(geoms))
+    legal = np.zeros((len(geoms), -(-len(geoms) // BITS) * BITS), bool)
+    for one, two in (place[geom].T, place[geom].T[::-1]):
+        legal[one, two] = True
+    words = np.packbits(legal, axis=1, bitorder="little").view("<u4")
+    return Swept(geoms, words.astype(np.uint32))
+
+
+def few_of(plan: PairPlan, rules: CollisionRules) -> int:
+    """Candidates up to which all are computed, whatever the slots: none by batched kernels."""
+    table = colliders(rules)
+    kinds = [table[kind.types] for kind in plan.kinds]
+    if any(kind.batched for kind in kinds):
+        return 0
+    return FEW if any(kind.long for kind in kinds) else FEW_CHEAP
+
+
+def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
+    """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
+    plan = plan_of(model, rules)
+    few = few_of(plan, rules)
+    return few > 0 and plan.ncandidate <= max(few, nconmax)
+
+
+def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
+    """Geoms (nconmax, 2) of every slot where each candidate has its own, otherwise None."""
+    pairs = slot_pairs(model, data)
+    return None if pairs is None else plan_of(model, data.rules).geom[pairs]
+
+
+def slot_pairs(model: Model, data: Data) -> np.ndarray | None:
+    """Candidate pairs (nconmax,) of every slot where each has its own slots, otherwise None."""
+    plan, slots = plan_of(model, data.rules), data.contact.dist.shape[0]
+    if contact_disabled(model) or plan.ncandidate != slots:
+        return None
+    if not every_candidate(model, data.rules, slots):
+        return None
+    return plan.pair_of_candidate

@@ -1,0 +1,1 @@
+"""Pairs of primitive shapes in closed form."""

@@ -1,0 +1,1 @@
+"""The narrow phase of all worlds: candidates in one queue."""

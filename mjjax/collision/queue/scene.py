@@ -1,0 +1,209 @@
+"""The geoms of one or of many worlds, and what kernels are given of them.
+
+In the queue every array of a `Scene` is a `Leaf`, with rows for the worlds, and a pair is taken by
+its world and its index in the plan.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mjjax.collision.convex.gjk import Settings
+from mjjax.collision.plan.broad import Boxes, boxes_near, boxes_of
+from mjjax.collision.plan.numbers import explicit_of, geoms_of
+from mjjax.collision.plan.params import lookup
+from mjjax.collision.plan.search import KernelClass, Search
+from mjjax.collision.plan.table import Collider
+from mjjax.collision.queue.worlds import Leaf
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.collision.shape.shapes import Pools, Shape, tables_of
+from mjjax.core.enums import GeomType
+from mjjax.math.spatial import mat3
+from mjjax.model.structure import Structure
+from mjjax.xla.indexing import gather
+from mjjax.xla.namespace import Array, where
+
+FAR_AWAY = 1e6  # [m]
+
+
+class Scene(NamedTuple):
+    """What the contacts of a world follow from; in the queue every array is a `Leaf`.
+
+    Attributes:
+        pos: (ngeom, 3) positions [m].
+        mat: (ngeom, 9) rotations.
+        size: (ngeom, 3) sizes [m].
+        margin: (ngeom,) margins [m].
+        pair_margin: (npair,) margins of explicit pairs [m].
+        o_margin: () margin of all pairs where options override [m].
+        pools: vertices and heights, `None` where no kernel needs them.
+        tolerance: () tolerance for convex geoms [m].
+    """
+
+    pos: Any
+    mat: Any
+    size: Any
+    margin: Any
+    pair_margin: Any
+    o_margin: Any
+    pools: Any
+    tolerance: Any
+
+
+class Bounds(NamedTuple):
+    """What the broad phase needs beside a scene.
+
+    Attributes:
+        rbound: (ngeom,) radii of bounding spheres [m].
+        aabb: (ngeom, 6) bounding boxes [m].
+        discard: (P,) pairs that a callback discards, or `None`.
+    """
+
+    rbound: Any
+    aabb: Any
+    discard: Any
+
+
+def worlds_last(x: Leaf) -> Array:
+    """An array with the worlds as its last axis, of length 1 if shared: it is read row by row."""
+    return jnp.moveaxis(x.all(), 0, -1)
+
+
+def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray) -> Array:
+    """Margins (n, W) of static pairs."""
+    if search.override:
+        return worlds_last(scene.o_margin)[None]
+    each = worlds_last(scene.margin)
+    margin = gather(each, geom[:, 0]) + gather(each, geom[:, 1])
+    if not (explicit >= 0).any():
+        return margin
+    own = worlds_last(scene.pair_margin)[np.maximum(explicit, 0)]
+    return where(explicit[:, None] >= 0, own, margin)
+
+
+def near_by_boxes(
+    search: Search, scene: Scene, bounds: Bounds, world: Array, number: Array
+) -> Array:
+    """Whether the bounding boxes of pairs with numbers (n,) are near."""
+
+    def boxes(geom: Array) -> Boxes:
+        mat = mat3(scene.mat.at(world, geom))
+        return boxes_of(scene.pos.at(world, geom), mat, bounds.aabb.at(world, geom))
+
+    one, two = map(boxes, geoms_of(search.structure, number).T)
+    return boxes_near(one, two, margins_of(search, scene, world, number))
+
+
+def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Array:
+    """Margins (n,) of pairs with numbers (n,)."""
+    if search.override:
+        return jnp.broadcast_to(scene.o_margin.of(world), number.shape)
+    g1, g2 = geoms_of(search.structure, number).T
+    margin = scene.margin.at(world, g1) + scene.margin.at(world, g2)
+    if not search.structure.npair:
+        return margin
+    explicit = explicit_of(search.structure, number)
+    own = scene.pair_margin.at(world, jnp.maximum(explicit, 0))
+    return where(explicit >= 0, own, margin)
+
+
+def touch(
+    search: Search,
+    kinds: Sequence[KernelClass],
+    which: Array | int,
+    scene: Scene,
+    world: Array,
+    number: Array,
+    used: Array,
+) -> tuple[ContactSet, Array]:
+    """Contacts (n, m, ...) of pairs of one of several classes, with their certificates (n, m, c).
+
+    Those that are not `used` (n,) make no contact, nor much work.
+    """
+    margin = margins_of(search, scene, world, number)
+    one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
+    if kinds[0].collider.batched:
+        two = two._replace(pos=where(used[:, None], two.pos, one.pos + FAR_AWAY))
+        tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
+        run = _kernel(search, kinds[0].collider.function)
+        return run(_joined(scene), one, two, margin, tolerance)
+    most = max(kind.collider.ncon for kind in kinds)
+    kernels = [_cheap(kind.collider, most) for kind in kinds]
+    arguments = *one[:3], *two[:3], margin
+    touch = kernels[0](*arguments) if len(kinds) == 1 else lax.switch(which, kernels, *arguments)
+    return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
+
+
+def _cheap(collider: Collider, slots: int) -> Callable[..., ContactSet]:
+    """A cheap kernel on n pairs, with empty slots up to a number."""
+
+    def run(*arguments: Array) -> ContactSet:
+        touch = jax.vmap(collider.function)(*arguments)
+        more = ((0, 0), (0, slots - touch.dist.shape[1]))
+        dist = jnp.pad(touch.dist, more, constant_values=NO_CONTACT)
+        return ContactSet(dist, *(jnp.pad(x, (*more, (0, 0))) for x in touch[1:]))
+
+    return run
+
+
+@functools.lru_cache(maxsize=256)
+def _kernel(search: Search, function: Callable) -> Callable:
+    """A batched kernel with its static arguments, traced once however often it is used."""
+
+    @jax.jit
+    def run(floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any) -> Any:
+        tables = tables_of(search.structure, search.meshes, search.multiccd)
+        multi, native = search.multiccd, search.native
+        settings = Settings(search.iterations, tolerance, multi, *search.sdf, native)
+        return function(Pools(*floats, *tables), one, two, margin, settings)
+
+    return run
+
+
+def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: Scene) -> Pools:
+    """The pools of all worlds end to end."""
+    return Pools(*_joined(scene), *tables_of(s, meshes, faces))
+
+
+def _joined(scene: Scene) -> list[Any]:
+    return [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
+
+
+def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:
+    """The first and the second geoms of pairs `geom` (n, 2)."""
+    shapes = []
+    for g in geom.T:
+        kind = lookup(s.geom_type, g)
+        shapes.append(
+            Shape(
+                pos=scene.pos.at(world, g),
+                mat=mat3(scene.mat.at(world, g)),
+                size=scene.size.at(world, g),
+                kind=kind,
+                asset=lookup(s.geom_dataid, g),
+                offset=_offset(scene, world, kind),
+                field=_field(scene, world, kind),
+            )
+        )
+    return shapes
+
+
+def _offset(scene: Scene, world: Array, kind: Array) -> Array:
+    """Where the world's vertices, or elevations, begin in the pools."""
+    if scene.pools is None:
+        return jnp.zeros_like(world)
+    vert, height = (x.row(world) * x.value.shape[1] for x in scene.pools[:2])
+    return where(kind == GeomType.HFIELD, height, vert)
+
+
+def _field(scene: Scene, world: Array, kind: Array) -> Array | None:
+    """Where the world's octrees, or boxes of triangles, begin; `None` where there are none."""
+    if scene.pools is None or not scene.pools[3].value.shape[1]:
+        return None
+    cells, balls = (scene.pools[k].row(world) * scene.pools[k].value.shape[1] for k in (3, 5))
+    return where(kind == GeomType.SDF, cells, balls)

@@ -1,0 +1,1 @@
+"""Half lines and what they meet."""

@@ -1,0 +1,1 @@
+"""What a geom is for the narrow phase, and what it finds."""
