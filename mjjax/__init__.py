@@ -127,6 +127,7 @@ from mjjax.pipeline.linearize import (
 from mjjax.pipeline.make_data import make_data, reset_data
 from mjjax.pipeline.plan import Plan, improve_plan, shift_plan, start_plan
 from mjjax.pipeline.public import PUBLIC, public
+from mjjax.pipeline.recompile import recompile as _recompile  # noqa: F401 for `Spec.recompile`
 from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.state import (
     copy_state,

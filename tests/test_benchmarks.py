@@ -12,7 +12,7 @@ import pytest
 
 from mjjax import cli
 from mjjax.cli import embedded
-from mjjax.cli.operations import KINDS, operations, total
+from mjjax.cli.operations import OPERATION_KINDS, operations, total
 
 ROOT = Path(__file__).parents[1]
 
@@ -85,7 +85,7 @@ sys.exit(status)
     for record in results:
         counts = record["operations"]
         assert counts["step"]["fusions"] < counts["gradient"]["fusions"]
-        assert list(counts["step"]) == list(KINDS)
+        assert list(counts["step"]) == list(OPERATION_KINDS)
     words = [line.split() for line in done.stdout.splitlines()]
     step = next(row for row in words if row[:4] == ["own", "4", "ours", "step"])
     assert int(step[4]) == total(results[0]["operations"]["step"])

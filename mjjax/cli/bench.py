@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
-from mjjax.cli.engines import STAGES, Engine, JaxEngine, best, installed, open_engine
+from mjjax.cli.engines import TIMED_STAGES, Engine, JaxEngine, best, installed, open_engine
 from mjjax.cli.models import UsageError, embedded
 from mjjax.cli.report import operation_table, stage_table, table
 from mjjax.cli.simulate import positive
@@ -147,7 +147,7 @@ def _details(engine: Engine, args: argparse.Namespace) -> Iterator[tuple[str, An
     if args.gradient:
         yield "gradient", engine.gradient()
     if args.stages is not None:
-        yield "stages_us", engine.stages(args.stages or STAGES)
+        yield "stages_us", engine.stages(args.stages or TIMED_STAGES)
     if args.operations:
         yield "operations", engine.operations(args.gradient)
 

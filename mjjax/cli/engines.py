@@ -20,14 +20,14 @@ from mjjax.cli.models import load
 from mjjax.cli.operations import COUNTED, Counts, operations
 
 # Stages by MuJoCo's name, in the order of a step; an engine is measured on those it has.
-STAGES = (
+TIMED_STAGES = (
     "fwd_position kinematics com_pos camlight tendon crb factor_m collision make_constraint "
     "transmission fwd_velocity com_vel passive rne fwd_actuation fwd_acceleration fwd_constraint "
     "euler sensor_pos sensor_vel sensor_acc"
 ).split()
 
 # What a block hands on to the next one.
-STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
+PEER_STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
 
 
 class Engine(abc.ABC):
@@ -92,7 +92,7 @@ class JaxEngine(Engine):
                 return data, (data.qpos, data.qvel)
 
             last, states = jax.lax.scan(advance, data, None, length=nstep)
-            return {name: getattr(last, name) for name in STATE}, states
+            return {name: getattr(last, name) for name in PEER_STATE}, states
 
         self.begin(qpos, qvel)
         self._block, seconds = self._compiled(jax.vmap(one, in_axes=(None, 0)))

@@ -13,7 +13,7 @@ from mjjax.collision.plan.search import contact_disabled, plan_of
 from mjjax.model.data import CollisionRules
 from mjjax.pipeline.support import findings
 
-SIZES = (
+SHOWN_SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight nmesh nhfield neq ntendon nsensor nsensordata "
     "npair nexclude nkey nmocap ntree"
 ).split()
@@ -46,7 +46,7 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
     s = model.structure
     return {
         "model": s.model_name,
-        "sizes": {name: int(getattr(s, name)) for name in SIZES},
+        "sizes": {name: int(getattr(s, name)) for name in SHOWN_SIZES},
         "options": {
             "timestep": float(f"{float(model.opt.timestep):.7g}"),
             "integrator": mjjax.IntegratorType(model.opt.integrator).name,

@@ -9,7 +9,7 @@ Counts = dict[str, int]
 COUNTED = {"xla_backend_optimization_level": 0}
 
 # by the names that XLA gives them
-KINDS = {
+OPERATION_KINDS = {
     "fusions": "fusion",
     "dots": "dot",
     "calls": "custom-call",
@@ -25,7 +25,7 @@ def operations(compiled: Any) -> Counts:
     Those of its loops and branches count once; `calls` are calls of libraries, such as LAPACK.
     """
     text = compiled.as_text()
-    return {name: len(re.findall(rf" {op}\(", text)) for name, op in KINDS.items()}
+    return {name: len(re.findall(rf" {op}\(", text)) for name, op in OPERATION_KINDS.items()}
 
 
 def total(counts: Counts) -> int:

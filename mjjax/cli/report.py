@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mjjax.cli.operations import KINDS, total
+from mjjax.cli.operations import OPERATION_KINDS, total
 
 HEAD = (
     "model",
@@ -54,7 +54,7 @@ def operation_table(results: Sequence[dict[str, Any]]) -> str:
         for r in results
         for program, c in r.get("operations", {}).items()
     ]
-    head = ("model", "worlds", "engine", "program", "operations", *KINDS)
+    head = ("model", "worlds", "engine", "program", "operations", *OPERATION_KINDS)
     return "\n" + _align([head, *rows])
 
 

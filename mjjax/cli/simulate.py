@@ -24,7 +24,7 @@ from mjjax.cli.pictures import (
 )
 from mjjax.cli.worlds import advance, start
 
-CHUNK = 10  # steps between frames of the saved file
+STEPS_PER_FRAME = 10  # steps between frames of the saved file
 
 
 def add(commands: Any) -> None:
@@ -34,8 +34,9 @@ def add(commands: Any) -> None:
         help="simulate a model in many worlds at once",
         description="Simulates worlds that start from slightly different states, without control, "
         "and prints speed, capacity used and warnings.",
-        epilog=f"The file of --out holds nworld = N and nframe (the start, then one frame each "
-        f"{CHUNK} steps and the end): time (nframe, nworld) [s], qpos (nframe, nworld, nq), "
+        epilog="The file of --out holds nworld = N and nframe (the start, then one frame each "
+        f"{STEPS_PER_FRAME} steps and the end): time (nframe, nworld) [s], "
+        "qpos (nframe, nworld, nq), "
         f"qvel (nframe, nworld, nv), warning (nworld, 9) counts, timestep [s] and model.",
     )
     sim.add_argument(
@@ -67,7 +68,7 @@ def positive(text: str) -> int:
     return value
 
 
-class _Run(NamedTuple):
+class _Simulation(NamedTuple):
     batch: mjjax.Data
     ncon: int
     nefc: int
@@ -78,12 +79,14 @@ class _Run(NamedTuple):
     devices: int
 
 
-def _run(model: mjjax.Model, args: argparse.Namespace) -> _Run:
+def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
     devices = max(n for n in range(1, jax.device_count() + 1) if args.worlds % n == 0)
     begin = time.perf_counter()
     batch = start(model, args.worlds, args.seed)
     model, batch = mjjax.shard_worlds(model, batch, devices)
-    chunk = mjjax.jit_worlds(advance, devices).lower(model, batch, jnp.int32(CHUNK)).compile()
+    chunk = (
+        mjjax.jit_worlds(advance, devices).lower(model, batch, jnp.int32(STEPS_PER_FRAME)).compile()
+    )
     compile_seconds = time.perf_counter() - begin
 
     frames, shots = [], []
@@ -92,7 +95,7 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Run:
     stops = _stops(model, args)
     with tqdm(total=args.steps, unit="step", disable=None) as bar:
         for done, until in zip((0, *stops), (*stops, args.steps), strict=True):
-            if args.out and (done % CHUNK == 0):
+            if args.out and (done % STEPS_PER_FRAME == 0):
                 frames.append(_frame(batch))
             if args.video and done % _stride(model) == 0:
                 shots.append(jax.tree.map(lambda x: x[0], batch))
@@ -102,12 +105,12 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Run:
     if args.out:
         frames.append(_frame(batch))
     run_seconds = time.perf_counter() - begin
-    return _Run(batch, ncon, nefc, frames, shots, compile_seconds, run_seconds, devices)
+    return _Simulation(batch, ncon, nefc, frames, shots, compile_seconds, run_seconds, devices)
 
 
 def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
     """Steps after which there is something to keep, those at the start and the end aside."""
-    kept = set(range(CHUNK, args.steps, CHUNK))
+    kept = set(range(STEPS_PER_FRAME, args.steps, STEPS_PER_FRAME))
     if args.video:
         kept.update(range(_stride(model), args.steps, _stride(model)))
     return sorted(kept)
@@ -156,7 +159,7 @@ def _simulate(args: argparse.Namespace) -> None:
         print(f"saved       {args.video}: {len(run.shots)} frames of {args.width} x {args.height}")
 
 
-def _report(model: mjjax.Model, args: argparse.Namespace, run: _Run) -> str:
+def _report(model: mjjax.Model, args: argparse.Namespace, run: _Simulation) -> str:
     device = jax.devices()[0]
     speed = args.worlds * args.steps / run.run_seconds
     capacity = run.batch.contact.dist.shape[-1], run.batch.efc_vel.shape[-1]

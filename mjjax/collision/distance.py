@@ -13,7 +13,7 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
 from mjjax.collision.plan.search import hulls_among
 from mjjax.collision.plan.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
-from mjjax.collision.queue.scene import Scene, pools_in, shapes
+from mjjax.collision.queue.scene import CollisionScene, pools_in, shapes
 from mjjax.collision.queue.worlds import Leaf, over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape, float_pools
@@ -117,7 +117,7 @@ class _Task:
     def meshes(self) -> tuple[int, ...]:
         return hulls_among(self.structure, self.geoms)
 
-    def sides(self, scene: Scene, world: Array) -> tuple[Pools, Shape, Shape]:
+    def sides(self, scene: CollisionScene, world: Array) -> tuple[Pools, Shape, Shape]:
         """The pools and the geoms of all pairs in worlds (W n,)."""
         geom = np.tile(self.geoms, (len(world) // len(self.geoms), 1))
         one, two = shapes(self.structure, scene, world, jnp.asarray(geom, jnp.int32))
@@ -126,7 +126,7 @@ class _Task:
 
 def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSet:
     """What a batched kernel finds (n, slots)."""
-    scene = Scene(
+    scene = CollisionScene(
         pos=data.geom_xpos,
         mat=data.geom_xmat,
         size=model.geom_size,
@@ -140,7 +140,7 @@ def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSe
     return _moving(task, scene, limit, found)
 
 
-def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactSet, Array]:
+def _found(task: _Task, worlds: int, tree: tuple[CollisionScene, Leaf]) -> tuple[ContactSet, Array]:
     """Contacts (W, n, slots) and their certificates."""
     scene, limit = tree
     n = len(task.geoms)
@@ -153,7 +153,9 @@ def _found(task: _Task, worlds: int, tree: tuple[Scene, Leaf]) -> tuple[ContactS
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _moving(task: _Task, scene: Scene, limit: Array, found: tuple[ContactSet, Array]) -> ContactSet:
+def _moving(
+    task: _Task, scene: CollisionScene, limit: Array, found: tuple[ContactSet, Array]
+) -> ContactSet:
     """The contacts (n, slots) as functions of the scene; the limit has no influence."""
     del task, scene, limit
     return found[0]
@@ -164,7 +166,7 @@ def _moving_jvp(task, primals, tangents):
     scene, limit, (_, certificate) = primals
     touch = _moving(task, *primals)
 
-    def moved(scene: Scene) -> ContactSet:
+    def moved(scene: CollisionScene) -> ContactSet:
         alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
         pools, one, two = task.sides(alone, jnp.zeros(len(task.geoms), jnp.int32))
         move = functools.partial(task.collider.motion, pools)

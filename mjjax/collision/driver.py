@@ -14,7 +14,7 @@ from mjjax.collision.plan.numbers import dimension_of, explicit_of, geoms_of
 from mjjax.collision.plan.pairs import PairPlan
 from mjjax.collision.plan.params import PairParams, lookup, pair_params
 from mjjax.collision.plan.search import (
-    Search,
+    SearchPlan,
     contact_disabled,
     every_candidate,
     plan_of,
@@ -22,7 +22,7 @@ from mjjax.collision.plan.search import (
 )
 from mjjax.collision.queue.dense import deepest, detect_all
 from mjjax.collision.queue.detect import detect
-from mjjax.collision.queue.scene import Bounds, Scene
+from mjjax.collision.queue.scene import Bounds, CollisionScene
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, make_frame
 from mjjax.collision.shape.shapes import float_pools
 from mjjax.core.enums import WarningType
@@ -97,7 +97,7 @@ def _every(
 
 
 def _nearby(
-    model: Model, data: Data, search: Search, slots: int, discard: Array | None
+    model: Model, data: Data, search: SearchPlan, slots: int, discard: Array | None
 ) -> tuple[Contact, Array]:
     """Contacts of the pairs that the queue finds near, and whether some were lost."""
     s = model.structure
@@ -108,10 +108,10 @@ def _nearby(
 
 
 def inputs(
-    model: Model, data: Data, search: Search, discard: Array | None = None
-) -> tuple[Scene, Bounds]:
+    model: Model, data: Data, search: SearchPlan, discard: Array | None = None
+) -> tuple[CollisionScene, Bounds]:
     """What the queue reads; pairs (P,) of the plan that are to `discard` make no contact."""
-    scene = Scene(
+    scene = CollisionScene(
         pos=data.geom_xpos,
         mat=data.geom_xmat,
         size=model.geom_size,

@@ -3,6 +3,15 @@
 from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.set_const import set_const
+from mjjax.compiler.copy_back import copy_back
 from mjjax.compiler.load import compile_model, load_path, load_string
 
-__all__ = ["Compiled", "compile_model", "compile_spec", "load_path", "load_string", "set_const"]
+__all__ = [
+    "Compiled",
+    "compile_model",
+    "compile_spec",
+    "copy_back",
+    "load_path",
+    "load_string",
+    "set_const",
+]

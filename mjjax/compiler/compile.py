@@ -13,7 +13,7 @@ from mjjax.compiler.assets.textures import compile_textures
 from mjjax.compiler.common.context import Context, Fields
 from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.common.names import Names
-from mjjax.compiler.common.tree import KINDS, Frames, flatten
+from mjjax.compiler.common.tree import MEMBER_KINDS, Frames, flatten
 from mjjax.compiler.elements.actuators import compile_actuators
 from mjjax.compiler.elements.attachments import compile_cameras, compile_lights, compile_sites
 from mjjax.compiler.elements.bodies import (
@@ -122,7 +122,7 @@ def _start(spec: Spec, tracked: bool) -> Context:
     frames = Frames(tree.frames, bool(compiler["angle"]), compiler["eulerseq"])
     Names().add("frame", tree.frames.elements)  # frames have no ids, but their names must differ
     names.add("body", tree.bodies.elements)
-    for kind in KINDS:
+    for kind in MEMBER_KINDS:
         names.add(kind, tree.members[kind].elements)
     for kind in _LISTED:
         names.add(kind, spec.elements[kind])

@@ -19,7 +19,7 @@ from mjjax.mjcf.spec import Element, Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
-from mjjax.model.visual import PARTS
+from mjjax.model.visual import VISUAL_PARTS
 
 _ROUNDS = 3  # what follows from the changes of one round is corrected in the next
 _ROUNDING = 100  # epsilons by which numbers may differ without being changed
@@ -297,7 +297,7 @@ def _statistics(copy: _Copy) -> None:
 
 
 def _visual(copy: _Copy) -> None:
-    for part in PARTS:
+    for part in VISUAL_PARTS:
         ours, base = getattr(copy.model.vis, part), getattr(copy.base.vis, part)
         for name in vars(ours):
             value = getattr(ours, name)

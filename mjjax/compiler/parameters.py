@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mjjax.core.words import nearest
-from mjjax.mjcf.edit import TURNS, Section, attributes_of, find
+from mjjax.mjcf.edit import ORIENTATIONS, Section, attributes_of, find
 from mjjax.mjcf.element import IN_BODIES
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 from mjjax.mjcf.shortcuts import GIVEN, SHORTCUTS
@@ -20,9 +20,9 @@ _REPLACED = {
     "geom": {
         "density": ("mass",),
         "pos": ("fromto",),
-        **dict.fromkeys(("quat", *TURNS), ("fromto",)),
+        **dict.fromkeys(("quat", *ORIENTATIONS), ("fromto",)),
     },
-    "site": dict.fromkeys(("pos", "quat", *TURNS), ("fromto",)),
+    "site": dict.fromkeys(("pos", "quat", *ORIENTATIONS), ("fromto",)),
     "inertial": {"diaginertia": ("fullinertia",), "quat": ("fullinertia",)},
     "joint": dict.fromkeys(("stiffness", "damping"), ("springdamper",)),
 }
@@ -71,7 +71,7 @@ def assign(parameter: Parameter, value: Any) -> None:
     entries = tuple(value[i] for i in range(len(value))) if value.ndim else value
     if isinstance(holder, Section):
         holder[name] = entries
-    elif name in TURNS:
+    elif name in ORIENTATIONS:
         holder.values["alt"] = (name, entries)
     elif name in holder.values:
         holder.values[name] = entries
@@ -151,7 +151,7 @@ def _value(holder: Element | Section, name: str) -> Any:
     if name == "quat" and holder.values.get("alt"):
         form = holder.values["alt"][0]
         raise ValueError(f"{_place(holder)}: the orientation is given by {form!r}; name that")
-    if name in TURNS:
+    if name in ORIENTATIONS:
         return getattr(holder, name)
     if name in holder.values:
         return holder.values[name]

@@ -36,7 +36,7 @@ _NO_LENGTHS = (
 )
 
 
-class _Plan(NamedTuple):
+class _CompilePlan(NamedTuple):
     """What does not depend on values.
 
     Attributes:
@@ -109,7 +109,7 @@ def _checked(build: Callable[[Values], Model], shapes: Any, values: Values) -> M
     return build({name: jnp.asarray(value, float) for name, value in values.items()})
 
 
-def _build(plan: _Plan, values: Values) -> Model:
+def _build(plan: _CompilePlan, values: Values) -> Model:
     """The model of some values."""
     host, compiled = _compiled(plan.spec, plan.parameters, values)
     live = [is_live(x) for x in jax.tree.leaves(host)]
@@ -175,7 +175,7 @@ def _simulated(host: Model, nominal: Model) -> np.ndarray:
 # ---- what is decided once -----------------------------------------------------------------------
 
 
-def _plan(spec: Spec, parameters: dict[str, Parameter], values: Values) -> _Plan:
+def _plan(spec: Spec, parameters: dict[str, Parameter], values: Values) -> _CompilePlan:
     nominal = compile_model(spec)
     host, compiled = _host(spec, parameters, values)
     live = _live(host)
@@ -194,7 +194,7 @@ def _plan(spec: Spec, parameters: dict[str, Parameter], values: Values) -> _Plan
         _switched(spec, parameters, values, live, nominal.structure.terms)
     )
     whole = any(map(is_live, _apart(compiled))) or bool(live & _used(nominal))
-    return _Plan(spec, parameters, nominal, structure, whole)
+    return _CompilePlan(spec, parameters, nominal, structure, whole)
 
 
 def _host(

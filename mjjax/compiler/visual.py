@@ -6,7 +6,7 @@ import numpy as np
 
 from mjjax.core.struct import specs
 from mjjax.mjcf.spec import Spec
-from mjjax.model.visual import PARTS, Visual
+from mjjax.model.visual import VISUAL_PARTS, Visual
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "global_": {"fovy": 45.0, "azimuth": 90.0, "elevation": -45.0, "orthographic": 0},
@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 def visual(spec: Spec) -> Visual:
     """The settings as written, or MuJoCo's; real numbers are arrays of numpy."""
     parts = {}
-    for name, cls in PARTS.items():
+    for name, cls in VISUAL_PARTS.items():
         written = spec.visual.get(name.rstrip("_"), {})
         values = {k: written.get(k, default) for k, default in _DEFAULTS[name].items()}
         real = {k: np.array(values[k], float) for k in specs(cls)}

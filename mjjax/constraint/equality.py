@@ -28,7 +28,7 @@ def equalities(model: Model, data: Data) -> Equality:
     s = model.structure
     parts, rows = [], []
     first = np.cumsum([0, *(EQUALITY_ROWS[kind] for kind in s.eq_type)])
-    for kind, rows_of in KINDS.items():
+    for kind, rows_of in EQUALITIES.items():
         ids = np.flatnonzero(s.eq_type == kind)
         if len(ids):
             parts.append(rows_of(model, data, ids))
@@ -170,7 +170,7 @@ def _flat(residual: Array, weight: Array, jacobian: Array) -> Equality:
     return residual, violation, weight, jacobian.reshape(residual.size, jacobian.shape[-1])
 
 
-KINDS: dict[EqType, Callable[[Model, Data, np.ndarray], Equality]] = {
+EQUALITIES: dict[EqType, Callable[[Model, Data, np.ndarray], Equality]] = {
     EqType.CONNECT: _connect,
     EqType.WELD: _weld,
     EqType.JOINT: _joint,

@@ -17,7 +17,7 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
 
 
-class Rows(NamedTuple):
+class ItemRows(NamedTuple):
     """What the rows of an item share: of a scalar row, a contact.
 
     Attributes:
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     friction_damping: Array
 
 
-def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> Rows:
+def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> ItemRows:
     """Rows of every kind, in slot order.
 
     One evaluation of what they share: powers are costly to compile and to compute.
@@ -58,7 +58,7 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
     if n and not layout.pyramidal:
         friction_damping = _friction_damping(model, contact, n)
     mass = _masses(model, data, layout, scalar.weight, soft)
-    return Rows(active, mass, stiffness * offset / (1 + soft), damping, friction_damping)
+    return ItemRows(active, mass, stiffness * offset / (1 + soft), damping, friction_damping)
 
 
 def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ def scalar_rows(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     """All scalar rows in slot order."""
     parts = [
         rows_of(model, data, layout)
-        for kind, rows_of in KINDS.items()
+        for kind, rows_of in ROWS_OF_KIND.items()
         if (layout.kind == kind).any()
     ]
     if not parts:
@@ -200,7 +200,7 @@ def _no_matrix(data: Data) -> Array:
     return jnp.zeros((0, data.qvel.shape[0]), data.qvel.dtype)
 
 
-KINDS: dict[ConstraintType, Callable[[Model, Data, RowLayout], ScalarRows]] = {
+ROWS_OF_KIND: dict[ConstraintType, Callable[[Model, Data, RowLayout], ScalarRows]] = {
     ConstraintType.EQUALITY: _equality,
     ConstraintType.FRICTION_DOF: _dof_friction,
     ConstraintType.FRICTION_TENDON: _tendon_friction,

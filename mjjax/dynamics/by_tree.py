@@ -18,7 +18,7 @@ from mjjax.xla.ordering import in_turn
 
 # Kinds of trees that are factored side by side. Each takes a thread that waits for others, see
 # `mjjax.xla.threads`.
-AT_ONCE = 3
+TREES_AT_ONCE = 3
 
 
 def apply_by_tree(
@@ -91,9 +91,9 @@ def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
 
 def _few_at_once(block: Array, before: list[Array]) -> Array:
     """The next block, once only a few of the results before it are missing."""
-    if len(before) < AT_ONCE or namespace(block) is np:
+    if len(before) < TREES_AT_ONCE or namespace(block) is np:
         return block
-    return in_turn(block, before[-AT_ONCE].reshape(-1)[0])
+    return in_turn(block, before[-TREES_AT_ONCE].reshape(-1)[0])
 
 
 def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:

@@ -12,7 +12,7 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import matmul3, matvec3
 from mjjax.xla.namespace import Array, namespace, where
 
-TARGETS = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
+TARGET_MODES = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
 
 
 @stage
@@ -35,7 +35,7 @@ def camlight(model: Model, data: Data) -> Data:
     origin, turn = frame[:, :3], quat.to_mat(frame[:, 3:])
     offset = xp.concatenate([model.cam_pos, model.light_pos])
     pos = _positions(model, data, mode, body, origin, matvec3(turn, offset))
-    aimed = np.isin(mode, TARGETS) & (target >= 0)
+    aimed = np.isin(mode, TARGET_MODES) & (target >= 0)
     toward = _targets(data, mode, target) - pos if aimed.any() else xp.zeros_like(pos)
     if n:
         axes = matmul3(turn[:n], quat.to_mat(model.cam_quat))

@@ -194,7 +194,9 @@ def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     ]
 
 
-MANY = 512  # entries of small products from where on one loop over all is faster (measured)
+ENTRIES_PER_LOOP = (
+    512  # entries of small products from where on one loop over all is faster (measured)
+)
 
 
 def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
@@ -235,7 +237,7 @@ def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
 def _products(a: Array, b: Array) -> Array:
     """Inner products (..., n, n) of the rows of two (..., n, 6), in the faster way."""
     trees, n = a.shape[0], a.shape[-2]
-    many = a.ndim == 3 and trees > 1 and trees * n * n > MANY
+    many = a.ndim == 3 and trees > 1 and trees * n * n > ENTRIES_PER_LOOP
     return _outer(a, b) if many else _product(a, b)
 
 

@@ -35,7 +35,7 @@ from mjjax.xla.linalg import stack, unstack
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
-FEW = 2  # rounds of pointer doubling that are no loop
+FEW_ROUNDS = 2  # rounds of pointer doubling that are no loop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
 def world_links(s: Structure, frames: Array) -> Array:
     """World frames (7, nlink) of the links by pointer doubling."""
     parents = link_plan(s).parents
-    if namespace(frames) is np or len(parents) <= FEW:
+    if namespace(frames) is np or len(parents) <= FEW_ROUNDS:
         for parent in parents:
             frames = stack(compose(tuple(gather_columns(frames, parent)), tuple(frames)))
         return frames

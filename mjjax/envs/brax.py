@@ -12,7 +12,7 @@ from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, EnvState, Params
 
 
-class State(PyTree):
+class BraxState(PyTree):
     """What Brax passes from step to step, with its names."""
 
     pipeline_state: EnvState
@@ -24,7 +24,7 @@ class State(PyTree):
 
 
 class BraxEnv:
-    """An environment whose `reset(rng)` and `step(state, action)` return a `State`.
+    """An environment whose `reset(rng)` and `step(state, action)` return a `BraxState`.
 
     As Brax's own it neither restarts nor ends for lack of time: wrappers do both. `metrics` are the
     terms of the reward, before the weights.
@@ -41,14 +41,14 @@ class BraxEnv:
     def __repr__(self) -> str:
         return f"BraxEnv({self.env!r})"
 
-    def reset(self, rng: Array) -> State:
+    def reset(self, rng: Array) -> BraxState:
         """Starts an episode."""
         obs, state = self.env.reset_env(rng, self.params)
         zero = jnp.zeros((), obs.dtype)
         metrics = dict.fromkeys(self.env.weights, zero)
-        return State(state, obs, zero, zero, metrics, {})
+        return BraxState(state, obs, zero, zero, metrics, {})
 
-    def step(self, state: State, action: Array) -> State:
+    def step(self, state: BraxState, action: Array) -> BraxState:
         """One step; `done` is 1 where the episode ended, and not for lack of time."""
         # steps of our tasks are not random, so that any key will do
         key = jnp.zeros(2, jnp.uint32)

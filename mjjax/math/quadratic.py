@@ -25,7 +25,7 @@ class BoxQP(NamedTuple):
     rank: Array
 
 
-class _State(NamedTuple):
+class _MultiplierState(NamedTuple):
     x: Array
     free: Array
     factor: Array
@@ -82,7 +82,7 @@ def box_qp(
     high = jnp.full(n, jnp.inf, g.dtype) if upper is None else upper
     x = jnp.clip(jnp.zeros_like(g) if start is None else start, low, high)
     no, eye = jnp.bool_(False), jnp.eye(n, dtype=g.dtype)
-    state = _State(x, jnp.ones(n, bool), eye, _value(H, g, x), no, no, jnp.int32(0))
+    state = _MultiplierState(x, jnp.ones(n, bool), eye, _value(H, g, x), no, no, jnp.int32(0))
     state = lax.while_loop(
         lambda s: ~s.done & (s.count < settings.iterations),
         lambda s: _step(H, g, low, high, settings, s),
@@ -97,8 +97,8 @@ def _value(H: Array, g: Array, x: Array) -> Array:
 
 
 def _step(
-    H: Array, g: Array, low: Array, high: Array, settings: BoxQPSettings, state: _State
-) -> _State:
+    H: Array, g: Array, low: Array, high: Array, settings: BoxQPSettings, state: _MultiplierState
+) -> _MultiplierState:
     """Newton's step in the coordinates that are free, shortened until it helps."""
     gradient = matmul(H, state.x) + g
     clamped = ((state.x == low) & (gradient > 0)) | ((state.x == high) & (gradient < 0))
@@ -123,7 +123,7 @@ def _step(
     x, stuck = at(length), length <= settings.min_step
     bad = ~jnp.isfinite(jnp.sum(factor))
     stop = (jnp.sum(residual * residual) < settings.min_gradient) | bad | (slope >= 0)
-    return _State(
+    return _MultiplierState(
         where(stop, state.x, x),
         free,
         factor,

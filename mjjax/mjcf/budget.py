@@ -7,7 +7,7 @@ from mjjax.core.limits import Limits
 
 ATTRIBUTES = 1_000  # of one element
 MODEL = 20  # elements that a model to be attached counts for, besides its own
-DEPTH = 200  # of elements in one another, across files
+MOST_NESTED = 200  # of elements in one another, across files
 GEOMS = 46_300  # the pairs of two are numbered in 32 bits
 
 

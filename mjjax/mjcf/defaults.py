@@ -5,7 +5,7 @@ from typing import Any
 
 from mjjax.core.below import does
 from mjjax.core.words import nearest
-from mjjax.mjcf.edit import TURNS
+from mjjax.mjcf.edit import ORIENTATIONS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS
 from mjjax.mjcf.shortcuts import SHORTCUTS
@@ -13,14 +13,16 @@ from mjjax.mjcf.spec import DefaultClass, Element, Origin
 
 ROOT_CLASS = "main"
 _WHOLE = ("springlength",)  # one value stands for two, whatever the class says
-_NOT_VALUES = frozenset(("class", "childclass", *TURNS))
+_NOT_VALUES = frozenset(("class", "childclass", *ORIENTATIONS))
 # Values that an element holds although its row of the table has no such attribute.
 _HIDDEN: dict[str, dict[str, Any]] = {
     "actuator.general": {"inheritrange": 0.0},
     "joint": {"align": 2},
 }
 # Kinds that a default class holds values for, and the table row with their attributes.
-ROWS = {kind: kind for kind in "joint geom site camera light pair material mesh".split()} | {
+DEFAULT_ROWS = {
+    kind: kind for kind in "joint geom site camera light pair material mesh".split()
+} | {
     "actuator": "actuator.general",
     "equality": "default.equality",
     "tendon": "default.tendon",
@@ -87,8 +89,8 @@ def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
 
 def _orientation(values: dict[str, Any], node: Node) -> None:
     given = {*node.attrib, *node.values}
-    turns = [name for name in TURNS if name in node.values]
-    if len(given.intersection(("quat", *TURNS))) > 1:
+    turns = [name for name in ORIENTATIONS if name in node.values]
+    if len(given.intersection(("quat", *ORIENTATIONS))) > 1:
         raise node.error("more than one orientation is given", "keep one of them")
     if "quat" in node.values and not any(node.values["quat"]):
         raise node.error("the zero quaternion is not an orientation")
@@ -102,7 +104,7 @@ def read_defaults(sections: list[Node]) -> dict[str, DefaultClass]:
     Raises:
         MjcfError: a class without a name, a repeated class, a renamed top level.
     """
-    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in ROWS.items()})
+    root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in DEFAULT_ROWS.items()})
     classes = {ROOT_CLASS: root}
     for section in sections:
         name = section.values.get("class")

@@ -10,7 +10,7 @@ from mjjax.core.words import nearest
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 
-TURNS = ("axisangle", "xyaxes", "zaxis", "euler")
+ORIENTATIONS = ("axisangle", "xyaxes", "zaxis", "euler")
 _INT_MAX = 2**31
 # Rows whose elements have attributes of other rows, too.
 _ALSO = {

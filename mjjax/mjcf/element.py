@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mjjax.core.errors import Origin
 from mjjax.core.representation import represent, short, table
-from mjjax.mjcf.edit import TURNS, Section, attributes_of, coerce, find
+from mjjax.mjcf.edit import ORIENTATIONS, Section, attributes_of, coerce, find
 
 if TYPE_CHECKING:
     from mjjax.mjcf.spec import Spec
@@ -94,7 +94,7 @@ class Element:
             raise AttributeError(name)
         if name in self.values:
             return self.values[name]
-        if name in TURNS and self.values.get("alt"):
+        if name in ORIENTATIONS and self.values.get("alt"):
             form, numbers = self.values["alt"]
             return numbers if form == name else None
         if name in IN_BODIES and self.kind in ("body", "frame"):
@@ -110,7 +110,7 @@ class Element:
             return
         attribute = find(attributes_of(self.kind, self.key), f"<{self.origin.element}>", name)
         found = coerce(attribute, value, self.values.get(name))
-        if name in TURNS:
+        if name in ORIENTATIONS:
             self.values["alt"] = (name, found)
             return
         self.values[name] = found
@@ -230,9 +230,9 @@ class DefaultClass:
         values = self.__dict__.get("values", {})
         if kind not in values:
             raise AttributeError(f"a default class has no {kind!r}")
-        from mjjax.mjcf.defaults import ROWS  # it builds default classes
+        from mjjax.mjcf.defaults import DEFAULT_ROWS  # it builds default classes
 
-        row = ROWS[kind]
+        row = DEFAULT_ROWS[kind]
         if not isinstance(values[kind], Section):
             values[kind] = Section(row, values[kind])
         return values[kind]

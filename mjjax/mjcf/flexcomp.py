@@ -47,7 +47,7 @@ def _check(node: Node, body: str, files: Files) -> None:
         raise node.error("mass and inertiabox must be positive")
     if min(abs(x) for x in values["scale"]) < _TINY:
         raise node.error("scale must not be zero")
-    npoint = POINTS.get(values["type"], _any)(node, values, files)
+    npoint = FLEX_POINTS.get(values["type"], _any)(node, values, files)
     for pin in node.children:
         if pin.tag == "pin" and npoint is not None:
             _check_pin(pin, values, npoint)
@@ -95,7 +95,7 @@ def _direct(node: Node, values: Values, files: Files) -> int:
     return npoint
 
 
-POINTS = {_GRID: _grid, _MESH: _mesh, _GMSH: _gmsh, _DIRECT: _direct}
+FLEX_POINTS = {_GRID: _grid, _MESH: _mesh, _GMSH: _gmsh, _DIRECT: _direct}
 
 
 def _check_pin(pin: Node, values: Values, npoint: int) -> None:

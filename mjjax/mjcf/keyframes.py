@@ -11,7 +11,7 @@ from mjjax.mjcf.spec import Element, Spec
 
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)  # by joint type
 # Part of a keyframe -> what its values belong to.
-PARTS = {
+KEYFRAME_PARTS = {
     "qpos": "joint",
     "qvel": "joint",
     "act": "actuator",
@@ -72,7 +72,7 @@ def take(spec: Spec) -> list[Snapshot]:
     found, lists = [], owners(spec) if spec.elements["key"] else {}
     for key in spec.elements["key"]:
         snapshot = Snapshot(key)
-        for part, kind in PARTS.items():
+        for part, kind in KEYFRAME_PARTS.items():
             values, adr = key.values[part], 0
             if values is None:
                 continue
@@ -98,7 +98,7 @@ def put(spec: Spec, snapshots: Iterable[Snapshot]) -> None:
     for snapshot in snapshots:
         for part, given in snapshot.parts.items():
             values: list[float] = []
-            for owner in lists[PARTS[part]]:
+            for owner in lists[KEYFRAME_PARTS[part]]:
                 values += given[owner] if owner in given else _reference(spec, part, owner)
             snapshot.key.values[part] = tuple(values)
 
@@ -111,7 +111,7 @@ def pad(spec: Spec) -> None:
     """
     lists = owners(spec)
     for key in spec.elements["key"]:
-        for part, kind in PARTS.items():
+        for part, kind in KEYFRAME_PARTS.items():
             values = key.values[part]
             if values is None:
                 continue

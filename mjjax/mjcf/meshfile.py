@@ -25,7 +25,7 @@ _MAX_COORDINATE, _MAX_CORNERS = 2.0**30, 2_000
 _INT_MAX = np.iinfo(np.int32).max
 
 
-class Triangles(NamedTuple):
+class FileTriangles(NamedTuple):
     """A triangle mesh as it stands in a file.
 
     Attributes:
@@ -44,7 +44,7 @@ class Triangles(NamedTuple):
     facenormal: np.ndarray | None = None
     facetexcoord: np.ndarray | None = None
 
-    def mirrored(self) -> "Triangles":
+    def mirrored(self) -> "FileTriangles":
         """The faces seen from the other side."""
         turned = {
             name: faces[:, [0, 2, 1]]
@@ -60,7 +60,7 @@ def real(data: ArrayLike, width: int) -> np.ndarray:
         return np.asarray(data, np.float32).astype(np.float64).reshape(-1, width)
 
 
-def read_mesh(content: bytes, extension: str) -> Triangles:
+def read_mesh(content: bytes, extension: str) -> FileTriangles:
     """The mesh in a file.
 
     Args:
@@ -77,7 +77,7 @@ def read_mesh(content: bytes, extension: str) -> Triangles:
     return reader(content)
 
 
-def read_stl(content: bytes) -> Triangles:
+def read_stl(content: bytes) -> FileTriangles:
     """Binary STL; corners with the same coordinates become one vertex, in order of appearance."""
     if len(content) < _STL_HEADER:
         raise ValueError("the STL file has no header")
@@ -92,7 +92,7 @@ def read_stl(content: bytes) -> Triangles:
     if np.any(np.abs(corners) > _MAX_COORDINATE):
         raise ValueError("a vertex in the STL file is too far from the origin")
     vert, face = unique_vertices(corners)
-    return Triangles(vert, face.reshape(-1, 3))
+    return FileTriangles(vert, face.reshape(-1, 3))
 
 
 def unique_vertices(vert: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ def unique_vertices(vert: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vert[first[order]], rank[place.ravel()].astype(np.int32)
 
 
-def read_msh(content: bytes) -> Triangles:
+def read_msh(content: bytes) -> FileTriangles:
     """MuJoCo's own format: four counts, then vertices, normals, texture coordinates, faces."""
     if len(content) < 16:
         raise ValueError("the MSH file has no header")
@@ -120,7 +120,7 @@ def read_msh(content: bytes) -> Triangles:
     data = np.frombuffer(content, "<f4", sum(counts), 16)
     vert, normal, texcoord = np.split(data, np.cumsum(counts)[:2])
     face = np.frombuffer(content, "<i4", 3 * nface, 16 + 4 * sum(counts)).reshape(-1, 3)
-    return Triangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2))
+    return FileTriangles(real(vert, 3), face, real(normal, 3), real(texcoord, 2))
 
 
 # ---- OBJ ----------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ _BLANK = np.isin(np.arange(256), list(b" \t\r\n\v\f"))
 _NEWLINE = ord("\n")
 
 
-def read_obj(content: bytes) -> Triangles:
+def read_obj(content: bytes) -> FileTriangles:
     """The vertices and the first group of faces of an OBJ file; polygons become triangles."""
     vert = _coordinates(_LINES["v"].findall(content), 3)
     texcoord = _coordinates(_LINES["vt"].findall(content), 2)
@@ -149,7 +149,7 @@ def read_obj(content: bytes) -> Triangles:
     corners = _corners(faces, counts, vert)
     face, facetexcoord, facenormal = (corners[:, :, i] for i in range(3))
     texcoord[:, 1] = 1 - texcoord[:, 1]  # pictures begin at the top
-    return Triangles(
+    return FileTriangles(
         vert,
         face,
         normal,
@@ -254,7 +254,7 @@ def _corner(word: bytes, following: bytes) -> list[int]:
     return found
 
 
-READERS: dict[str, Callable[[bytes], Triangles]] = {
+READERS: dict[str, Callable[[bytes], FileTriangles]] = {
     ".obj": read_obj,
     ".stl": read_stl,
     ".msh": read_msh,

@@ -10,7 +10,7 @@ import lxml.etree as etree
 
 from mjjax.core.errors import MjcfError, Origin, UnsupportedFeature
 from mjjax.core.limits import bound
-from mjjax.mjcf.budget import ATTRIBUTES, DEPTH, Budget
+from mjjax.mjcf.budget import ATTRIBUTES, MOST_NESTED, Budget
 from mjjax.mjcf.tolerant_xml import rewritten
 
 MAX_INCLUDE_DEPTH = 50
@@ -231,7 +231,7 @@ def _convert(element: etree._Element, file: str, files: Files, depth: int, level
     """The node of an element `level` others deep, in a file `depth` includes deep."""
     node = _node(element, file)
     files.budget.make(node.origin, 1)
-    bound(node.origin, "elements in one another", level, DEPTH)
+    bound(node.origin, "elements in one another", level, MOST_NESTED)
     for child in element:
         if not isinstance(child.tag, str):
             raise node.error("entities are not allowed")

@@ -151,7 +151,9 @@ def _defaults() -> dict[str, ElementSchema]:
     found["mesh"] = _element("scale real[3]; maxhullvert int; inertia meshinertia")
     found["material"] = _element(table.without(table.MATERIAL, "name class"), "layer")
     for tag, text in table.ACTUATORS.items():
-        found[tag] = _element(table.without(text, f"name class tausmooth {table.TARGETS}"))
+        found[tag] = _element(
+            table.without(text, f"name class tausmooth {table.TRANSMISSION_TARGETS}")
+        )
     del found["plugin"]
     return {f"default.{tag}": element for tag, element in found.items()}
 
@@ -212,7 +214,7 @@ ELEMENTS: dict[str, ElementSchema] = {
     "element": _element("objtype text *; objname text *; prm real = 0"),
     "asset": _element("", "mesh hfield skin texture material model"),
     "mesh": _element(table.MESH, "plugin"),
-    "hfield": _element(table.HFIELD),
+    "hfield": _element(table.HFIELD_ATTRIBUTES),
     "skin": _element(table.SKIN, "bone"),
     "bone": _element(
         "body text *; bindpos single[3] *; bindquat single[4] *; vertid int[] *;"

@@ -28,7 +28,7 @@ class Bone(NamedTuple):
     weight: np.ndarray
 
 
-class Skin(NamedTuple):
+class SkinFile(NamedTuple):
     """A skin: vertices (n, 3) [m], texture coordinates (n, 2) or none, faces (m, 3), bones."""
 
     vert: np.ndarray
@@ -37,7 +37,7 @@ class Skin(NamedTuple):
     bones: list[Bone]
 
 
-def read_skin(content: bytes, name: str) -> Skin:
+def read_skin(content: bytes, name: str) -> SkinFile:
     """The skin in a file called `name`.
 
     Four counts (vertices, texture coordinates, faces, bones) and the first three; then for each
@@ -65,7 +65,7 @@ def read_skin(content: bytes, name: str) -> Skin:
         bones.append(bone)
     if at != len(content):
         raise ValueError("the SKN file is longer than its header says")
-    return Skin(real(vert, 3), real(texcoord, 2), face.reshape(-1, 3), bones)
+    return SkinFile(real(vert, 3), real(texcoord, 2), face.reshape(-1, 3), bones)
 
 
 def _bone(content: bytes, at: int) -> tuple[Bone, int]:

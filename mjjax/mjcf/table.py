@@ -115,7 +115,9 @@ DRIVE = """
     lengthrange real[2] = 0 0; gear real[..6] = 1 0 0 0 0 0; cranklength real = 0;
     joint text; jointinparent text; tendon text; slidersite text; cranksite text
 """
-TARGETS = "lengthrange joint jointinparent tendon slidersite cranksite site refsite body"
+TRANSMISSION_TARGETS = (
+    "lengthrange joint jointinparent tendon slidersite cranksite site refsite body"
+)
 LIMITED = "ctrllimited tristate = auto"
 SERVO = ACTUATOR + ";" + DRIVE + "; site text; refsite text"
 PRM = "real[..10] = 1 0 0 0 0 0 0 0 0 0"
@@ -247,7 +249,7 @@ MESH = """
     scale real[3] = 1 1 1; smoothnormal bool = false; maxhullvert int = -1;
     inertia meshinertia = legacy; builtin meshbuiltin = none; params real[]; material text
 """
-HFIELD = """
+HFIELD_ATTRIBUTES = """
     name text; content_type text; file text; nrow int = 0; ncol int = 0; size real[4] *;
     elevation single[]
 """

@@ -11,13 +11,13 @@ import lxml.etree as etree
 
 from mjjax.core.enums import DynType, JointType
 from mjjax.mjcf.build import LISTS
-from mjjax.mjcf.defaults import TURNS, builtin
+from mjjax.mjcf.defaults import ORIENTATIONS, builtin
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.order import settle
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 from mjjax.mjcf.spec import Element, Spec
 
-_NOT_WRITTEN = frozenset(("class", "childclass", *TURNS))
+_NOT_WRITTEN = frozenset(("class", "childclass", *ORIENTATIONS))
 _FREE = {"type", "name", "group", "align"}  # what a free joint may say
 
 _SECTIONS = "compiler lengthrange option flag size statistic visual default".split()

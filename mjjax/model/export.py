@@ -15,7 +15,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import Sleep
 from mjjax.model.storage import structure_from_bytes, structure_to_bytes
-from mjjax.model.visual import PARTS, Visual
+from mjjax.model.visual import VISUAL_PARTS, Visual
 
 
 def register_numbers(cls: type[PyTree]) -> None:
@@ -45,7 +45,7 @@ def _data_from_bytes(content: bytes) -> tuple[Any, ...]:
 
 def register() -> None:
     """Tells `jax.export` how to write and read our trees."""
-    for cls in (Option, Statistic, Visual, *PARTS.values(), Contact, Sleep):
+    for cls in (Option, Statistic, Visual, *VISUAL_PARTS.values(), Contact, Sleep):
         register_numbers(cls)
     export.register_pytree_node_serialization(
         Model,

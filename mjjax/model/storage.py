@@ -20,7 +20,7 @@ from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS
 from mjjax.model.texture import Texture, Textures
-from mjjax.model.visual import PARTS, Visual
+from mjjax.model.visual import VISUAL_PARTS, Visual
 
 Path = str | os.PathLike[str]
 # What decides the next step of the simulation, and what is counted since the reset.
@@ -36,7 +36,7 @@ _RESULTS = tuple(
     "subtree_angmom solver_niter solver_gradient solver_fwdinv".split()
 )
 _SIZES = tuple("nq nv na nu nbody ntree neq nmocap nuserdata nhistory nsensordata".split())
-_VISUAL = {f"vis.{name}": cls for name, cls in PARTS.items()}
+_VISUAL = {f"vis.{name}": cls for name, cls in VISUAL_PARTS.items()}
 _PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 
 
@@ -44,7 +44,7 @@ _PARTS = {"model": Model, "opt": Option, "stat": Statistic, **_VISUAL}
 def model_to_bytes(model: Model) -> bytes:
     """See `Model.to_bytes`."""
     parts = {"model": model, "opt": model.opt, "stat": model.stat}
-    parts |= {f"vis.{name}": getattr(model.vis, name) for name in PARTS}
+    parts |= {f"vis.{name}": getattr(model.vis, name) for name in VISUAL_PARTS}
     arrays = {
         f"{part}.{name}": np.asarray(getattr(parts[part], name))
         for part, cls in _PARTS.items()
@@ -139,7 +139,7 @@ def model_from_bytes(content: bytes) -> Model:
         structure=structure,
         opt=Option(**fields["opt"]),
         stat=Statistic(**fields["stat"]),
-        vis=Visual(**{name: cls(**fields[f"vis.{name}"]) for name, cls in PARTS.items()}),
+        vis=Visual(**{name: cls(**fields[f"vis.{name}"]) for name, cls in VISUAL_PARTS.items()}),
         **fields["model"],
     )
 

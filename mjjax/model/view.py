@@ -31,7 +31,7 @@ class Part(NamedTuple):
     counts: Callable[[Structure, int], tuple[int, ...]]
 
 
-class Kind(NamedTuple):
+class ElementKind(NamedTuple):
     """How the fields of one kind of elements are declared.
 
     Attributes:
@@ -62,23 +62,23 @@ def _of(kind: str, rows: str, number: str = "") -> Part:
     return Part((f"{kind}_",), f"{kind}_{rows}adr", _numbers(f"{kind}_{number or rows}num"))
 
 
-KINDS: dict[str, Kind] = {
-    "actuator": Kind(
+KINDS: dict[str, ElementKind] = {
+    "actuator": ElementKind(
         "nu",
         ("actuator_", ""),
         {"na": Part(("",), "actuator_actadr", _numbers("actuator_actnum"))},
     ),
-    "body": Kind("nbody", ("body_", "")),
-    "camera": Kind("ncam", ("cam_",)),
-    "equality": Kind("neq", ("eq_",)),
-    "exclude": Kind("nexclude", ("exclude_",)),
-    "geom": Kind("ngeom", ("geom_",)),
-    "hfield": Kind(
+    "body": ElementKind("nbody", ("body_", "")),
+    "camera": ElementKind("ncam", ("cam_",)),
+    "equality": ElementKind("neq", ("eq_",)),
+    "exclude": ElementKind("nexclude", ("exclude_",)),
+    "geom": ElementKind("ngeom", ("geom_",)),
+    "hfield": ElementKind(
         "nhfield",
         ("hfield_",),
         {"nhfielddata": Part(("hfield_",), "hfield_adr", _numbers("hfield_nrow", "hfield_ncol"))},
     ),
-    "joint": Kind(
+    "joint": ElementKind(
         "njnt",
         ("jnt_", ""),
         {
@@ -86,10 +86,10 @@ KINDS: dict[str, Kind] = {
             "nv": Part(("dof_", ""), "jnt_dofadr", _dofs),
         },
     ),
-    "key": Kind("nkey", ("key_",)),
-    "light": Kind("nlight", ("light_",)),
-    "material": Kind("nmat", ("mat_",)),
-    "mesh": Kind(
+    "key": ElementKind("nkey", ("key_",)),
+    "light": ElementKind("nlight", ("light_",)),
+    "material": ElementKind("nmat", ("mat_",)),
+    "mesh": ElementKind(
         "nmesh",
         ("mesh_",),
         {
@@ -100,19 +100,19 @@ KINDS: dict[str, Kind] = {
             "nmeshpoly": _of("mesh", "poly"),
         },
     ),
-    "numeric": Kind(
+    "numeric": ElementKind(
         "nnumeric",
         ("numeric_",),
         {"nnumericdata": Part(("numeric_",), "numeric_adr", _numbers("numeric_size"))},
     ),
-    "pair": Kind("npair", ("pair_",)),
-    "sensor": Kind(
+    "pair": ElementKind("npair", ("pair_",)),
+    "sensor": ElementKind(
         "nsensor",
         ("sensor_",),
         {"nsensordata": Part(("sensor",), "sensor_adr", _numbers("sensor_dim"))},
     ),
-    "site": Kind("nsite", ("site_",)),
-    "skin": Kind(
+    "site": ElementKind("nsite", ("site_",)),
+    "skin": ElementKind(
         "nskin",
         ("skin_",),
         {
@@ -122,15 +122,15 @@ KINDS: dict[str, Kind] = {
             "nskinbone": _of("skin", "bone"),
         },
     ),
-    "tendon": Kind(
+    "tendon": ElementKind(
         "ntendon",
         ("tendon_", "ten_"),
         {"nwrap": Part(("",), "tendon_adr", _numbers("tendon_num"))},
     ),
-    "text": Kind(
+    "text": ElementKind(
         "ntext", ("text_",), {"ntextdata": Part(("text_",), "text_adr", _numbers("text_size"))}
     ),
-    "texture": Kind(
+    "texture": ElementKind(
         "ntex",
         ("tex_",),
         {
@@ -139,7 +139,7 @@ KINDS: dict[str, Kind] = {
             )
         },
     ),
-    "tuple": Kind(
+    "tuple": ElementKind(
         "ntuple",
         ("tuple_",),
         {"ntupledata": Part(("tuple_",), "tuple_adr", _numbers("tuple_size"))},

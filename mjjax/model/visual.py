@@ -49,7 +49,7 @@ class Visual(PyTree):
     map: VisualMap = array(doc="scales")
 
 
-PARTS: dict[str, Any] = {
+VISUAL_PARTS: dict[str, Any] = {
     "global_": VisualGlobal,
     "headlight": Headlight,
     "map": VisualMap,

@@ -17,13 +17,13 @@ from mjjax.model.view import View, element_id
 from mjjax.pipeline.substeps import Adaptive
 
 
-class Real(NamedTuple):
+class RealArray(NamedTuple):
     """Real numbers of a shape; a size that no model has is any."""
 
     shape: tuple[Size, ...]
 
 
-class Element(NamedTuple):
+class ElementId(NamedTuple):
     """An element of a kind: its name, its id or a view of it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Element(NamedTuple):
     optional: bool = False
 
 
-class Whole(NamedTuple):
+class WholeNumber(NamedTuple):
     """A whole number that decides the program.
 
     Attributes:
@@ -47,47 +47,52 @@ class Whole(NamedTuple):
     instead: type = type(None)
 
 
-class Names(NamedTuple):
+class FieldNames(NamedTuple):
     """Names of fields."""
 
 
-Argument = Real | Element | Whole | Names
+Argument = RealArray | ElementId | WholeNumber | FieldNames
 
-_POINT, _DOFS, _COORDINATES, _NUMBER = Real((3,)), Real(("nv",)), Real(("nq",)), Real(())
-_BODY, _GEOM = Element("body"), Element("geom")
-_RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": Element("body", optional=True)}
-_READING: dict[str, Argument] = {"time": _NUMBER, "interp": Whole(-1)}
+_POINT, _DOFS, _COORDINATES, _NUMBER = (
+    RealArray((3,)),
+    RealArray(("nv",)),
+    RealArray(("nq",)),
+    RealArray(()),
+)
+_BODY, _GEOM = ElementId("body"), ElementId("geom")
+_RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": ElementId("body", optional=True)}
+_READING: dict[str, Argument] = {"time": _NUMBER, "interp": WholeNumber(-1)}
 
 ARGUMENTS: dict[str, dict[str, Argument]] = {
     **{f: {"v": _DOFS} for f in ("mul_m", "mul_m2", "solve_m", "solve_m2", "mul_jac_vec")},
-    "add_m": {"matrix": Real(("nv", "nv"))},
+    "add_m": {"matrix": RealArray(("nv", "nv"))},
     "rne": {"qacc": _DOFS},
     "ray": _RAYS | {"vec": _POINT},
-    "multi_ray": _RAYS | {"vec": Real(("nray", 3)), "cutoff": _NUMBER},
+    "multi_ray": _RAYS | {"vec": RealArray(("nray", 3)), "cutoff": _NUMBER},
     "geom_distance": {"geom1": _GEOM, "geom2": _GEOM, "distmax": _NUMBER},
     "apply_ft": {"force": _POINT, "torque": _POINT, "point": _POINT, "body": _BODY},
     **{f: {"point": _POINT, "body": _BODY} for f in ("jac", "jac_dot")},
     "jac_point_axis": {"point": _POINT, "axis": _POINT, "body": _BODY},
     **{f: {"body": _BODY} for f in ("jac_body", "jac_body_com", "jac_subtree_com", "angmom_mat")},
     "jac_geom": {"geom": _GEOM},
-    "jac_site": {"site": Element("site")},
-    "local_to_global": {"pos": _POINT, "q": Real((4,)), "body": _BODY},
+    "jac_site": {"site": ElementId("site")},
+    "local_to_global": {"pos": _POINT, "q": RealArray((4,)), "body": _BODY},
     "integrate_pos": {"qpos": _COORDINATES, "qvel": _DOFS, "dt": _NUMBER},
     "differentiate_pos": {"dt": _NUMBER, "qpos1": _COORDINATES, "qpos2": _COORDINATES},
     "normalize_quat": {"qpos": _COORDINATES},
     "set_total_mass": {"mass": _NUMBER},
-    "read_ctrl": _READING | {"actuator": Element("actuator")},
-    "read_sensor": _READING | {"sensor": Element("sensor")},
-    "init_ctrl_history": {"actuator": Element("actuator")},
-    "init_sensor_history": {"sensor": Element("sensor"), "phase": _NUMBER},
-    "make_data": {"nconmax": Whole(0), "njmax": Whole(0)},
+    "read_ctrl": _READING | {"actuator": ElementId("actuator")},
+    "read_sensor": _READING | {"sensor": ElementId("sensor")},
+    "init_ctrl_history": {"actuator": ElementId("actuator")},
+    "init_sensor_history": {"sensor": ElementId("sensor"), "phase": _NUMBER},
+    "make_data": {"nconmax": WholeNumber(0), "njmax": WholeNumber(0)},
     "rollout": {
-        "nstep": Whole(0),
-        "substeps": Whole(1, Adaptive),
-        "keep": Names(),
-        "derived": Names(),
+        "nstep": WholeNumber(0),
+        "substeps": WholeNumber(1, Adaptive),
+        "keep": FieldNames(),
+        "derived": FieldNames(),
     },
-    "step": {"derived": Names()},
+    "step": {"derived": FieldNames()},
 }
 
 
@@ -111,11 +116,11 @@ def converted_arguments(function: str, arguments: Mapping[str, Any]) -> dict[str
         value, what = arguments.get(name), f"{function}: {name}"
         if value is None:
             continue
-        if isinstance(declared, Real):
+        if isinstance(declared, RealArray):
             found[name] = _real(function, what, value, declared.shape, owner)
-        elif isinstance(declared, Whole):
+        elif isinstance(declared, WholeNumber):
             found[name] = _whole(value, what, declared)
-        elif isinstance(declared, Names):
+        elif isinstance(declared, FieldNames):
             found[name] = _names(value, what)
         else:
             found[name] = _element(owner, what, value, declared)
@@ -134,7 +139,7 @@ def _real(function: str, what: str, value: Any, shape: tuple[Size, ...], owner: 
     return found
 
 
-def _whole(value: Any, what: str, declared: Whole) -> Any:
+def _whole(value: Any, what: str, declared: WholeNumber) -> Any:
     if isinstance(value, declared.instead):
         return value
     other = f" or a mjjax.{declared.instead.__name__}" * (declared.instead is not type(None))
@@ -152,7 +157,7 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _element(owner: Any, what: str, value: Any, declared: Element) -> Any:
+def _element(owner: Any, what: str, value: Any, declared: ElementId) -> Any:
     """The id of an element, or what is traced in its place."""
     if declared.optional:
         if isinstance(value, Tracer):

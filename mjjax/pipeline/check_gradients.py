@@ -22,7 +22,7 @@ from mjjax.pipeline.gradient_verdict import (
     not_finite_in_reverse,
     other_in_reverse,
 )
-from mjjax.pipeline.probe import STAGES, Fields, Move, Outcome, at_once, probe, reals
+from mjjax.pipeline.probe import PROBED_STAGES, Fields, Move, Outcome, at_once, probe, reals
 
 # Inputs of a step in `Data`; the rest of it is computed.
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
@@ -208,13 +208,13 @@ class _Check:
         groups: dict[tuple[str, Verdict, str], list[Issue]] = {}
         for issue in self.issues:
             groups.setdefault((issue.stage, issue.verdict, issue.field), []).append(issue)
-        traced = dict.fromkeys(STAGES, 0)
+        traced = dict.fromkeys(PROBED_STAGES, 0)
         found = list(self.noted.values())
         for (stage, verdict, _), some in groups.items():
             trace = verdict == Verdict.WRONG and traced[stage] < TRACED
             traced[stage] += trace
             found.append(self._finding(some, trace))
-        stages = list(STAGES)
+        stages = list(PROBED_STAGES)
 
         def place(finding: Finding) -> tuple[int, int]:
             return stages.index(finding.stage), (order.get(finding.field, 0) - first) % len(order)

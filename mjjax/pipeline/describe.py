@@ -11,14 +11,14 @@ from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, sources, specs
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
-from mjjax.model.visual import PARTS, Visual
+from mjjax.model.visual import VISUAL_PARTS, Visual
 
 Target = TextIO | str | os.PathLike[str] | None
 
-ROWS = "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref efc_force".split()
-MADE = [name for name in sources(Data) if name not in ROWS]
+ROW_FIELDS = "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref efc_force".split()
+MADE = [name for name in sources(Data) if name not in ROW_FIELDS]
 # Fields that others are made of, which MuJoCo does not have.
-SHARED = {name for name in specs(Data) if name.startswith("efc_")} - {*ROWS, "efc_Jgeneral"}
+SHARED = {name for name in specs(Data) if name.startswith("efc_")} - {*ROW_FIELDS, "efc_Jgeneral"}
 SHARED |= {"armature"}
 
 # What a warning means, and what to do.
@@ -112,14 +112,14 @@ def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -
     fields = {k: x for k, x in _leaves(data).items() if k not in SHARED}
     fields |= {name: getattr(data, name) for name in MADE}
     used = np.asarray(data.efc_D) > 0
-    fields |= {name: np.asarray(getattr(data, name))[used] for name in ROWS}
+    fields |= {name: np.asarray(getattr(data, name))[used] for name in ROW_FIELDS}
     touching = np.asarray(data.contact.geom)[:, 0] >= 0
     contact = {name: np.asarray(x)[touching] for name, x in _leaves(data.contact).items()}
     _write({"WARNINGS": warnings, "DATA": fields, "CONTACT": contact}, file, digits)
 
 
 def _visual(vis: Visual) -> dict[str, Any]:
-    parts = {name: getattr(vis, name) for name in PARTS}
+    parts = {name: getattr(vis, name) for name in VISUAL_PARTS}
     return {
         f"{part}.{name}": value
         for part, tree in parts.items()

@@ -67,7 +67,7 @@ def no_derivative_where_reset(step: Step) -> Step:
     def masked(model: Model, data: Data, callbacks: Callbacks | None = None, *static: Any) -> Data:
         if model.opt.disabled(DisableBit.AUTORESET):
             return step(model, data, callbacks, *static)
-        run = _Run(step, static)
+        run = _StepWith(step, static)
         if callbacks is None:
             return _masked(run, (model, data))
         # callbacks may use traced values of their surroundings, a policy's weights, say: the rule
@@ -80,7 +80,7 @@ def no_derivative_where_reset(step: Step) -> Step:
     return masked
 
 
-class _Run(NamedTuple):
+class _StepWith(NamedTuple):
     """A step without callbacks, with the rest of its arguments: equal to those of the same."""
 
     step: Step

@@ -13,7 +13,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 
 # first size of a field -> kind of element
-KINDS = {
+OWNER_KINDS = {
     "nbody": "body",
     "nmomentum": "body",
     "nreaction": "body",
@@ -85,8 +85,8 @@ def _shape(field: str) -> tuple[Any, ...]:
 
 
 def _owner(model: Model, data: Data, size: Any, index: int) -> str:
-    if size in KINDS:
-        return named(model, KINDS[size], index)
+    if size in OWNER_KINDS:
+        return named(model, OWNER_KINDS[size], index)
     found = SPECIAL.get(size)
     return found(model, data, index) if found else ""
 

@@ -8,9 +8,9 @@ import numpy as np
 from mjjax.pipeline.gradient_report import Verdict
 from mjjax.pipeline.probe import Move, Outcome
 
-SMALL = 1e-2  # part of the largest derivative below which entries count as this part
+SMALL_ENTRY = 1e-2  # part of the largest derivative below which entries count as this part
 ROUNDING = 1e-8  # between the two modes, relative to the terms of the inner products
-NOTHING = 1e-12  # of the weights times the move: what rounding leaves of terms that cancel
+CANCELLED = 1e-12  # of the weights times the move: what rounding leaves of terms that cancel
 
 
 class Issue(NamedTuple):
@@ -83,7 +83,7 @@ def _verdicts(
         tolerance: largest relative error.
     """
     size = np.abs(theirs)
-    floor = SMALL * np.maximum(1, np.maximum(size.max(axis=-1, keepdims=True), np.abs(value)))
+    floor = SMALL_ENTRY * np.maximum(1, np.maximum(size.max(axis=-1, keepdims=True), np.abs(value)))
     scale = np.maximum(size, floor)
     away = np.where(settled[..., None], np.abs(mine - theirs) / scale, np.inf)
     error = np.min(away, axis=1)
@@ -126,7 +126,7 @@ def other_in_reverse(outcome: Outcome, moves: Sequence[Move]) -> Move | None:
             reverse.append(outcome.pulled[move.name] * move.along)
         total = sum(float(np.sum(x)) for x in forward) - sum(float(np.sum(x)) for x in reverse)
         size = sum(float(np.sum(np.abs(x))) for x in forward + reverse)
-        left = NOTHING * weight * np.sum(np.abs(move.along))
+        left = CANCELLED * weight * np.sum(np.abs(move.along))
         if np.isfinite(size) and abs(total) > ROUNDING * size + left:
             return move
     return None

@@ -24,7 +24,7 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import NAMED
-from mjjax.model.visual import PARTS, Visual
+from mjjax.model.visual import VISUAL_PARTS, Visual
 from mjjax.pipeline.make_data import make_data
 
 # MuJoCo's addresses of names are called after these kinds.
@@ -76,7 +76,7 @@ def put_model(model: Any) -> Model:
         "nmeshbox": len(fields["mesh_boxskip"]),
         "nmeshnode": len(fields["mesh_nodeface"]),
     }
-    parts = {n: cls(**_values(cls, getattr(model.vis, n))) for n, cls in PARTS.items()}
+    parts = {n: cls(**_values(cls, getattr(model.vis, n))) for n, cls in VISUAL_PARTS.items()}
     compiled = Compiled(
         fields=fields,
         sizes=own | {n: int(getattr(model, n)) for n in SIZES if hasattr(model, n)},

@@ -29,7 +29,7 @@ from mjjax.pipeline.support import check_support, findings
 from mjjax.sensor.table import rows_needed
 from mjjax.xla.namespace import Array, where
 
-UNLIMITED = 1 << 30
+ALL_ROWS = 1 << 30
 
 
 def make_data(
@@ -72,7 +72,7 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
     if slots < 0:
         raise ValueError(f"nconmax must not be negative, got {slots}")
     made = slots_of(model, rules)
-    layout = row_layout(s, made, slots, UNLIMITED)
+    layout = row_layout(s, made, slots, ALL_ROWS)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
         raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
@@ -87,7 +87,7 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
 
 def sizes_of_data(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> dict[str, int]:
     """Sizes of the fields of `Data` by name, but for those that sensors decide."""
-    layout = row_layout(s, slots, nconmax, UNLIMITED)
+    layout = row_layout(s, slots, nconmax, ALL_ROWS)
     return s.sizes | {
         "nconmax": nconmax,
         "njmax": njmax,

@@ -18,11 +18,11 @@ from mjjax.pipeline.linearize import Readings, TransitionJacobian, linear
 from mjjax.xla.linalg import cho_solve, matmul
 from mjjax.xla.namespace import Array, where
 
-LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
+STEP_LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
 # Factors of the damping after an iteration that helped and after one that did not; its least value.
 LESS, MORE, LEAST = 1 / 3, 4.0, 1e-6
 # Part of the cost below which what an iteration promises is rounding, or not worth more damping.
-NOTHING = 1e-6
+NO_DECREASE = 1e-6
 
 
 class Plan(NamedTuple):
@@ -101,11 +101,11 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
         return _follow(model, data, taken, residual, final)
 
     # the plan's controls as they are, and ten lengths of the step
-    lengths = jnp.asarray(np.append(0.0, LENGTHS), change.dtype)
+    lengths = jnp.asarray(np.append(0.0, STEP_LENGTHS), change.dtype)
     tried = jax.vmap(attempt)(lengths)
     best = jnp.argmin(tried.cost)
     chosen = jax.tree.map(lambda x: x[best], tried)
-    fine = (best > 0) | (promise <= NOTHING * chosen.cost)
+    fine = (best > 0) | (promise <= NO_DECREASE * chosen.cost)
     damping = where(fine, jnp.maximum(LESS * plan.damping, LEAST), MORE * plan.damping)
     return chosen._replace(gain=gain, damping=damping)
 

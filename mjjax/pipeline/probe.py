@@ -27,7 +27,7 @@ StageFunction = Callable[[Model, Data, Callbacks], Data]
 Fields = dict[str, Any]
 
 # The pipeline, by the names of its stages; sensors and energies belong to the stage before them.
-STAGES: dict[str, StageFunction] = {
+PROBED_STAGES: dict[str, StageFunction] = {
     "fwd_position": lambda m, d, c: forward.position(m, d, c, skipsensor=False),
     "fwd_velocity": lambda m, d, c: forward.velocity(m, d, c, skipsensor=False),
     "control": forward.control,
@@ -37,11 +37,11 @@ STAGES: dict[str, StageFunction] = {
     "integrate": integrate,
 }
 # Lengths of the moves: rounding hides a derivative from short ones, curvature from long ones.
-LENGTHS = 4e-6 * 4.0 ** np.arange(4)
-POINTS = np.stack([LENGTHS, -LENGTHS], axis=1).ravel()
+MOVE_LENGTHS = 4e-6 * 4.0 ** np.arange(4)
+MOVE_POINTS = np.stack([MOVE_LENGTHS, -MOVE_LENGTHS], axis=1).ravel()
 # Integers that are no decision of the collision or the constraints.
 COUNTERS = frozenset({"warning", "solver_niter", "maxuse_con", "maxuse_efc"})
-AT_ONCE = 16  # directions in one run of a program
+DIRECTIONS_AT_ONCE = 16  # directions in one run of a program
 MEMORY = 1 << 26  # bytes of moved data that they may take
 
 
@@ -139,7 +139,7 @@ def run_stage(
 
     def written(numbers: Fields, state: Fields) -> Fields:
         before = with_fields(data, state)
-        after = STAGES[stage](with_fields(model, numbers), before, callbacks)
+        after = PROBED_STAGES[stage](with_fields(model, numbers), before, callbacks)
         old = fields(before)
         # what a stage passes on would be copied at every point, which takes long to compile
         return {name: x for name, x in fields(after).items() if x is not old[name]}
@@ -161,7 +161,7 @@ def run_stage(
     n, m = moved["time"].shape
     each = {name: jnp.repeat(x, m, axis=0) for name, x in slopes.items()}
     flat = {name: x.reshape(n * m, *x.shape[2:]) for name, x in moved.items()}
-    ends = jax.lax.map(at, (jnp.tile(jnp.asarray(POINTS), n), each, flat))
+    ends = jax.lax.map(at, (jnp.tile(jnp.asarray(MOVE_POINTS), n), each, flat))
     ends = {name: x.reshape(n, m, *x.shape[1:]) for name, x in ends.items()}
     return after, ends, pushed, pulled
 
@@ -200,7 +200,7 @@ def probe(
         else:
             moved[move.name][i] = _displaced(model, data, move)
     given = cotangents or {}
-    for stage in STAGES:
+    for stage in PROBED_STAGES:
         if stage == "control" and callbacks.control is None:
             continue
         weights = given.get(stage, _random_like(reals(data)))
@@ -226,15 +226,15 @@ def probe(
 
 def at_once(data: Data) -> int:
     """How many directions a run takes."""
-    size = len(POINTS) * sum(x.nbytes for x in jax.tree.leaves(data))
-    return int(np.clip(MEMORY // size, 1, AT_ONCE))
+    size = len(MOVE_POINTS) * sum(x.nbytes for x in jax.tree.leaves(data))
+    return int(np.clip(MEMORY // size, 1, DIRECTIONS_AT_ONCE))
 
 
 def _displaced(model: Model, data: Data, move: Move) -> np.ndarray:
     here = np.asarray(getattr(data, move.name))
     if move.name == "qpos":
-        return np.stack([integrate_pos(model, here, move.along, float(h)) for h in POINTS])
-    return np.stack([here + h * move.along for h in POINTS])
+        return np.stack([integrate_pos(model, here, move.along, float(h)) for h in MOVE_POINTS])
+    return np.stack([here + h * move.along for h in MOVE_POINTS])
 
 
 def _random_like(tree: Fields) -> Fields:
@@ -244,14 +244,14 @@ def _random_like(tree: Fields) -> Fields:
 
 def differences(points: np.ndarray) -> np.ndarray:
     """Derivatives (n, 3, ...) of fourth order from values (n, 8, ...) at the points."""
-    lengths = LENGTHS.reshape((-1,) + (1,) * (points.ndim - 2))
+    lengths = MOVE_LENGTHS.reshape((-1,) + (1,) * (points.ndim - 2))
     slope = (points[:, 0::2] - points[:, 1::2]) / (2 * lengths)
     return (16 * slope[:, :-1] - slope[:, 1:]) / 15
 
 
 def one_sided(points: np.ndarray, here: np.ndarray) -> np.ndarray:
     """Differences (n, 2, 2, ...) to the right and to the left by the two shortest lengths."""
-    lengths = LENGTHS[:2].reshape((-1,) + (1,) * (points.ndim - 2))
+    lengths = MOVE_LENGTHS[:2].reshape((-1,) + (1,) * (points.ndim - 2))
     right, left = points[:, 0:4:2] - here, here - points[:, 1:4:2]
     return np.stack([right / lengths, left / lengths], axis=1)
 

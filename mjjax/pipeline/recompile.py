@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.below import does
-from mjjax.mjcf.keyframes import PARTS, width
+from mjjax.mjcf.keyframes import KEYFRAME_PARTS, width
 from mjjax.mjcf.spec import Element, Spec
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -30,7 +30,7 @@ def recompile(spec: Spec, model: Model, data: Data) -> tuple[Model, Data]:
     """See `Spec.recompile`."""
     before = spec.compiled
     for name, part in _FIELDS.items():
-        size = sum(width(part, e) for e in before.get(PARTS[part], ()))
+        size = sum(width(part, e) for e in before.get(KEYFRAME_PARTS[part], ()))
         if np.shape(getattr(data, name)) not in ((size,), (size // 3, 3), (size // 4, 4)):
             raise ValueError(
                 "the model and data were not made from this description; compile it first, and "
@@ -40,7 +40,7 @@ def recompile(spec: Spec, model: Model, data: Data) -> tuple[Model, Data]:
     fresh = make_data(renewed)
     changes: dict[str, Any] = {"time": data.time}
     for name, part in _FIELDS.items():
-        kind, start = PARTS[part], getattr(fresh, name)
+        kind, start = KEYFRAME_PARTS[part], getattr(fresh, name)
         target, source = _entries(part, spec.compiled[kind], before[kind])
         values = np.asarray(start).ravel().copy()
         values[target] = np.asarray(getattr(data, name)).ravel()[source]

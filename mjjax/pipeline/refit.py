@@ -13,7 +13,7 @@ from mjjax.core.enums import EnableBit
 from mjjax.core.struct import specs
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.make_data import UNLIMITED, allocated, armatures
+from mjjax.pipeline.make_data import ALL_ROWS, allocated, armatures
 from mjjax.pipeline.rest import asleep_at_first
 
 # Loops that carry data: what comes out of a round must have the shapes of what went in.
@@ -39,8 +39,8 @@ def refitted(model: Model, data: Data) -> Data:
             "make them again before the loop: mjjax.make_data(model).replace(qpos=..., qvel=...)"
         )
     nconmax = len(data.contact.dist) or None
-    before = row_layout(data.structure, data.slots, nconmax or 0, UNLIMITED)
-    after = row_layout(model.structure, slots_of(model, data.rules), nconmax or 0, UNLIMITED)
+    before = row_layout(data.structure, data.slots, nconmax or 0, ALL_ROWS)
+    after = row_layout(model.structure, slots_of(model, data.rules), nconmax or 0, ALL_ROWS)
     spare = len(data.efc_vel) - before.nrow  # fewer or more slots than all rows need
     njmax = max(0, after.nrow + spare) if spare else None
     fresh = allocated(model, data.rules, nconmax, njmax)

@@ -33,7 +33,7 @@ class FreeCamera(NamedTuple):
     elevation: Array | float
 
 
-class View(NamedTuple):
+class CameraView(NamedTuple):
     """What decides the rays of a camera.
 
     Attributes:
@@ -79,7 +79,7 @@ def is_orthographic(model: Model, camera: int | None) -> bool:
     return bool(model.structure.cam_projection[camera] == ProjectionType.ORTHOGRAPHIC)
 
 
-def free_view(model: Model, free: FreeCamera, aspect: float) -> View:
+def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
     """The view of a free camera; `aspect`: width over height of the picture."""
     real = model.stat.center.dtype
     azimuth, elevation = (jnp.asarray(x, real) * (np.pi / 180) for x in free[2:])
@@ -94,10 +94,10 @@ def free_view(model: Model, free: FreeCamera, aspect: float) -> View:
     turn = jnp.stack([right, cross(right, ahead), -ahead], axis=1)
     eye = jnp.asarray(free.lookat, real) - jnp.asarray(free.distance, real) * ahead
     high = _half(model.vis.global_.fovy, is_orthographic(model, None), aspect)
-    return View(eye, turn, -high, high)
+    return CameraView(eye, turn, -high, high)
 
 
-def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> View:
+def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraView:
     """The view of a camera of the model.
 
     One with the size of a sensor sees what falls on that, whatever the shape of the picture.
@@ -111,7 +111,7 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> View:
         centre = centre * jnp.asarray([1, -1], centre.dtype)  # it counts to the right and down
         low = where(sensed, (centre - 0.5 * size) / focal, low)
         high = where(sensed, (centre + 0.5 * size) / focal, high)
-    return View(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
+    return CameraView(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
 
 
 def _half(fovy: Array, parallel: bool, aspect: float) -> Array:
@@ -128,7 +128,7 @@ def pixel_order(width: int, height: int) -> np.ndarray:
 
 
 def pixel_rays(
-    view: View, parallel: bool, width: int, height: int, pixels: np.ndarray
+    view: CameraView, parallel: bool, width: int, height: int, pixels: np.ndarray
 ) -> tuple[Array, Array]:
     """Starts and unit directions (n, 3) of the rays through the centres of pixels, world.
 

@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
     element: np.ndarray
 
 
-class _Plan(NamedTuple):
+class _DrawPlan(NamedTuple):
     """Static part: the structure with all that is drawn, and which sites and segments are.
 
     Attributes:
@@ -90,7 +90,7 @@ def drawn(model: Model, data: Data, shown: Shown) -> Drawn:
 
 
 @functools.lru_cache(maxsize=64)
-def _plan(s: Structure, shown: Shown) -> _Plan:
+def _plan(s: Structure, shown: Shown) -> _DrawPlan:
     sites = np.flatnonzero(np.array(shown.sites)[np.clip(s.site_group, 0, 5)])
     tendons = tendon_plan(s)
     kept = np.array(shown.tendons)[np.clip(s.tendon_group, 0, 5)]
@@ -119,10 +119,10 @@ def _plan(s: Structure, shown: Shown) -> _Plan:
     ], axis=1)  # fmt: skip
     sizes = {**s.sizes, "ngeom": len(element)}
     structure = Structure(sizes, arrays, s.names, s.terms, s.model_name, partial=True)
-    return _Plan(structure, element, sites, straight, bent)
+    return _DrawPlan(structure, element, sites, straight, bent)
 
 
-def _segments(model: Model, data: Data, plan: _Plan) -> tuple[Array, Array, Array, Array]:
+def _segments(model: Model, data: Data, plan: _DrawPlan) -> tuple[Array, Array, Array, Array]:
     """Ends (n, 3), widths (n,) and colours (n, 4) of the segments of tendons.
 
     Straight ones; then for those that may wrap, the chord of the arc and the part after it, which

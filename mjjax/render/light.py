@@ -10,7 +10,7 @@ from mjjax.math import safe
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.render.camera import View
+from mjjax.render.camera import CameraView
 from mjjax.xla.linalg import dot
 from mjjax.xla.namespace import Array, where
 
@@ -71,7 +71,7 @@ def light_kinds(model: Model) -> np.ndarray:
     return np.concatenate([kinds, np.array(head, int)])
 
 
-def lights(model: Model, data: Data, view: View) -> Lights:
+def lights(model: Model, data: Data, view: CameraView) -> Lights:
     """The lights that shine on what a camera sees."""
     s = model.structure
     ids = lit_lights(s)

@@ -20,7 +20,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.render import camera as cameras
-from mjjax.render.camera import FreeCamera, View
+from mjjax.render.camera import CameraView, FreeCamera
 from mjjax.render.drawn import SEEN, Shown, drawn
 from mjjax.render.light import Lights, Surface, colour, light_kinds, lights, lit_lights
 from mjjax.render.light import toward_lights as toward
@@ -179,7 +179,7 @@ def _render(
 def _scene(
     model: Model,
     data: Data,
-    view: View,
+    view: CameraView,
     shining: Lights,
     parallel: bool,
     shape: tuple[int, int],

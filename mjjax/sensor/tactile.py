@@ -45,7 +45,7 @@ class Taxels:
     reading: np.ndarray
 
 
-class Skin(NamedTuple):
+class TactileSkin(NamedTuple):
     """Taxels of n sensors, world frame.
 
     Attributes:
@@ -134,7 +134,7 @@ def tactile(model: Model, data: Data, ids: np.ndarray) -> Array:
     return jnp.swapaxes(where(felt, reading, 0), 1, 2).ravel()[plan.reading]
 
 
-def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
+def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> TactileSkin:
     s = model.structure
     geom, mesh = s.sensor_refid[ids], s.sensor_objid[ids]
     turn = mat3(gather(data.geom_xmat, geom))[:, None]
@@ -144,7 +144,7 @@ def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> Skin:
     # as MuJoCo, which turns the tangents with the mesh but not with the geom
     axes = gather(model.mesh_quat, mesh)[:, None, None]
     tangent = quat.rotate(axes, model.mesh_normal[plan.tangent])
-    return Skin(
+    return TactileSkin(
         point,
         motion[:, 3:].reshape(point.shape),
         where(plan.framed[:, None, None, None], tangent, 0),
@@ -168,7 +168,7 @@ def _first_contacts(s: Structure, data: Data, geom: np.ndarray) -> Array:
 
 
 def _felt(
-    model: Model, data: Data, skin: Skin, kind: GeomType, other: np.ndarray
+    model: Model, data: Data, skin: TactileSkin, kind: GeomType, other: np.ndarray
 ) -> tuple[Array, Array]:
     """Ranks (n, V, K) and readings (n, V, K, 3) of geoms `other` (n, K) of one type.
 

@@ -14,7 +14,7 @@ _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Members:
+class TreeMembers:
     """Trees by element; a mask has a column for each tree.
 
     Attributes:
@@ -35,14 +35,14 @@ class Members:
 
 
 @functools.lru_cache(maxsize=64)
-def members(s: Structure) -> Members:
+def members(s: Structure) -> TreeMembers:
     """Trees by element of a structure."""
     tendon = _tendons(s)
     sides = [_sides(s, i) for i in range(s.neq)]
     tree = np.append(s.body_treeid, -1)  # the last one stands for no body
     moved = np.append((s.body_mocapid[s.body_rootid] >= 0) & (s.body_treeid < 0), False)
     bodies = np.array(sides, int).reshape(-1, 2)
-    return Members(
+    return TreeMembers(
         may_sleep=np.isin(s.tree_sleep_policy, _MAY_SLEEP),
         geom=s.body_treeid[s.geom_bodyid],
         tendon=tendon,

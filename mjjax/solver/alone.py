@@ -23,19 +23,19 @@ from mjjax.dynamics.tree import tree_plan
 from mjjax.math.components import split
 from mjjax.model.structure import Structure
 from mjjax.model.trees import split_blocks, tree_groups
-from mjjax.solver.islands import Islands, Whole
+from mjjax.solver.islands import Islands, OneProblem
 from mjjax.solver.method import Iterates, Rules
-from mjjax.solver.primal import State
+from mjjax.solver.primal import PrimalState
 from mjjax.solver.problem import Problem
 from mjjax.xla.grouped_loop import queued_loop
 from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
 
-MOST = 32  # contacts of a tree by itself; one that has more stays with the others
+MOST_CONTACTS = 32  # contacts of a tree by itself; one that has more stays with the others
 FREE = 6  # dofs of a free body; such a tree is done as fast side by side with others (measured)
 
 
-class Kind(NamedTuple):
+class TreeKind(NamedTuple):
     """Trees of one shape with rows of one shape; static.
 
     Attributes:
@@ -60,7 +60,7 @@ class Kind(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def kind_of(layout: RowLayout) -> Kind | None:
+def kind_of(layout: RowLayout) -> TreeKind | None:
     """The trees that are solved as problems of their own: of the kind with most dofs in all.
 
     One kind, since each is another program; none if contacts are a matrix or trees are few.
@@ -82,7 +82,7 @@ def kind_of(layout: RowLayout) -> Kind | None:
     return _kind(layout, *many[int(np.argmax(sizes))]) if many else None
 
 
-def _kind(layout: RowLayout, group: int, its: np.ndarray) -> Kind:
+def _kind(layout: RowLayout, group: int, its: np.ndarray) -> TreeKind:
     """The kind of some members (T, 2) of a group, with their trees."""
     s, (member, tree) = layout.structure, its.T
     bodies, dofs = (x[member] for x in tree_groups(s)[group])
@@ -101,11 +101,11 @@ def _kind(layout: RowLayout, group: int, its: np.ndarray) -> Kind:
         sign=layout.sign[first],
         general=np.zeros(0, int),
         slots=layout.slots,
-        ncontact=min(layout.ncontact, MOST, max(layout.own[k] for k in tree)),
+        ncontact=min(layout.ncontact, MOST_CONTACTS, max(layout.own[k] for k in tree)),
         own=(),
     )
     padded = np.pad(moves.astype(np.int8), ((0, 0), (0, 1), (0, 0)))
-    return Kind(one, group, member, tree, dofs, row, place, padded)
+    return TreeKind(one, group, member, tree, dofs, row, place, padded)
 
 
 def _of_one_tree(s: Structure, nv: int) -> Structure:
@@ -116,8 +116,8 @@ def _of_one_tree(s: Structure, nv: int) -> Structure:
 
 
 def finish_alone(
-    method: Iterates[tuple[()], State], problem: Problem, rules: Rules, state: State
-) -> State:
+    method: Iterates[tuple[()], PrimalState], problem: Problem, rules: Rules, state: PrimalState
+) -> PrimalState:
     """The iterate in which all islands of one tree are done, or as far as the iterations go.
 
     Args:
@@ -131,10 +131,10 @@ def finish_alone(
     if not isinstance(parts, Islands) or not isinstance(contact, BodyRows) or kind is None:
         return state
 
-    def running(state: State) -> Array:
+    def running(state: PrimalState) -> Array:
         return (state.niter < rules.iterations) & ~state.done
 
-    def body(constants: tuple[Problem, Rules], state: State) -> State:
+    def body(constants: tuple[Problem, Rules], state: PrimalState) -> PrimalState:
         return method.iterate(constants[0], (), constants[1], state)[0]
 
     trees = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
@@ -155,7 +155,7 @@ def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
     return jnp.asarray(x).at[index].get(mode="fill", fill_value=empty)
 
 
-def _own_contacts(problem: Problem, kind: Kind, rows: BodyRows) -> tuple[Array, Array]:
+def _own_contacts(problem: Problem, kind: TreeKind, rows: BodyRows) -> tuple[Array, Array]:
     """Contacts (T, k) of each tree with itself and the static world, and whether these are all.
 
     Empty places have the number of contacts.
@@ -176,7 +176,7 @@ def _own_contacts(problem: Problem, kind: Kind, rows: BodyRows) -> tuple[Array, 
     return own, count[:, -1] <= most
 
 
-def _problems(problem: Problem, kind: Kind, own: Array, contact: BodyRows) -> Problem:
+def _problems(problem: Problem, kind: TreeKind, own: Array, contact: BodyRows) -> Problem:
     """The problems (T, ...) of the trees of a kind; contacts of empty places are nothing."""
     layout = problem.layout
     jac, none = problem.jac, jnp.zeros((len(kind.tree), 0), problem.D.dtype)
@@ -203,13 +203,13 @@ def _problems(problem: Problem, kind: Kind, own: Array, contact: BodyRows) -> Pr
         low=rows(problem.low),
         high=rows(problem.high),
         friction=contacts(problem.friction),
-        parts=Whole(),
+        parts=OneProblem(),
         layout=kind.layout,
     )
 
 
 def _contact_rows(
-    layout: RowLayout, kind: Kind, contacts: Callable[[Array], Array], rows: BodyRows
+    layout: RowLayout, kind: TreeKind, contacts: Callable[[Array], Array], rows: BodyRows
 ) -> DofRows:
     """Contact rows (T, ...) with a column for each dof of the tree."""
     s, tree = layout.structure, kind.tree[:, None, None].astype(np.int32)
@@ -224,7 +224,7 @@ def _contact_rows(
     return jax.vmap(rows_of)(wrench, axis, side)
 
 
-def _rows(layout: RowLayout, kind: Kind, own: Array, x: Array) -> Array:
+def _rows(layout: RowLayout, kind: TreeKind, own: Array, x: Array) -> Array:
     """Row values (T, n) of the trees from those of all (nrow,)."""
     scalar, n = gather(x, kind.row), layout.nscalar
     contact = _at(x[n:].reshape(layout.ncontact, layout.per_contact), own)
@@ -232,14 +232,16 @@ def _rows(layout: RowLayout, kind: Kind, own: Array, x: Array) -> Array:
     return jnp.concatenate([scalar, contact.reshape(len(scalar), count)], axis=1)
 
 
-def _own_dofs(kind: Kind, x: Array) -> Array:
+def _own_dofs(kind: TreeKind, x: Array) -> Array:
     """Numbers (T, d) of the dofs of each tree."""
     return gather(x, kind.dof)
 
 
-def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: State) -> State:
+def _states(
+    layout: RowLayout, kind: TreeKind, own: Array, place: Array, state: PrimalState
+) -> PrimalState:
     """Iterates (T, ...) of the trees; those that are not taken are done."""
-    return State(
+    return PrimalState(
         qacc=_own_dofs(kind, state.qacc),
         gauss_grad=_own_dofs(kind, state.gauss_grad),
         grad=_own_dofs(kind, state.grad),
@@ -252,13 +254,13 @@ def _states(layout: RowLayout, kind: Kind, own: Array, place: Array, state: Stat
 
 def _with(
     layout: RowLayout,
-    kind: Kind,
+    kind: TreeKind,
     own: Array,
     place: Array,
     taken: Array,
-    state: State,
-    done: State,
-) -> State:
+    state: PrimalState,
+    done: PrimalState,
+) -> PrimalState:
     """An iterate with those of the trees (T, ...) that were taken."""
     n = layout.nscalar
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from mjjax.core.constants import MINVAL
 from mjjax.dynamics.by_tree import factor_by_tree, solve_factored
 from mjjax.solver.method import Progress, Rules, Start
-from mjjax.solver.primal import Primal, State, first_state, step_along
+from mjjax.solver.primal import Primal, PrimalState, first_state, step_along
 from mjjax.solver.problem import Problem
 from mjjax.xla.namespace import Array, where
 
@@ -30,13 +30,15 @@ class ConjugateGradients(Primal[list[Array]]):
     def prepare(self, problem: Problem) -> list[Array]:
         return factor_by_tree(problem.layout.structure, problem.inertia.upper)
 
-    def initial(self, problem: Problem, prepared: list[Array], start: Start, rules: Rules) -> State:
+    def initial(
+        self, problem: Problem, prepared: list[Array], start: Start, rules: Rules
+    ) -> PrimalState:
         none = jnp.zeros_like(start.qacc_smooth)
         return first_state(problem, start, rules, Memory(none, none, none))
 
     def iterate(
-        self, problem: Problem, prepared: list[Array], rules: Rules, state: State
-    ) -> tuple[State, Progress]:
+        self, problem: Problem, prepared: list[Array], rules: Rules, state: PrimalState
+    ) -> tuple[PrimalState, Progress]:
         last, parts = state.memory, problem.parts
         Mgrad = solve_factored(problem.layout.structure, prepared, state.grad)
         turn, size = parts.sum_dofs(state.grad * (Mgrad - last.Mgrad), last.grad * last.Mgrad)

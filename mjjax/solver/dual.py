@@ -29,7 +29,7 @@ from mjjax.xla.namespace import Array, where
 WORSE = 1e-10  # an update that raises the cost by more is taken back
 
 
-class Rows(NamedTuple):
+class DualRows(NamedTuple):
     """Rows as matrices; empty slots are zero.
 
     Attributes:
@@ -53,8 +53,8 @@ class Blocks(NamedTuple):
     """Blocks (k, w, ...) that are updated one after the other: those that exist first, in order.
 
     Attributes:
-        jac, inv: (k, w, nv) as in `Rows`.
-        aref, R: (k, w) as in `Rows`.
+        jac, inv: (k, w, nv) as in `DualRows`.
+        aref, R: (k, w) as in `DualRows`.
         A: (k, w, w) matrix of the dual problem.
         extra: what the update depends on besides, with leading axis k.
         order: (k,) slot of each block.
@@ -73,7 +73,7 @@ class Blocks(NamedTuple):
     count: Array
 
 
-class State(NamedTuple):
+class DualState(NamedTuple):
     """Iterate.
 
     Attributes:
@@ -95,13 +95,13 @@ class State(NamedTuple):
 Update = Callable[[Array, Array, Array, Any], Array]
 
 
-def rows_of(problem: Problem) -> Rows:
+def rows_of(problem: Problem) -> DualRows:
     """The problem's rows."""
     s = problem.layout.structure
     factors = factor_by_tree(s, problem.inertia.M)  # noslip differentiates them
     on = problem.D > 0
     jac = where(on[:, None], dense(problem.jac), 0)
-    return Rows(
+    return DualRows(
         qacc_smooth=solve_factored(s, factors, problem.qfrc_smooth),
         jac=jac,
         inv=solve_factored(s, factors, jac.T).T,
@@ -132,7 +132,7 @@ class Span(NamedTuple):
         return jnp.concatenate([x[: self.start], blocks, x[self.start + blocks.shape[0] :]])
 
 
-def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
+def blocks(rows: DualRows, span: Span, regularized: bool, floor: float) -> Blocks:
     """Blocks of rows.
 
     Args:
@@ -153,7 +153,7 @@ def blocks(rows: Rows, span: Span, regularized: bool, floor: float) -> Blocks:
     return Blocks(jac, inv, aref, r, A, (), order, jnp.argsort(order), count)
 
 
-def bounded(rows: Rows, problem: Problem, span: Span, regularized: bool) -> Blocks:
+def bounded(rows: DualRows, problem: Problem, span: Span, regularized: bool) -> Blocks:
     """Blocks of one row each, for `interval`: `extra` has the bounds of their forces."""
     found = blocks(rows, span, regularized, floor=MINVAL)
     low, high = (span.of(x)[found.order] for x in (problem.low, problem.high))
@@ -211,31 +211,31 @@ def interval(A: Array, force: Array, res: Array, bounds: tuple[Array, Array]) ->
     return jnp.clip(force - res / A[0], *bounds)
 
 
-def initial(rows: Rows, force: Array) -> State:
+def initial(rows: DualRows, force: Array) -> DualState:
     """Iterate with the forces `force` (n,)."""
     zero = jnp.zeros((), force.dtype)
     qacc = rows.qacc_smooth + matmul(force, rows.inv)
-    return State(qacc, force, jnp.int32(0), zero, jnp.bool_(False))
+    return DualState(qacc, force, jnp.int32(0), zero, jnp.bool_(False))
 
 
 def finished(
     problem: Problem,
     rules: Rules,
-    state: State,
+    state: DualState,
     qacc: Array,
     force: Array,
     improvement: Array,
     enough: Array,
-) -> State:
+) -> DualState:
     """Iterate after a sweep; done where the scaled improvement is below `enough`."""
     s = problem.layout.structure
     moved = mul_by_tree(s, problem.inertia.M, qacc - state.qacc)
     change = scaled_norm(problem, rules, moved)
     done = (improvement < enough) | ~jnp.isfinite(change)
-    return State(qacc, force, state.niter + 1, change, done)
+    return DualState(qacc, force, state.niter + 1, change, done)
 
 
-def result(rows: Rows, state: State) -> tuple[Array, Array]:
+def result(rows: DualRows, state: DualState) -> tuple[Array, Array]:
     """Acceleration (nv,), free of the rounding of the sweeps' many steps, and forces (n,)."""
     return rows.qacc_smooth + matmul(state.force, rows.inv), state.force
 
@@ -261,7 +261,7 @@ def residual_of(problem: Problem, qacc: Array, force: Array) -> Array:
     return jnp.concatenate([scalar[:n], cones.reshape(-1)])
 
 
-def zones_of(problem: Problem, state: State) -> Array:
+def zones_of(problem: Problem, state: DualState) -> Array:
     """Zone (n,) of every row by its force.
 
     C calls every elliptic contact with a force within its cone satisfied; here it is quadratic, or

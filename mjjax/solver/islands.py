@@ -18,10 +18,10 @@ from mjjax.xla.indexing import WIDEST
 from mjjax.xla.linalg import matmul, total
 from mjjax.xla.namespace import Array, where
 
-MANY = 16  # dofs or rows of a tree from where on a product is faster than a scatter
+DOFS_PER_PRODUCT = 16  # dofs or rows of a tree from where on a product is faster than a scatter
 
 
-class Whole(PyTree):
+class OneProblem(PyTree):
     """Everything is one problem: a number of it is a scalar."""
 
     def sum_dofs(self, *x: Array) -> list[Array]:
@@ -89,7 +89,7 @@ class Islands(PyTree):
         A scatter is slow: those of a tree are added first, where there are many.
         """
         count = len(self.used)
-        if MANY * count <= len(tree) <= WIDEST // count:
+        if DOFS_PER_PRODUCT * count <= len(tree) <= WIDEST // count:
             return matmul(x, np.eye(count + 1, dtype=x.dtype)[tree, :count]), self.tree
         return x, place
 
@@ -116,7 +116,7 @@ class Islands(PyTree):
         return jnp.asarray(x).at[..., self.item].get(mode="fill", fill_value=0)
 
 
-Parts = Whole | Islands
+Parts = OneProblem | Islands
 
 
 def are_apart(model: Model) -> bool:
@@ -130,7 +130,7 @@ def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
     """The problems that the rows of now are."""
     count = model.structure.ntree
     if count < 2 or not are_apart(model):
-        return Whole()
+        return OneProblem()
     place = where(data.tree_island < 0, count - 1, data.tree_island)
     tree = item_trees(layout, data)
     return Islands(

@@ -18,7 +18,7 @@ from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import carry
 
 
-class Points(NamedTuple):
+class RayPoints(NamedTuple):
     """Points (...,) of the ray: the objective there, minus that at the start.
 
     Attributes:
@@ -33,11 +33,11 @@ class Points(NamedTuple):
     slope: Array
     curvature: Array
 
-    def at(self, k: int) -> "Points":
+    def at(self, k: int) -> "RayPoints":
         """The point number `k`."""
-        return Points(*(x[k] for x in self))
+        return RayPoints(*(x[k] for x in self))
 
-    def lowest(self, key: Array) -> tuple["Points", Array]:
+    def lowest(self, key: Array) -> tuple["RayPoints", Array]:
         """The point with the lowest of keys (m, ...), the first of several, and its key.
 
         With one axis more in the points and the keys, for each of its places.
@@ -49,12 +49,12 @@ class Points(NamedTuple):
         return point, low
 
 
-Evaluate = Callable[[Array], Points]
+Evaluate = Callable[[Array], RayPoints]
 
 NEWTON, BRACKET, DONE = 0, 1, 2
 
 
-class State(NamedTuple):
+class SearchState(NamedTuple):
     """Search state: the last and the previous point of a Newton walk, or the ends of a bracket.
 
     With islands each has a search of its own, the last axis (k,) of everything.
@@ -67,10 +67,10 @@ class State(NamedTuple):
 
     phase: Array
     count: Array
-    ends: Points
+    ends: RayPoints
 
 
-T = TypeVar("T", Points, State)
+T = TypeVar("T", RayPoints, SearchState)
 
 
 def choose(condition: Array, a: T, b: T) -> T:
@@ -109,10 +109,10 @@ def exact_search(
     start = evaluate(first[None]).at(0)
     settled = idle | ~(jnp.abs(start.slope) >= gtol)
     phase = where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = State(phase, jnp.full_like(phase, 2), _pair(start, start))
+    state = SearchState(phase, jnp.full_like(phase, 2), _pair(start, start))
     direction = where(start.slope < 0, 1, -1).astype(gtol.dtype)
 
-    def body(state: State) -> State:
+    def body(state: SearchState) -> SearchState:
         alpha = state.ends.alpha
         tried = jnp.concatenate([newton_point(state.ends), 0.5 * (alpha[:1] + alpha[1:])])
         points = evaluate(tried)
@@ -126,7 +126,9 @@ def exact_search(
     return Found(found.alpha, -found.cost, state.count)
 
 
-def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations: int) -> State:
+def _walk(
+    state: SearchState, point: RayPoints, gtol: Array, direction: Array, iterations: int
+) -> SearchState:
     """One Newton step further; a bracket once the slope has changed sign."""
     count = state.count + 1
     found = jnp.abs(point.slope) < gtol
@@ -135,10 +137,10 @@ def _walk(state: State, point: Points, gtol: Array, direction: Array, iterations
     phase = where(stop, DONE, where(behind, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
-    return State(phase, count, _pair(point, state.ends.at(0)))
+    return SearchState(phase, count, _pair(point, state.ends.at(0)))
 
 
-def _shrink(state: State, points: Points, gtol: Array) -> State:
+def _shrink(state: SearchState, points: RayPoints, gtol: Array) -> SearchState:
     """Moves both ends of the bracket to the nearest candidates with slopes of their signs."""
     good = jnp.abs(points.slope) < gtol[None]
     best, _ = points.lowest(where(good, points.cost, jnp.inf))
@@ -149,39 +151,39 @@ def _shrink(state: State, points: Points, gtol: Array) -> State:
     # a search that has found the minimum does not look at the next points
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
     count = state.count + 1 + where(found, 0, more).astype(jnp.int32)
-    return State(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
+    return SearchState(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
 
 
-def _out_of_budget(state: State, iterations: int) -> State:
+def _out_of_budget(state: SearchState, iterations: int) -> SearchState:
     """The better end of a bracket that may not shrink further, if it improves on the start."""
     spent = (state.phase == BRACKET) & (state.count >= iterations)
     end, other = state.ends.at(0), state.ends.at(1)
     best = choose(end.cost <= other.cost, end, other)
-    best = choose(best.cost < 0, best, Points(*map(jnp.zeros_like, best)))
+    best = choose(best.cost < 0, best, RayPoints(*map(jnp.zeros_like, best)))
     phase = where(spent, DONE, state.phase).astype(jnp.int32)
-    return State(phase, state.count, _with_result(spent, best, state.ends))
+    return SearchState(phase, state.count, _with_result(spent, best, state.ends))
 
 
-def _closer(ends: Points, points: Points) -> tuple[Points, Array]:
+def _closer(ends: RayPoints, points: RayPoints) -> tuple[RayPoints, Array]:
     """The candidates with slopes of the ends' signs and nearest to zero, if nearer than these."""
     sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
     size = where(slope * sign > 0, jnp.abs(slope), jnp.inf)
-    each = Points(*(jnp.broadcast_to(x[:, None], size.shape) for x in points))
+    each = RayPoints(*(jnp.broadcast_to(x[:, None], size.shape) for x in points))
     nearest, least = each.lowest(size)
     moved = (least < jnp.abs(ends.slope)) & (sign[0] != 0)
     return choose(moved, nearest, ends), moved
 
 
-def _pair(end: Points, other: Points) -> Points:
+def _pair(end: RayPoints, other: RayPoints) -> RayPoints:
     """Two points as ends (2, ...)."""
-    return Points(*(stack(both) for both in zip(end, other, strict=True)))
+    return RayPoints(*(stack(both) for both in zip(end, other, strict=True)))
 
 
-def _with_result(condition: Array, result: Points, ends: Points) -> Points:
+def _with_result(condition: Array, result: RayPoints, ends: RayPoints) -> RayPoints:
     """Ends of which the first is the result where the condition holds."""
     return _pair(choose(condition, result, ends.at(0)), ends.at(1))
 
 
-def newton_point(p: Points) -> Array:
+def newton_point(p: RayPoints) -> Array:
     """Step length at which the quadratic model of the objective at a point is lowest."""
     return p.alpha - p.slope / jnp.maximum(p.curvature, MINVAL)

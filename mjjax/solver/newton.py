@@ -3,7 +3,7 @@
 from mjjax.solver.alone import finish_alone
 from mjjax.solver.linear import solve_hessian
 from mjjax.solver.method import Progress, Rules, Start
-from mjjax.solver.primal import Primal, State, first_state, step_along
+from mjjax.solver.primal import Primal, PrimalState, first_state, step_along
 from mjjax.solver.problem import Problem
 
 
@@ -13,15 +13,17 @@ class Newton(Primal[tuple[()]]):
     def prepare(self, problem: Problem) -> tuple[()]:
         return ()
 
-    def initial(self, problem: Problem, prepared: tuple[()], start: Start, rules: Rules) -> State:
+    def initial(
+        self, problem: Problem, prepared: tuple[()], start: Start, rules: Rules
+    ) -> PrimalState:
         return first_state(problem, start, rules, ())
 
-    def ahead(self, problem: Problem, rules: Rules, state: State) -> State:
+    def ahead(self, problem: Problem, rules: Rules, state: PrimalState) -> PrimalState:
         """Trees that touch nothing but themselves are finished on their own."""
         return finish_alone(self, problem, rules, state)
 
     def iterate(
-        self, problem: Problem, prepared: tuple[()], rules: Rules, state: State
-    ) -> tuple[State, Progress]:
+        self, problem: Problem, prepared: tuple[()], rules: Rules, state: PrimalState
+    ) -> tuple[PrimalState, Progress]:
         step = solve_hessian(problem, state.Jaref, -state.grad)
         return step_along(problem, rules, state, step, (), unit=True)

@@ -25,10 +25,10 @@ from mjjax.xla.namespace import Array, where
 FLOOR = 1e-10  # smallest diagonal entry of a contact's block
 
 
-class Prepared(NamedTuple):
+class NoslipBlocks(NamedTuple):
     """All rows, and the blocks that are updated: dry friction, friction of contacts."""
 
-    rows: dual.Rows
+    rows: dual.DualRows
     dry: dual.Blocks
     contact: dual.Blocks | None
 
@@ -36,28 +36,28 @@ class Prepared(NamedTuple):
 class Noslip:
     """Sweeps over dry friction and the friction of contacts, which others start."""
 
-    def prepare(self, problem: Problem) -> Prepared:
+    def prepare(self, problem: Problem) -> NoslipBlocks:
         """What is computed once per problem."""
         layout, rows = problem.layout, dual.rows_of(problem)
         dry = dual.bounded(rows, problem, _dry_span(layout), regularized=False)
         span = _contact_span(layout)
         if span is None:
-            return Prepared(rows, dry, None)
+            return NoslipBlocks(rows, dry, None)
         contact = dual.blocks(rows, span, regularized=False, floor=FLOOR)
         if layout.pyramidal:
             extra = jnp.all(span.of(problem.D) > 0, axis=1)[contact.order]
         else:
             extra = jax.vmap(ball)(contact.A, problem.friction[contact.order, 1:])
-        return Prepared(rows, dry, contact._replace(extra=extra))
+        return NoslipBlocks(rows, dry, contact._replace(extra=extra))
 
     def iterate(
         self,
         problem: Problem,
-        prepared: Prepared,
+        prepared: NoslipBlocks,
         rules: Rules,
-        state: dual.State,
+        state: dual.DualState,
         every: bool = False,
-    ) -> tuple[dual.State, Progress]:
+    ) -> tuple[dual.DualState, Progress]:
         """One sweep; `every` as for `dual.sweep`."""
         layout = problem.layout
         span, force = _dry_span(layout), state.force
@@ -80,7 +80,7 @@ class Noslip:
         none = jnp.zeros_like(decrease)
         return after, Progress(decrease, after.change, none, jnp.int32(0))
 
-    def zones(self, problem: Problem, state: dual.State) -> Array:
+    def zones(self, problem: Problem, state: dual.DualState) -> Array:
         """Zone (n,) of every row, as `ConstraintState`."""
         return dual.zones_of(problem, state)
 
@@ -149,12 +149,12 @@ def _remove_slip_jvp(primals, tangents):
         prepared = sweeps.prepare(problem)
 
         @jax.checkpoint
-        def advance(state: dual.State) -> dual.State:
+        def advance(state: dual.DualState) -> dual.DualState:
             new, _ = sweeps.iterate(problem, prepared, rules, state, every=True)
             going = state.niter < niter.astype(jnp.int32)
             return jax.tree.map(lambda x, y: where(going, x, y), new, state)
 
-        def body(state: dual.State, _: None) -> tuple[dual.State, None]:
+        def body(state: dual.DualState, _: None) -> tuple[dual.DualState, None]:
             return advance(state), None
 
         state = dual.initial(prepared.rows, force)

@@ -20,10 +20,10 @@ from mjjax.xla.linalg import matmul
 from mjjax.xla.namespace import Array, where
 
 
-class Prepared(NamedTuple):
+class PgsBlocks(NamedTuple):
     """All rows, and the blocks that are updated: scalar rows, elliptic contacts."""
 
-    rows: dual.Rows
+    rows: dual.DualRows
     scalar: dual.Blocks
     cone: dual.Blocks | None
 
@@ -31,21 +31,21 @@ class Prepared(NamedTuple):
 class ProjectedGaussSeidel:
     """See `mjjax.solver.method.Method`."""
 
-    def prepare(self, problem: Problem) -> Prepared:
+    def prepare(self, problem: Problem) -> PgsBlocks:
         layout, rows = problem.layout, dual.rows_of(problem)
         n = layout.nrow if layout.pyramidal else layout.nscalar
         scalar = dual.bounded(rows, problem, dual.Span(0, n, 1), regularized=True)
         if layout.pyramidal or not layout.ncontact:
-            return Prepared(rows, scalar, None)
+            return PgsBlocks(rows, scalar, None)
         cone = dual.blocks(rows, dual.contact_span(layout), regularized=True, floor=MINVAL)
         if layout.width > 1:
             inner = jax.vmap(ball)(cone.A[:, 1:, 1:], problem.friction[cone.order, 1:])
             cone = cone._replace(extra=inner)
-        return Prepared(rows, scalar, cone)
+        return PgsBlocks(rows, scalar, cone)
 
     def initial(
-        self, problem: Problem, prepared: Prepared, start: Start, rules: Rules
-    ) -> dual.State:
+        self, problem: Problem, prepared: PgsBlocks, start: Start, rules: Rules
+    ) -> dual.DualState:
         """The forces of the warm start, unless none at all have the lower cost."""
         rows, qacc = prepared.rows, start.qacc_warmstart
         force = jnp.zeros_like(rows.aref)
@@ -58,12 +58,12 @@ class ProjectedGaussSeidel:
             force = where(cost > 0, 0, warm)
         return dual.initial(rows, force)
 
-    def ahead(self, problem: Problem, rules: Rules, state: dual.State) -> dual.State:
+    def ahead(self, problem: Problem, rules: Rules, state: dual.DualState) -> dual.DualState:
         return state
 
     def iterate(
-        self, problem: Problem, prepared: Prepared, rules: Rules, state: dual.State
-    ) -> tuple[dual.State, Progress]:
+        self, problem: Problem, prepared: PgsBlocks, rules: Rules, state: dual.DualState
+    ) -> tuple[dual.DualState, Progress]:
         """One sweep over all rows."""
         parts, scalar, cone = split(problem.layout, state.force), prepared.scalar, prepared.cone
         old = parts.scalar[:, None]
@@ -79,15 +79,15 @@ class ProjectedGaussSeidel:
         return after, Progress(decrease, after.change, none, jnp.int32(0))
 
     def result(
-        self, problem: Problem, prepared: Prepared, state: dual.State
+        self, problem: Problem, prepared: PgsBlocks, state: dual.DualState
     ) -> tuple[Array, Array, Array]:
         qacc, force = dual.result(prepared.rows, state)
         return qacc, force, dual.residual_of(problem, qacc, force)
 
-    def zones(self, problem: Problem, state: dual.State) -> Array:
+    def zones(self, problem: Problem, state: dual.DualState) -> Array:
         return dual.zones_of(problem, state)
 
-    def gradient(self, problem: Problem, rules: Rules, state: dual.State) -> Array:
+    def gradient(self, problem: Problem, rules: Rules, state: dual.DualState) -> Array:
         """Scaled norm of the last change of the generalized constraint force."""
         return state.change
 

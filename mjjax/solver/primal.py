@@ -10,7 +10,7 @@ from mjjax.dynamics.by_tree import mul_by_tree
 from mjjax.math import safe
 from mjjax.solver import cone
 from mjjax.solver.islands import Islands
-from mjjax.solver.line_search import Evaluate, Points, exact_search, newton_point
+from mjjax.solver.line_search import Evaluate, RayPoints, exact_search, newton_point
 from mjjax.solver.method import P, Progress, Rules, Start, in_single, scaled_norm
 from mjjax.solver.objective import (
     half_inverse,
@@ -30,7 +30,7 @@ from mjjax.xla.namespace import Array, where
 UNIT_STEP = 1e-4  # how far from one the length of a whole Newton step may be
 
 
-class State(NamedTuple):
+class PrimalState(NamedTuple):
     """Iterate.
 
     Attributes:
@@ -83,7 +83,7 @@ def better_start(problem: Problem, start: Start) -> Beginning:
     )
 
 
-def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> State:
+def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> PrimalState:
     """Iterate at the better start."""
     qacc, gauss_grad, Jaref = better_start(problem, start)
     grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
@@ -93,17 +93,17 @@ def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> St
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
     niter = jnp.zeros(done.shape, jnp.int32)
-    return State(qacc, gauss_grad, grad, Jaref, niter, done, memory)
+    return PrimalState(qacc, gauss_grad, grad, Jaref, niter, done, memory)
 
 
 def step_along(
     problem: Problem,
     rules: Rules,
-    state: State,
+    state: PrimalState,
     search: Array,
     memory: Any,
     unit: bool,
-) -> tuple[State, Progress]:
+) -> tuple[PrimalState, Progress]:
     """The lowest point along a direction.
 
     Args:
@@ -145,7 +145,7 @@ def step_along(
         done |= _is_minimum(problem, alpha, state.Jaref, Jaref)
     # as in C, an iteration without a step does not count
     niter = state.niter + (alpha != 0).astype(jnp.int32)
-    new = State(qacc, gauss_grad, grad, Jaref, niter, done, memory)
+    new = PrimalState(qacc, gauss_grad, grad, Jaref, niter, done, memory)
     (slope,) = parts.sum_dofs(grad * search)
     slope = where(alpha != 0, safe.divide(jnp.abs(slope), length), 0)
     decrease, slope = rules.scale * found.decrease, rules.scale * slope
@@ -160,7 +160,7 @@ def _is_minimum(problem: Problem, alpha: Array, before: Array, after: Array) -> 
 
 def ray(
     problem: Problem,
-    state: State,
+    state: PrimalState,
     search: Array,
     Mv: Array,
     Jv: Array,
@@ -178,7 +178,7 @@ def ray(
     cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
     low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
 
-    def evaluate(alpha: Array) -> Points:
+    def evaluate(alpha: Array) -> RayPoints:
         a = parts.to_rows(alpha)[:, : d.shape[0]]
         free = -(d[None] * (base.scalar[None] + a * direction.scalar[None]))
         force = jnp.clip(free, low, high)
@@ -196,7 +196,7 @@ def ray(
         cost, slope, curvature = parts.sum_rows(terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
-        return Points(alpha, cost, slope, curvature + quadratic)
+        return RayPoints(alpha, cost, slope, curvature + quadratic)
 
     return evaluate
 
@@ -204,11 +204,13 @@ def ray(
 class Primal(Generic[P]):
     """What methods over accelerations share, see `Method`."""
 
-    def ahead(self, problem: Problem, rules: Rules, state: State) -> State:
+    def ahead(self, problem: Problem, rules: Rules, state: PrimalState) -> PrimalState:
         """Nothing."""
         return state
 
-    def result(self, problem: Problem, prepared: P, state: State) -> tuple[Array, Array, Array]:
+    def result(
+        self, problem: Problem, prepared: P, state: PrimalState
+    ) -> tuple[Array, Array, Array]:
         """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
 
         With stiff rows their forces balance the accelerations, whereas J qacc - aref would be found
@@ -216,10 +218,10 @@ class Primal(Generic[P]):
         """
         return state.qacc, row_force(problem, state.Jaref), state.Jaref
 
-    def zones(self, problem: Problem, state: State) -> Array:
+    def zones(self, problem: Problem, state: PrimalState) -> Array:
         """Zone (n,) of every row, as `ConstraintState`."""
         return row_state(problem, state.Jaref)
 
-    def gradient(self, problem: Problem, rules: Rules, state: State) -> Array:
+    def gradient(self, problem: Problem, rules: Rules, state: PrimalState) -> Array:
         """Scaled norm of the gradient."""
         return scaled_norm(problem, rules, state.grad)

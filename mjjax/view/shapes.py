@@ -13,7 +13,7 @@ _OF_BOX = 12  # triangles of a box
 _FINE = 2  # subdivisions of an icosahedron
 
 
-class Shape(NamedTuple):
+class DrawnShape(NamedTuple):
     """Triangles in the frame of a geom.
 
     Attributes:
@@ -90,7 +90,7 @@ def _picture(model: Model, geom: int) -> Any:
     return Image.fromarray(np.ascontiguousarray(pixels))
 
 
-def _places(model: Model, geom: int, shape: Shape) -> np.ndarray | None:
+def _places(model: Model, geom: int, shape: DrawnShape) -> np.ndarray | None:
     """Places on the texture as glTF counts them through trimesh: from the lower left corner."""
     s = model.structure
     if flat_texture(model, geom) < 0:
@@ -105,7 +105,7 @@ def _places(model: Model, geom: int, shape: Shape) -> np.ndarray | None:
     return st * [1, -1] + [0, 1]
 
 
-def shape_of(model: Model, geom: int) -> Shape:
+def shape_of(model: Model, geom: int) -> DrawnShape:
     """A geom in its frame."""
     import trimesh
 
@@ -119,7 +119,7 @@ def shape_of(model: Model, geom: int) -> Shape:
         half = np.where(size[:2] > 0, size[:2], _FAR * float(model.stat.extent))
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half
         vert = np.pad(corners, ((0, 0), (0, 1)))
-        return Shape(vert, np.array([[0, 1, 2], [0, 2, 3]]))
+        return DrawnShape(vert, np.array([[0, 1, 2], [0, 2, 3]]))
     made = trimesh.creation
     if kind == GeomType.BOX:
         found = made.box(2 * size)
@@ -132,10 +132,10 @@ def shape_of(model: Model, geom: int) -> Shape:
         found = made.icosphere(_FINE)
         found.apply_scale(size if kind == GeomType.ELLIPSOID else size[0])
     sharp = kind in (GeomType.BOX, GeomType.CYLINDER)
-    return _creased(found) if sharp else Shape(found.vertices, found.faces)
+    return _creased(found) if sharp else DrawnShape(found.vertices, found.faces)
 
 
-def _creased(found: Any) -> Shape:
+def _creased(found: Any) -> DrawnShape:
     """A box or cylinder, whose sides and ends have corners of their own."""
     normal = found.face_normals
     upright = np.abs(normal[:, 2]) > 0.5
@@ -144,10 +144,10 @@ def _creased(found: Any) -> Shape:
     _, group = np.unique(side, axis=0, return_inverse=True)
     corners = np.stack([found.faces.ravel(), np.repeat(group.ravel(), 3)], axis=1)
     unique, face = np.unique(corners, axis=0, return_inverse=True)
-    return Shape(found.vertices[unique[:, 0]], face.reshape(-1, 3))
+    return DrawnShape(found.vertices[unique[:, 0]], face.reshape(-1, 3))
 
 
-def _mesh(model: Model, mesh: int) -> Shape:
+def _mesh(model: Model, mesh: int) -> DrawnShape:
     """The triangles of a mesh; corners are shared where normals and places on textures are."""
     s = model.structure
 
@@ -166,10 +166,10 @@ def _mesh(model: Model, mesh: int) -> Shape:
     if mapped:
         flat = np.asarray(model.mesh_texcoord[rows(s.mesh_texcoordadr, s.mesh_texcoordnum)])
         st = flat[unique[:, 2]]
-    return Shape(vert[unique[:, 0]], face.reshape(-1, 3), st)
+    return DrawnShape(vert[unique[:, 0]], face.reshape(-1, 3), st)
 
 
-def _field(model: Model, field: int) -> Shape:
+def _field(model: Model, field: int) -> DrawnShape:
     """The surface of a height field."""
     s = model.structure
     rows, columns = int(s.hfield_nrow[field]), int(s.hfield_ncol[field])
@@ -182,4 +182,4 @@ def _field(model: Model, field: int) -> Shape:
     at = np.arange(rows * columns).reshape(rows, columns)
     a, b, c, d = (p.ravel() for p in (at[:-1, :-1], at[:-1, 1:], at[1:, 1:], at[1:, :-1]))
     face = np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
-    return Shape(np.stack([x.ravel(), y.ravel(), height], axis=1), face)
+    return DrawnShape(np.stack([x.ravel(), y.ravel(), height], axis=1), face)

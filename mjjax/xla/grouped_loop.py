@@ -23,12 +23,14 @@ from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
 
 Tree = Any
-GROUPS, LARGEST = 8, 64  # a group is an eighth of the batch, and at most so many worlds
-WHOLE = 16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
-REST = 2  # it goes on while more than half of its worlds run (measured, as are the others)
-SMALLEST = 64  # below this batch size groups cost more than they save
+GROUPS, WORLDS_PER_GROUP = 8, 64  # a group is an eighth of the batch, and at most so many worlds
+WORLDS_PER_VECTOR = (
+    16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
+)
+RUNNING_PART = 2  # it goes on while more than half of its worlds run (measured, as are the others)
+WORLDS_IN_GROUPS = 64  # below this batch size groups cost more than they save
 # On an accelerator a quarter of the batch runs alone, if that still gives it something to do.
-QUARTER, MANY = 4, 4096
+QUARTER, WORLDS_IN_QUARTERS = 4, 4096
 
 
 def grouped_loop(
@@ -157,9 +159,9 @@ def _apart(problem: Tree, in_batched: Tree) -> tuple[list[Array], Callable[[list
 
 def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree) -> Tree:
     """Final states (size, ...) of as many problems."""
-    if size < SMALLEST:
+    if size < WORLDS_IN_GROUPS:
         return _together(body, running, 0, problem, state)
-    group = WHOLE * -(-min(size // GROUPS, LARGEST) // WHOLE)
+    group = WORLDS_PER_VECTOR * -(-min(size // GROUPS, WORLDS_PER_GROUP) // WORLDS_PER_VECTOR)
     groups = partial(_in_groups, body, running, group)
     shrinking = partial(_shrinking, body, running)
     return lax.platform_dependent(problem, state, cpu=groups, default=shrinking)
@@ -168,7 +170,7 @@ def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree)
 def _shrinking(body: Any, running: Any, problem: Tree, state: Tree) -> Tree:
     """Iterates all worlds at once; of many, the last quarter that runs on its own, and so on."""
     size = jax.tree.leaves(state)[0].shape[0]
-    if size < MANY:
+    if size < WORLDS_IN_QUARTERS:
         return _together(body, running, 0, problem, state)
     few = size // QUARTER
     state = _together(body, running, few, problem, state)
@@ -200,7 +202,7 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
     def advance(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         order, state = carry
         others = order[group] < len(first)
-        few = where(others, group // REST, 0).astype(jnp.int32)
+        few = where(others, group // RUNNING_PART, 0).astype(jnp.int32)
         iterate = partial(_together, body, running, few)
         state = _some(iterate, order[:group], problem, state)
         return _running_first(running, state), state

@@ -9,9 +9,9 @@ from jax import lax
 
 from mjjax.xla.linalg import matmul, row_sum
 from mjjax.xla.namespace import Array, namespace
-from mjjax.xla.segments import MOST, Segment, segments_of, slices_of
+from mjjax.xla.segments import MOST_SLICES, Segment, segments_of, slices_of
 
-SMALL = (
+SMALL_PRODUCT = (
     96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
 )
 _SHORT = 4  # rows up to which sums are written out
@@ -31,11 +31,11 @@ def gather(x: Array, index: np.ndarray) -> Array:
         return x[index]
     n, flat = x.shape[0], index.ravel()
     shape = (*index.shape, *x.shape[1:])
-    if slices_of(flat) <= MOST:
+    if slices_of(flat) <= MOST_SLICES:
         return _take(x, flat, 0).reshape(shape)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x[index]
-    table = np.eye(n)[flat] if n <= SMALL else None
+    table = np.eye(n)[flat] if n <= SMALL_PRODUCT else None
     if table is not None and _is_small(table, x):
         return _mix_rows(table, x).reshape(shape)
     if _in_blocks(flat, math.prod(x.shape[1:])):
@@ -76,7 +76,7 @@ def _in_blocks(index: np.ndarray, entries: int) -> bool:
     """Whether indices of rows of so many entries are few segments, each a small product."""
     segments = segments_of(index)
     return bool(segments) and all(
-        slices_of(s.columns) <= MOST or _wide(s.width * len(s.columns), entries) <= WIDEST
+        slices_of(s.columns) <= MOST_SLICES or _wide(s.width * len(s.columns), entries) <= WIDEST
         for s in segments
     )
 
@@ -98,7 +98,7 @@ def _take_segment(x: Array, segment: Segment, axis: int) -> Array:
         part = lax.slice_in_dim(x, first, last + 1, step, axis)
         return part if window.stride or count == 1 else jnp.broadcast_to(part, shape)
     blocks = _blocks(x, segment, axis)
-    if slices_of(columns) <= MOST:
+    if slices_of(columns) <= MOST_SLICES:
         return _take(blocks, columns, axis + 1).reshape(shape)
     table = np.eye(segment.width)[columns]
     if axis:
@@ -151,9 +151,9 @@ def gather_columns(x: Array, index: np.ndarray) -> Array:
     n = x.shape[1]
     if namespace(x) is np or not len(index):
         return x[:, index]
-    if slices_of(index) <= MOST or (n > SMALL and _in_blocks(index, 1)):
+    if slices_of(index) <= MOST_SLICES or (n > SMALL_PRODUCT and _in_blocks(index, 1)):
         return _take(x, index, 1)
-    if n > SMALL:
+    if n > SMALL_PRODUCT:
         return x[:, index]
     return matmul(x, jnp.asarray(np.eye(n)[:, index], x.dtype))
 
@@ -161,7 +161,7 @@ def gather_columns(x: Array, index: np.ndarray) -> Array:
 def gather_tables(indices: Sequence[np.ndarray], x: Array) -> Array:
     """Equally long indices into the columns of `x` (k, n), in the form `gather_traced` takes."""
     n = x.shape[1]
-    if n > SMALL:
+    if n > SMALL_PRODUCT:
         return jnp.asarray(np.stack(indices), jnp.int32)
     return jnp.asarray(np.eye(n)[:, np.stack(indices)].swapaxes(0, 1), x.dtype)
 
@@ -178,7 +178,7 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     segments = segments_of(index)
     if len(segments) == 1 and len(segments[0].windows) == 1:
         return _sum_segment(x, segments[0], size)
-    if len(index) <= 2 * SMALL:
+    if len(index) <= 2 * SMALL_PRODUCT:
         return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
     most = np.bincount(index).max()
     table = np.full((size, most), len(index))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array, namespace
 
-MOST = 8  # arrays up to which XLA computes them together with what joins them
+ARRAYS_JOINED = 8  # arrays up to which XLA computes them together with what joins them
 VECTOR = 8  # numbers of a vector of the processor: loops over what is left of one have none
 
 
@@ -16,7 +16,7 @@ def components_first(x: Array) -> Array:
 
 def components_last(x: Array) -> Array:
     """(k, n) as (n, k), as `components_first`."""
-    if x.shape[0] > MOST:
+    if x.shape[0] > ARRAYS_JOINED:
         return namespace(x).swapaxes(x, 0, 1)
     return namespace(x).stack(unstack(x), axis=-1)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST = 3  # slices, or products of blocks, up to which they are joined (measured)
+MOST_SLICES = 3  # slices, or products of blocks, up to which they are joined (measured)
 BROADEST = 1024  # indices of a block
 
 
@@ -61,7 +61,7 @@ def _segments(index: bytes) -> tuple[Segment, ...]:
     rest = np.frombuffer(index, np.int64)
     found = []
     while len(rest):
-        if len(found) == MOST:
+        if len(found) == MOST_SLICES:
             return ()
         segment, covered = _longest(rest)
         if len(rest) > 1 and covered < len(rest):

@@ -1,6 +1,8 @@
 """The order of the folders: each imports only what stands above it."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +117,9 @@ def test_work_is_handed_in_once() -> None:
                 if node.func.id == "does":
                     done.append(name)
     assert asked == set(done) and len(done) == len(set(done))
+    imported = "import mjjax; from mjjax.core import below; print(*below._WORK, sep='\\n')"
+    found = subprocess.run([sys.executable, "-c", imported], capture_output=True, check=True)
+    assert set(found.stdout.decode().splitlines()) == asked
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if layer(p) == "mjcf"])

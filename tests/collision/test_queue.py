@@ -24,7 +24,7 @@ WORLDS = 6
 @pytest.fixture(autouse=True)
 def queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scenes here are small: cheap kernels get a queue from as few candidates as long ones."""
-    monkeypatch.setattr(search, "FEW_CHEAP", search.FEW)
+    monkeypatch.setattr(search, "FEW_CHEAP", search.FEW_CANDIDATES)
 
 
 HEAP = """

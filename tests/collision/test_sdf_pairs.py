@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.collision.fields.field import SOLIDS, distance
+from mjjax.collision.fields.field import FIELD_SOLIDS, distance
 from mjjax.collision.fields.sdf_mesh import mesh_sdf_motion
 from mjjax.collision.fields.sdf_pair import sdf_motion
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
@@ -184,7 +184,7 @@ def test_scene() -> None:
     # descents that have not converged carry the rounding of two programs a thousandfold and more
     geom = np.asarray(many.contact.geom)
     kinds = both.reference.geom_type[geom]
-    descends = np.all(np.isin(kinds, [*SOLIDS, GeomType.SDF]), axis=-1) & (geom[..., 0] >= 0)
+    descends = np.all(np.isin(kinds, [*FIELD_SOLIDS, GeomType.SDF]), axis=-1) & (geom[..., 0] >= 0)
     assert 20 < descends[0].sum() < int(many.ncon[0])
     for a, b in zip(jax.tree.leaves(many.contact), jax.tree.leaves(apart.contact), strict=True):
         np.testing.assert_allclose(a[~descends], b[~descends], atol=1e-12, rtol=0)

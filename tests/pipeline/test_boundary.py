@@ -14,7 +14,7 @@ import pytest
 
 import mjjax
 from mjjax.core.struct import PyTree, specs
-from mjjax.pipeline.arguments import ARGUMENTS, Element, Real, Whole
+from mjjax.pipeline.arguments import ARGUMENTS, ElementId, RealArray, WholeNumber
 from mjjax.pipeline.boundary import check_shapes
 
 XML = """
@@ -273,30 +273,32 @@ def test_arguments_are_what_they_are_declared_as(function: str, name: str) -> No
     named = {"body": "a", "geom": "ga", "site": "tip", "actuator": "ma", "sensor": "p"}
     given: dict[str, Any] = {"model": model, "data": data, "times": None, "values": [0.0]}
     for other, declared in ARGUMENTS[function].items():
-        if isinstance(declared, Real):
+        if isinstance(declared, RealArray):
             whole = [n if isinstance(n, int) else sizes[n] for n in declared.shape]
             given[other] = np.ones(whole, int).tolist()
-        elif isinstance(declared, Element):
+        elif isinstance(declared, ElementId):
             given[other] = named[declared.kind]
         else:
-            given[other] = np.int64(6) if isinstance(declared, Whole) else {"xpos"}
+            given[other] = np.int64(6) if isinstance(declared, WholeNumber) else {"xpos"}
     call, declared = getattr(mjjax, function), ARGUMENTS[function][name]
     parameters = inspect.signature(call).parameters
     given = {n: x for n, x in given.items() if n in parameters}
     if not function.startswith("init_"):  # which need a model with buffers
         jax.eval_shape(lambda: call(**given))
-    if isinstance(declared, Real):
+    if isinstance(declared, RealArray):
         shape = np.shape(given[name])
         wrong = [np.ones((7, *shape)), np.ones((9,) * (1 + len(shape))), "ab", 1j]
-    elif isinstance(declared, Element):
+    elif isinstance(declared, ElementId):
         wrong = [-7, 99, "nobody", 0.5, model.light("sun"), object()]
     else:
-        wrong = [declared.least - 1, 0.5, "ab"] if isinstance(declared, Whole) else ["xpos", 1]
+        wrong = (
+            [declared.least - 1, 0.5, "ab"] if isinstance(declared, WholeNumber) else ["xpos", 1]
+        )
     for value in wrong:
         text = message_of(lambda x=value: call(**given | {name: x}))
         told = f"{function}: {name}" in text or "valid names" in text
         assert told and len(text) < 200, text
-    if isinstance(declared, Element | Whole) and name != "bodyexclude":
+    if isinstance(declared, ElementId | WholeNumber) and name != "bodyexclude":
         text = message_of(lambda: jax.eval_shape(lambda i: call(**given | {name: i}), 1))
         assert f"{function}: {name}" in text and "trac" in text, text
 

@@ -12,7 +12,7 @@ import pytest
 import mjjax
 from mjjax.pipeline.gradient_report import Verdict
 from mjjax.pipeline.gradient_verdict import judge, other_in_reverse
-from mjjax.pipeline.probe import POINTS, Move, Outcome, differences, one_sided
+from mjjax.pipeline.probe import MOVE_POINTS, Move, Outcome, differences, one_sided
 
 ASSETS = importlib.resources.files("mjjax") / "assets"
 XML = """
@@ -179,7 +179,7 @@ FUNCTIONS = {
 def test_verdicts(name: str) -> None:
     """What is wrong, what has two derivatives, and what differences cannot tell, are told apart."""
     function, claimed, verdict = FUNCTIONS[name]
-    points, here = np.asarray(function(POINTS))[None], np.zeros(())
+    points, here = np.asarray(function(MOVE_POINTS))[None], np.zeros(())
     outcome = EMPTY._replace(
         value={"energy": here},
         pushed={"energy": np.full((1, 3), claimed)},

@@ -51,7 +51,7 @@ def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_contacts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Room for fewer contacts than some chains have."""
     kind_of.cache_clear()
-    monkeypatch.setattr(alone, "MOST", 2)
+    monkeypatch.setattr(alone, "MOST_CONTACTS", 2)
     yield
     kind_of.cache_clear()
 

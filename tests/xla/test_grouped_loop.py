@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.xla.grouped_loop import MANY, SMALLEST, _shrinking, grouped_loop
+from mjjax.xla.grouped_loop import WORLDS_IN_GROUPS, WORLDS_IN_QUARTERS, _shrinking, grouped_loop
 
 State = tuple[jax.Array, jax.Array]
 
@@ -30,7 +30,7 @@ def halve(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 @pytest.mark.feature("A073", "D10")
-@pytest.mark.parametrize("size", [1, SMALLEST - 1, SMALLEST, 200, 1000])
+@pytest.mark.parametrize("size", [1, WORLDS_IN_GROUPS - 1, WORLDS_IN_GROUPS, 200, 1000])
 def test_each_world_stops_on_its_own(size: int) -> None:
     """However many worlds there are, and in a batch of batches, each is iterated as if alone."""
     start = 2.0 ** np.random.default_rng(0).integers(-2, 12, size) * 0.9
@@ -52,12 +52,17 @@ def test_accelerators_iterate_all_worlds_at_once() -> None:
         program = jax.export.export(run, platforms=[platform])(x).mlir_module()
         return program.count("stablehlo.while")
 
-    assert loops("cpu", MANY) == 2
-    assert [loops("cuda", size) for size in (MANY - 1, MANY, 4 * MANY)] == [1, 2, 3]
+    assert loops("cpu", WORLDS_IN_QUARTERS) == 2
+    assert [
+        loops("cuda", size)
+        for size in (WORLDS_IN_QUARTERS - 1, WORLDS_IN_QUARTERS, 4 * WORLDS_IN_QUARTERS)
+    ] == [1, 2, 3]
 
 
 @pytest.mark.feature("A073", "D10")
-@pytest.mark.parametrize("size", [MANY - 1, MANY, 5 * MANY + 3])
+@pytest.mark.parametrize(
+    "size", [WORLDS_IN_QUARTERS - 1, WORLDS_IN_QUARTERS, 5 * WORLDS_IN_QUARTERS + 3]
+)
 def test_the_last_quarter_goes_on_alone(size: int) -> None:
     """What a GPU runs, here on the CPU: each world is iterated as if alone."""
     start = 2.0 ** np.random.default_rng(1).integers(-2, 12, size) * 0.9

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mjjax.xla import indexing, linalg
-from mjjax.xla.segments import MOST, segments_of, slices_of
+from mjjax.xla.segments import MOST_SLICES, segments_of, slices_of
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -99,7 +99,7 @@ def test_large_lists_without_blocks() -> None:
     at = np.random.default_rng(0).permutation(20_000)
     assert segments_of(at) == () and slices_of(at) == len(at)
     four = np.concatenate([k + np.arange(m) for k, m in ((0, 3), (9, 2), (5, 4), (20, 7))])
-    assert slices_of(four[:9]) == MOST and slices_of(four) > MOST
+    assert slices_of(four[:9]) == MOST_SLICES and slices_of(four) > MOST_SLICES
 
 
 def test_batches_stay_in_front() -> None:

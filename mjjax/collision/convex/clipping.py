@@ -25,7 +25,7 @@ from mjjax.core.constants import MINVAL
 from mjjax.xla.namespace import where
 
 SQUARE = 0.00159999931  # sine of 1.6e-3 rad
-POINTS = 4
+POLYGON_POINTS = 4
 
 
 class Clipped(NamedTuple):
@@ -160,13 +160,13 @@ def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[
 
 def _chosen(polygon: Vec, number: jax.Array) -> tuple[jax.Array, Vec]:
     """At most four vertices: of more, a quadrilateral as large as MuJoCo finds it."""
-    corner = _largest_quad(polygon, where(number > POINTS, number, 0))
-    many = number > POINTS
-    rows = [where(many, corner[k], k) for k in range(POINTS)]
+    corner = _largest_quad(polygon, where(number > POLYGON_POINTS, number, 0))
+    many = number > POLYGON_POINTS
+    rows = [where(many, corner[k], k) for k in range(POLYGON_POINTS)]
     points = look_up(polygon, jnp.stack(rows))
     # without repeated ones, in their order
     fresh = []
-    for k in range(POINTS):
+    for k in range(POLYGON_POINTS):
         new = k < number
         for j in range(k):
             x, y, z = (jnp.abs(v) < MINVAL for v in points[k] - points[j])
@@ -175,8 +175,8 @@ def _chosen(polygon: Vec, number: jax.Array) -> tuple[jax.Array, Vec]:
     flags = jnp.stack(fresh)
     rank = jnp.cumsum(flags, axis=0, dtype=jnp.int32) - 1
     rows = [
-        sum(where(flags[k] & (rank[k] == slot), k, 0) for k in range(POINTS))
-        for slot in range(POINTS)
+        sum(where(flags[k] & (rank[k] == slot), k, 0) for k in range(POLYGON_POINTS))
+        for slot in range(POLYGON_POINTS)
     ]
     kept = look_up(points, jnp.stack([jnp.asarray(row) for row in rows]))
     return jnp.sum(flags, axis=0, dtype=jnp.int32), kept
@@ -228,6 +228,8 @@ def _largest_quad(polygon: Vec, number: jax.Array) -> jax.Array:
             keep(s.on & better, jnp.stack(pushed), s.best),
         )
 
-    corner = jnp.broadcast_to(np.arange(POINTS, dtype=np.int32)[:, None], (POINTS, n))
+    corner = jnp.broadcast_to(
+        np.arange(POLYGON_POINTS, dtype=np.int32)[:, None], (POLYGON_POINTS, n)
+    )
     start = _Quad(number > 0, corner, jnp.full(n, 3, jnp.int32), area(list(corner)), corner)
     return lax.while_loop(lambda s: jnp.any(s.on), body, start).best

@@ -7,18 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.convex.clipping import POINTS, Clipped, clip
+from mjjax.collision.convex.clipping import POLYGON_POINTS, Clipped, clip
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.epa import Depth, epa
-from mjjax.collision.convex.gjk import Search, Settings, gjk, witnesses
+from mjjax.collision.convex.gjk import GjkSearch, Settings, gjk, witnesses
 from mjjax.collision.convex.perturbation import (
-    TURNS,
+    SMALL_TURNS,
     allowed,
     bounding_radius,
     distinct,
     perturbed,
 )
-from mjjax.collision.convex.polish import Touch, polish
+from mjjax.collision.convex.polish import FeatureTouch, polish
 from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
 from mjjax.collision.convex.support import Sides, sides_of
@@ -55,7 +55,7 @@ def convex(
         Contacts (N, m, ...); the features that touch (N, m, 6): up to three vertices of geom 1,
         then of geom 2, by id within the hull or as corner of the box (x, y, z positive: 1 + 2 + 4);
         -1 where there is none or the shape is smooth. With `multiccd` (N, m, 7), the last which of
-        `TURNS` it was, from 1.
+        `SMALL_TURNS` it was, from 1.
     """
     sides = sides_of(pools, one, two, 0.5 * margin)
     if settings.multiccd:
@@ -108,7 +108,7 @@ class _Contacts(NamedTuple):
     count: jax.Array
 
 
-def _contact(t: Touch) -> _Contacts:
+def _contact(t: FeatureTouch) -> _Contacts:
     exists = (t.dist < 0).astype(jnp.int32)
     label = t.label.reshape(6, -1)
     return _Contacts(t.dist, (t.one + t.two) * 0.5, t.normal, label, exists)
@@ -146,10 +146,10 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
 
     def unfinished(state: tuple[jax.Array, _Contacts]) -> jax.Array:
         trip, s = state
-        more = jnp.any(soft & (s.count[0] > 0)) & (trip <= len(TURNS))
+        more = jnp.any(soft & (s.count[0] > 0)) & (trip <= len(SMALL_TURNS))
         return (trip == 0) | more
 
-    slots = 1 + len(TURNS)
+    slots = 1 + len(SMALL_TURNS)
     none = jnp.zeros((slots, n), margin.dtype)
     label = jnp.full((7, slots, n), -1, jnp.int32)
     vectors = Vec(none, none, none)
@@ -165,8 +165,8 @@ def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
     new = new._replace(dist=s.dist[:1], label=s.label[:, :1], count=s.count[:1])
 
     def rows(old: jax.Array, new: jax.Array) -> jax.Array:
-        first = keep(on, new, old[..., :POINTS, :])
-        return jnp.concatenate([first, old[..., POINTS:, :]], axis=-2)
+        first = keep(on, new, old[..., :POLYGON_POINTS, :])
+        return jnp.concatenate([first, old[..., POLYGON_POINTS:, :]], axis=-2)
 
     return jax.tree.map(rows, s, new)
 
@@ -178,7 +178,7 @@ def signed_distance(
     settings: Settings,
     on: jax.Array | None = None,
     flat: jax.Array | None = None,
-) -> tuple[Touch, Clipped]:
+) -> tuple[FeatureTouch, Clipped]:
     """Distances of N pairs, negative in penetration (`mjc_ccd`).
 
     Without `native` only penetration is found (`ccdMPRPenetration`).
@@ -209,7 +209,7 @@ def signed_distance(
     return _finish(pools, sides, search, deep, touch, flat, settings)
 
 
-def _apart(sides: Sides, s: Search) -> Touch:
+def _apart(sides: Sides, s: GjkSearch) -> FeatureTouch:
     """What the search for the nearest points found, with the radii of points and segments."""
     n = s.count.shape[0]
     extra = where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
@@ -219,18 +219,18 @@ def _apart(sides: Sides, s: Search) -> Touch:
     counts = np.arange(3, dtype=np.int32)[:, None] < s.count[None]
     label = where(counts, s.corners.label[:, :3], -1)
     one, two = one + normal * extra[:n], two - normal * extra[n:]
-    return Touch(dist, one, two, normal, label, s.weight[:3])
+    return FeatureTouch(dist, one, two, normal, label, s.weight[:3])
 
 
 def _finish(
     pools: Pools,
     sides: Sides,
-    search: Search,
+    search: GjkSearch,
     deep: jax.Array,
-    touch: Touch,
+    touch: FeatureTouch,
     flat: jax.Array | None,
     settings: Settings,
-) -> tuple[Touch, Clipped]:
+) -> tuple[FeatureTouch, Clipped]:
     """Finds the depths of items that are deep; in float32 makes all that touch exact.
 
     Few of the pairs that are near touch: what is costly takes a chunk of them at a time, those that
@@ -250,10 +250,10 @@ def _finish(
         used = start + jnp.arange(size, dtype=jnp.int32) < total
         index = jnp.minimum(place, n - 1)
         pairs = sides.take(index)
-        old: tuple[Touch, Clipped] = jax.tree.map(lambda x: x[..., index], tables)
+        old: tuple[FeatureTouch, Clipped] = jax.tree.map(lambda x: x[..., index], tables)
         on = used & deep[index]
 
-        def expanded(old: tuple[Touch, Clipped]) -> tuple[Touch, Clipped]:
+        def expanded(old: tuple[FeatureTouch, Clipped]) -> tuple[FeatureTouch, Clipped]:
             simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
             hint = search.hint[jnp.concatenate([index, index + n])]
             own = settings._replace(tolerance=settings.tolerance[index])
@@ -280,13 +280,13 @@ def _finish(
     return lax.while_loop(lambda s: s[0] < total, chunk, start)[1]
 
 
-def _unclipped(touch: Touch, flat: jax.Array | None) -> Clipped:
+def _unclipped(touch: FeatureTouch, flat: jax.Array | None) -> Clipped:
     """Of N pairs no points, in as many slots as are needed if there are `flat` ones."""
     n = touch.dist.shape[0]
-    none = jnp.zeros((0 if flat is None else POINTS, n), touch.dist.dtype)
+    none = jnp.zeros((0 if flat is None else POLYGON_POINTS, n), touch.dist.dtype)
     return Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
 
 
-def _of_depth(d: Depth) -> Touch:
+def _of_depth(d: Depth) -> FeatureTouch:
     dist = where(d.found, -d.depth, 0)
-    return Touch(dist, d.one, d.two, normalize(d.normal), d.corners.label, d.weight)
+    return FeatureTouch(dist, d.one, d.two, normalize(d.normal), d.corners.label, d.weight)

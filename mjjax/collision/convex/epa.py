@@ -273,7 +273,7 @@ def _above(rules: _Rules, foot: Vec, w: Vec) -> jax.Array:
     return where(height > 0, height * height - square * rules.rounding[None] ** 2, height)
 
 
-class _Walk(NamedTuple):
+class _HorizonWalk(NamedTuple):
     """A walk around the visible faces, along the edges of the horizon.
 
     Attributes:
@@ -293,7 +293,7 @@ class _Walk(NamedTuple):
     left: jax.Array
 
 
-def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -> _Walk:
+def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -> _HorizonWalk:
     """The horizon of the visible faces, from the first edge of `face` (N,) on.
 
     Behind an edge is a visible face, and the walk goes on along its next edge, or one that is not,
@@ -304,14 +304,14 @@ def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -
     rows = np.arange(most, dtype=np.int32)[:, None]
     across = faces.across.reshape(3 * slots, lanes)
 
-    def body(w: _Walk) -> _Walk:
+    def body(w: _HorizonWalk) -> _HorizonWalk:
         beyond = look_up(across, w.at)
         inside = look_up(visible, beyond % slots)
         closed = w.on & (w.count > 0) & (w.horizon[0] == w.at)
         found = w.on & ~inside & ~closed & (w.count < most)
         after = where(inside, beyond, w.at) + slots
         after = where(after >= 3 * slots, after - 3 * slots, after)
-        return _Walk(
+        return _HorizonWalk(
             w.on & ~closed & (inside | found),
             where(w.on, after, w.at),
             where(found[None] & (rows == w.count[None]), w.at[None], w.horizon),
@@ -322,14 +322,14 @@ def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -
 
     zero = jnp.zeros_like(face)
     horizon = jnp.zeros((most, lanes), jnp.int32)
-    start = _Walk(going, face, horizon, zero, zero > 0, jnp.int32(3 * slots))
+    start = _HorizonWalk(going, face, horizon, zero, zero > 0, jnp.int32(3 * slots))
     return lax.while_loop(lambda w: jnp.any(w.on) & (w.left > 0), body, start)
 
 
 class _Some(NamedTuple):
     """What new faces need: the horizon, the row of the new point, bounds of squared distances."""
 
-    walk: _Walk
+    walk: _HorizonWalk
     place: jax.Array
     least: jax.Array
     most: jax.Array

@@ -39,7 +39,7 @@ SEARCH, DECIDE, DONE = 0, 1, 2
 # What a new support point means: nothing yet, the search has converged, the shapes are apart, a
 # tetrahedron is found; in the decision, the origin is outside of it, or there is a new one.
 GO_ON, CONVERGED, APART, ENTER, OUTSIDE, KEPT = range(6)
-TETRAHEDRON = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to vertex k
+OPPOSITE_FACES = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to vertex k
 
 
 class Settings(NamedTuple):
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
     native: bool = True
 
 
-class Search(NamedTuple):
+class GjkSearch(NamedTuple):
     """State of the iteration of N items, and its result.
 
     Attributes:
@@ -98,7 +98,9 @@ class Search(NamedTuple):
     hint: jax.Array
 
 
-def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array) -> Search:
+def gjk(
+    pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array
+) -> GjkSearch:
     """Distances of N pairs, or for zero `cutoff` only whether they overlap.
 
     Pairs with a sphere or capsule are first tried with its point or segment; where these overlap,
@@ -118,7 +120,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     has_core = sides.has_core[:n] | sides.has_core[n:]
     discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
     square = settings.tolerance * settings.tolerance * 0.5
-    rules = _Rules(
+    rules = _GjkRules(
         start,
         cutoff,
         cutoff + extra[:n] + extra[n:],
@@ -129,7 +131,7 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
 
     empty = Corners(jnp.zeros((3, 2, 4, n), start.dtype), jnp.full((2, 4, n), -1, jnp.int32))
     zero = jnp.zeros(n, jnp.int32)
-    state = Search(
+    state = GjkSearch(
         where(on, SEARCH, DONE),
         has_core,
         ~has_core,
@@ -146,13 +148,13 @@ def gjk(pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: j
     )
     state = _restart(rules, state, jnp.ones_like(on))
 
-    def body(s: Search) -> Search:
+    def body(s: GjkSearch) -> GjkSearch:
         return _step(rules, s, *_support(pools, sides, s))
 
     return lax.while_loop(lambda s: jnp.any(s.mode != DONE), body, state)
 
 
-class _Rules(NamedTuple):
+class _GjkRules(NamedTuple):
     start: jax.Array
     cutoff: jax.Array
     core_cutoff: jax.Array
@@ -165,11 +167,11 @@ class _Rules(NamedTuple):
         """(N,) distance up to which shapes count as overlapping [m]."""
         return jnp.maximum(self.settings.tolerance, self.rounding)
 
-    def limit(self, s: Search) -> jax.Array:
+    def limit(self, s: GjkSearch) -> jax.Array:
         return where(s.core, self.core_cutoff, self.cutoff)
 
 
-def _support(pools: Pools, sides: Sides, s: Search) -> tuple[Corners, jax.Array]:
+def _support(pools: Pools, sides: Sides, s: GjkSearch) -> tuple[Corners, jax.Array]:
     on = s.mode != DONE
     twice = jnp.concatenate([s.core, s.core]), jnp.concatenate([on, on])
 
@@ -184,7 +186,7 @@ def _at_centre(like: jax.Array) -> jax.Array:
     return jnp.zeros((4, *like.shape), like.dtype).at[0].set(1)
 
 
-def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
+def _restart(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> GjkSearch:
     """Begins at the centres."""
     x = keep(on, rules.start, s.x)
     zero = jnp.zeros_like(s.count)
@@ -199,7 +201,7 @@ def _restart(rules: _Rules, s: Search, on: jax.Array) -> Search:
     return _aim(rules, s, on & (s.mode != DONE))
 
 
-def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
+def _aim(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> GjkSearch:
     """Directs items that search towards the origin; those within the tolerance of it are done."""
     x = Vec.of(s.x)
     square = dot(x, x)
@@ -214,7 +216,7 @@ def _aim(rules: _Rules, s: Search, on: jax.Array) -> Search:
     )
 
 
-def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
+def _step(rules: _GjkRules, s: GjkSearch, new: Corners, hint: jax.Array) -> GjkSearch:
     """One iteration, given the support points."""
     on = s.mode != DONE
     verdict = when_any(on, functools.partial(_judged, rules), s, new)
@@ -242,7 +244,7 @@ def _step(rules: _Rules, s: Search, new: Corners, hint: jax.Array) -> Search:
     return _finish_core(rules, s)
 
 
-def _judged(rules: _Rules, s: Search, new: Corners) -> jax.Array:
+def _judged(rules: _GjkRules, s: GjkSearch, new: Corners) -> jax.Array:
     """What the new corners mean (N,)."""
     searching, deciding = s.mode == SEARCH, s.mode == DECIDE
     x, point = Vec.of(s.x), new.point
@@ -260,15 +262,17 @@ def _judged(rules: _Rules, s: Search, new: Corners) -> jax.Array:
 
 
 def _where_any(
-    on: jax.Array, function: Callable[[Search, jax.Array], tuple[Search, jax.Array]], s: Search
-) -> tuple[Search, jax.Array]:
+    on: jax.Array,
+    function: Callable[[GjkSearch, jax.Array], tuple[GjkSearch, jax.Array]],
+    s: GjkSearch,
+) -> tuple[GjkSearch, jax.Array]:
     """What the function makes of the items (N,) that are on, if there are any."""
     return lax.cond(jnp.any(on), function, lambda s, on: (s, on), s, on)
 
 
-def _decide(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
+def _decide(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> tuple[GjkSearch, jax.Array]:
     """Whether the origin is inside of the tetrahedra, or where to look next; which ones fail."""
-    corners = faces_of(s.corners, TETRAHEDRON)
+    corners = faces_of(s.corners, OPPOSITE_FACES)
     normal, dist = when_any(on, _planes, corners)
     least, face, direction, degenerate = when_any(on, _nearest_face, normal, dist)
     spent = s.trip >= rules.settings.iterations
@@ -319,7 +323,7 @@ def _nearest_face(
     return least, face.astype(jnp.int32), chosen, jnp.any(dist == 0, axis=0)
 
 
-def _descend(rules: _Rules, s: Search, on: jax.Array) -> tuple[Search, jax.Array]:
+def _descend(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> tuple[GjkSearch, jax.Array]:
     """The nearest point of the simplex, which loses the vertices that do not bear it."""
     weight = nearest(faces_of(s.corners, FACES), s.count + 1, on)
     rows, count = _packed([w != 0 for w in weight])
@@ -360,14 +364,14 @@ def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
     return jnp.stack(rows), count
 
 
-def _finish_core(rules: _Rules, s: Search) -> Search:
+def _finish_core(rules: _GjkRules, s: GjkSearch) -> GjkSearch:
     """Points and segments that overlap become spheres and capsules, and the search begins anew."""
     again = s.core & (s.mode == DONE) & (s.length <= rules.overlap)
     s = s._replace(core=s.core & ~again, mode=where(again, SEARCH, s.mode))
     return _restart(rules, s, again)
 
 
-def witnesses(s: Search) -> tuple[Vec, Vec]:
+def witnesses(s: GjkSearch) -> tuple[Vec, Vec]:
     """Nearest points (N,) of both sides."""
     weight = list(s.weight)
     one, two = (

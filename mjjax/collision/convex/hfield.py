@@ -25,7 +25,7 @@ from mjjax.xla.linalg import matmul3, matvec3
 from mjjax.xla.namespace import where
 
 MOST = 50  # contacts of a pair (mjMAXCONPAIR)
-CHUNK = 64  # prisms that are tested together
+PRISMS_AT_ONCE = 64  # prisms that are tested together
 
 
 class Cells(NamedTuple):
@@ -74,7 +74,7 @@ def hfield(
 
     def body(state: tuple[jax.Array, jax.Array, ContactSet, jax.Array]) -> tuple:
         begin, filled, found, certificate = state
-        item = begin + jnp.arange(CHUNK, dtype=jnp.int32)
+        item = begin + jnp.arange(PRISMS_AT_ONCE, dtype=jnp.int32)
         pair = jnp.minimum(jnp.searchsorted(end, item, side="right"), n - 1).astype(jnp.int32)
         place = item - (end[pair] - cells.count[pair])
         per_row = jnp.maximum(cells.per_row[pair], 1)
@@ -89,7 +89,7 @@ def hfield(
         touch, label = convex(pools, field, other, margin[pair], chosen)
         on &= touch.dist[:, 0] < NO_CONTACT
         before = jnp.cumsum(on, dtype=jnp.int32) - on.astype(jnp.int32)
-        own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, CHUNK - 1)
+        own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, PRISMS_AT_ONCE - 1)
         slot = filled[pair] + before - before[own]
         row = where(on & (slot < MOST), pair * MOST + slot, n * MOST)
         touch = _in_world(one.pos[pair], one.mat[pair], touch, margin[pair])
@@ -97,7 +97,7 @@ def hfield(
         label = jnp.concatenate([label[:, 0, :6], cell[:, None]], axis=1)
         certificate = certificate.at[row].set(label)
         filled = filled.at[pair].add(on.astype(jnp.int32))
-        return begin + CHUNK, filled, found, certificate
+        return begin + PRISMS_AT_ONCE, filled, found, certificate
 
     _, _, found, certificate = lax.while_loop(lambda s: s[0] < end[-1], body, start)
     shaped = ContactSet(*(x[:-1].reshape(n, MOST, *x.shape[1:]) for x in found))

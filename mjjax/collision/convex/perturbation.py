@@ -13,9 +13,9 @@ from mjjax.math import quat
 from mjjax.xla.linalg import matmul3, matvec3
 from mjjax.xla.namespace import Array, where
 
-ANGLE = 1e-3  # [rad]
+TURN_ANGLE = 1e-3  # [rad]
 DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other are one
-TURNS = ((1, -1), (1, 1), (2, -1), (2, 1))  # axis of the contact frame and sign of the angle
+SMALL_TURNS = ((1, -1), (1, 1), (2, -1), (2, 1))  # axis of the contact frame and sign of the angle
 
 
 def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
@@ -25,7 +25,7 @@ def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
         sides: the shapes.
         pos: (N,) first contact [m].
         normal: (N,) its normal.
-        trip: which of `TURNS`, from 1.
+        trip: which of `SMALL_TURNS`, from 1.
     """
     across = normal.joined().T
     frame = make_frame(across, jnp.zeros_like(across))
@@ -47,10 +47,10 @@ def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) ->
 
 
 def _turn(frame: Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Axis (..., 3) and angle () [rad] of one of `TURNS`, from 1, about contact frames."""
-    table = jnp.asarray(((0, 0), *TURNS), jnp.int32)[trip]
+    """Axis (..., 3) and angle () [rad] of one of `SMALL_TURNS`, from 1, about contact frames."""
+    table = jnp.asarray(((0, 0), *SMALL_TURNS), jnp.int32)[trip]
     axis = where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
-    return jnp.asarray(axis), ANGLE * table[1].astype(frame.dtype)
+    return jnp.asarray(axis), TURN_ANGLE * table[1].astype(frame.dtype)
 
 
 def _twice(one: Vec, two: Vec) -> Vec:

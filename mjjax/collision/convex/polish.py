@@ -36,9 +36,9 @@ from mjjax.core.enums import GeomType
 from mjjax.xla.namespace import where
 
 STEPS = 6
-FLAT = 3e-6  # sine of the angle up to which an edge lies flat on the other side: rounding
+FLAT_SINE = 3e-6  # sine of the angle up to which an edge lies flat on the other side: rounding
 CROSSED = 1e-3  # sine of the angle from which on edges have one point in common
-NEAR = 0.8  # a normal may move by this much, or the feature was not the one that touches
+NEAR_NORMAL = 0.8  # a normal may move by this much, or the feature was not the one that touches
 
 
 class _Pieces(NamedTuple):
@@ -61,7 +61,7 @@ class _Pieces(NamedTuple):
     face: Vec
 
 
-class Touch(NamedTuple):
+class FeatureTouch(NamedTuple):
     """Signed distances of N pairs of shapes.
 
     Attributes:
@@ -82,19 +82,19 @@ class Touch(NamedTuple):
     weight: jax.Array
 
 
-def polish(pools: Pools, sides: Sides, t: Touch) -> Touch:
+def polish(pools: Pools, sides: Sides, t: FeatureTouch) -> FeatureTouch:
     """Exact distances and normals of pairs with a curved side."""
     curved = _curved(sides.kind).reshape(2, -1)
     on = (t.dist < FAR) & (t.dist != 0) & (curved[0] | curved[1])
 
-    def exact(t: Touch) -> Touch:
+    def exact(t: FeatureTouch) -> FeatureTouch:
         pieces = when_any(on, functools.partial(_pieces, pools, sides), t.label, t.weight)
         return _exact(pools, sides, t, pieces)
 
     return lax.cond(jnp.any(on), lambda t: keep(on, exact(t), t), lambda t: t, t)
 
 
-def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
+def _exact(pools: Pools, sides: Sides, t: FeatureTouch, pieces: _Pieces) -> FeatureTouch:
     """`polish` for all pairs, whether curved or not."""
     n = t.dist.shape[0]
     on = t.dist < FAR
@@ -113,7 +113,7 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
         lambda x: x.reshape(*x.shape[:-1], -1, n), (normals, point, depth)
     )
     normals, point, depth = rows
-    near = norm(normals - t.normal) < NEAR
+    near = norm(normals - t.normal) < NEAR_NORMAL
     choice = jnp.argmin(where(near, depth, FAR), axis=0).astype(jnp.int32)
     depth, normal = look_up((depth, normals), choice)
     one, two = look_up(point, choice), look_up(point, choice + many)
@@ -126,7 +126,7 @@ def _exact(pools: Pools, sides: Sides, t: Touch, pieces: _Pieces) -> Touch:
     return t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
 
 
-def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
+def _middle(pieces: _Pieces, t: FeatureTouch, normal: Vec, one: Vec, two: Vec) -> Vec:
     """Where the contact is (N,): at the side that touches in a point, where edges cross, or where
     it was.
 
@@ -138,8 +138,8 @@ def _middle(pieces: _Pieces, t: Touch, normal: Vec, one: Vec, two: Vec) -> Vec:
         two: (N,) the same of geom 2.
     """
     edge, face = (jax.tree.map(lambda x: x.reshape(2, -1), v) for v in (pieces.edge, pieces.face))
-    on_edge = (dot(edge, edge) > 0) & (jnp.abs(dot(normalize(edge), normal)) < FLAT)
-    on_face = (dot(face, face) > 0) & (norm(cross(normalize(face), normal)) < FLAT)
+    on_edge = (dot(edge, edge) > 0) & (jnp.abs(dot(normalize(edge), normal)) < FLAT_SINE)
+    on_face = (dot(face, face) > 0) & (norm(cross(normalize(face), normal)) < FLAT_SINE)
     pointed = ~on_edge & ~on_face
     old = (t.one + t.two) * 0.5
     old = old + normal * dot(normal, (one + two) * 0.5 - old)
@@ -279,7 +279,7 @@ def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec
     x = where(lined, -gx, xy * gy - yy * gx) / divisor
     y = where(lined, 0, xy * gx - xx * gy) / divisor
     size = jnp.sqrt(x * x + y * y)
-    shorten = jnp.minimum(1, NEAR / where(size > NEAR, size, NEAR))
+    shorten = jnp.minimum(1, NEAR_NORMAL / where(size > NEAR_NORMAL, size, NEAR_NORMAL))
     moved = normal + across * (x * shorten) + along * (y * shorten)
     return keep(proper, normalize(moved), normal)
 

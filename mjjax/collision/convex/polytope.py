@@ -38,17 +38,17 @@ from mjjax.xla.namespace import where
 TETRAHEDRON = ((0, 1, 2), (0, 3, 1), (0, 2, 3), (3, 2, 1))
 AROUND_SEGMENT = ((0, 2, 3), (0, 4, 2), (0, 3, 4), (1, 3, 2), (1, 2, 4), (1, 4, 3))
 ON_TRIANGLE = ((4, 0, 1), (4, 2, 0), (4, 1, 2), (3, 1, 0), (3, 0, 2), (3, 2, 1))
-BITS = 10  # of an index in a packed triple
+INDEX_BITS = 10  # of an index in a packed triple
 
 
 def pack(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
     """Three indices in one integer: one table instead of three."""
-    return a | (b << BITS) | (c << (2 * BITS))
+    return a | (b << INDEX_BITS) | (c << (2 * INDEX_BITS))
 
 
 def unpack(word: jax.Array, place: jax.Array | int) -> jax.Array:
     """Index `place` (0, 1 or 2) of packed ones."""
-    return (word >> (BITS * place)) & ((1 << BITS) - 1)
+    return (word >> (INDEX_BITS * place)) & ((1 << INDEX_BITS) - 1)
 
 
 class Faces(NamedTuple):
@@ -199,7 +199,7 @@ def _build(s: _Start, corners: Corners, rounding: jax.Array) -> _Start:
 SLOTS = 6  # of the first polytope
 # The vertices of its faces, packed.
 _TABLES = (AROUND_SEGMENT, ON_TRIANGLE, TETRAHEDRON + TETRAHEDRON[:2])
-_WORDS = [[a | b << BITS | c << 2 * BITS for a, b, c in table] for table in _TABLES]
+_WORDS = [[a | b << INDEX_BITS | c << 2 * INDEX_BITS for a, b, c in table] for table in _TABLES]
 
 
 def _across(faces: Sequence[tuple[int, int, int]]) -> np.ndarray:

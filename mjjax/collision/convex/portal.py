@@ -20,9 +20,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from mjjax.collision.convex.corners import Corners
-from mjjax.collision.convex.polish import Touch
+from mjjax.collision.convex.polish import FeatureTouch
 from mjjax.collision.convex.round_normal import round_normals
-from mjjax.collision.convex.simplex import FAR, SIDES
+from mjjax.collision.convex.simplex import FAR, TRIANGLE_SIDES
 from mjjax.collision.convex.support import Sides, both_ways, support
 from mjjax.collision.shape.lanes import (
     Vec,
@@ -48,7 +48,7 @@ NOWHERE = 4  # row of a corner that is not kept
 SPARE = 64  # trips of a search that does not end, beyond four times the iterations: MuJoCo's hangs
 
 
-class _State(NamedTuple):
+class _PortalState(NamedTuple):
     """A search of N items.
 
     Attributes:
@@ -70,7 +70,7 @@ class _State(NamedTuple):
 
 def portal(
     pools: Pools, sides: Sides, tolerance: jax.Array, iterations: int, on: jax.Array
-) -> Touch:
+) -> FeatureTouch:
     """Depths of N pairs; distance 0 where they do not overlap.
 
     Args:
@@ -91,9 +91,9 @@ def portal(
     corners = jax.tree.map(lambda x: jnp.stack([x] * 4, axis=-2), start)
     mode = where(on, FIRST, APART).astype(jnp.int32)
     none, hint = jnp.zeros(n, jnp.int32), jnp.full(2 * n, -1, jnp.int32)
-    first = _State(mode, normalize(-start.point), corners, none, hint, jnp.int32(0))
+    first = _PortalState(mode, normalize(-start.point), corners, none, hint, jnp.int32(0))
 
-    def body(s: _State) -> _State:
+    def body(s: _PortalState) -> _PortalState:
         on = s.mode < APART
         twice = jnp.concatenate([on, on])
         point, vertex = support(
@@ -109,7 +109,9 @@ def portal(
         mode, direction, corners = keep(
             on, (mode, direction, corners), (s.mode, s.direction, s.corners)
         )
-        return _State(mode, direction, corners, deep, where(twice, vertex, s.hint), s.trip + 1)
+        return _PortalState(
+            mode, direction, corners, deep, where(twice, vertex, s.hint), s.trip + 1
+        )
 
     limit = 4 * iterations + SPARE
     end = lax.while_loop(lambda s: jnp.any(s.mode < APART) & (s.trip < limit), body, first)
@@ -119,7 +121,7 @@ def portal(
 def _decide(iterations: int, eps: float) -> Callable[..., tuple[jax.Array, ...]]:
     """Row of a new point p; whether corner 1 becomes corner 2; what comes next, or the end."""
 
-    def decide(s: _State, p: Vec, tolerance: jax.Array) -> tuple[jax.Array, ...]:
+    def decide(s: _PortalState, p: Vec, tolerance: jax.Array) -> tuple[jax.Array, ...]:
         v0, v1, v2, v3 = s.corners.points(4)
         mode, height = s.mode, dot(p, s.direction)
         short = height < eps
@@ -165,7 +167,7 @@ def _aim(eps: float) -> Callable[..., tuple[jax.Array, Vec]]:
     return aim
 
 
-def _touch(sides: Sides, s: _State, eps: float) -> Touch:
+def _touch(sides: Sides, s: _PortalState, eps: float) -> FeatureTouch:
     """Depth, normal and position, from the portal or, where there is none, from corner 1."""
     through = s.mode == PORTAL
     triangle = s.corners.points(4)[1:]
@@ -180,7 +182,7 @@ def _touch(sides: Sides, s: _State, eps: float) -> Touch:
     half = normal * (0.5 * depth)
     dist = where(found, -depth, 0)
     label = where(through, s.corners.label[:, 1:], s.corners.label[:, 1:2])
-    return Touch(dist, pos + half, pos - half, normal, label, jnp.stack(weight))
+    return FeatureTouch(dist, pos + half, pos - half, normal, label, jnp.stack(weight))
 
 
 def _nearest(corners: list[Vec]) -> list[jax.Array]:
@@ -193,7 +195,7 @@ def _nearest(corners: list[Vec]) -> list[jax.Array]:
     s, t = ((x / where(flat, 1, area)) for x in (q * r - w * p, p * r - v * q))
     inside = ~flat & (s >= 0) & (t >= 0) & (s + t <= 1)
     best, least = [1 - s - t, s, t], jnp.full_like(p, FAR)
-    for i, j in SIDES[::-1]:
+    for i, j in TRIANGLE_SIDES[::-1]:
         side = corners[j] - corners[i]
         length = dot(side, side)
         part = jnp.clip(-dot(corners[i], side) / where(length == 0, 1, length), 0, 1)
@@ -205,7 +207,7 @@ def _nearest(corners: list[Vec]) -> list[jax.Array]:
     return best
 
 
-def _shares(s: _State) -> list[jax.Array]:
+def _shares(s: _PortalState) -> list[jax.Array]:
     """Barycentric coordinates (N,) of the origin in the tetrahedron, or else in the portal."""
     v0, v1, v2, v3 = s.corners.points(4)
     solid = [det(v1, v2, v3), det(v3, v2, v0), det(v0, v1, v3), det(v2, v1, v0)]

@@ -59,7 +59,7 @@ def _on_wall(size: Vec, p: Vec) -> jax.Array:
     return (jnp.abs(p.z) <= CAP * size.y) & (to_cap >= WALL * to_wall)
 
 
-class _Walk(NamedTuple):
+class _NormalWalk(NamedTuple):
     """Iteration of L ellipsoids.
 
     Attributes:
@@ -88,7 +88,7 @@ def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.
     excess = _sum([x * x / s for x, s in zip(p, square, strict=True)]) - 1
     inside = excess <= 0
 
-    def body(w: _Walk) -> _Walk:
+    def body(w: _NormalWalk) -> _NormalWalk:
         new, leaves = _through(square, p, w.normal, excess)
         stop = ~leaves | (norm(new - w.normal) < CLOSE)
         level, last = _towards(square, p, w.level)
@@ -96,10 +96,10 @@ def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.
         going = w.going & ~where(inside, stop, last)
         settled = w.settled | take | ~inside
         outer = where(w.going & ~inside, level, w.level)
-        return _Walk(keep(take, new, w.normal), outer, going, settled, w.step + 1)
+        return _NormalWalk(keep(take, new, w.normal), outer, going, settled, w.step + 1)
 
     none = jnp.zeros_like(p.x)
-    first = _Walk(normalize(normal), none, on, on & False, jnp.int32(0))
+    first = _NormalWalk(normalize(normal), none, on, on & False, jnp.int32(0))
     end = lax.while_loop(lambda w: jnp.any(w.going) & (w.step < STEPS), body, first)
     nearest = Vec(*(x / (s + end.level) for x, s in zip(p, square, strict=True)))
     return keep(inside, end.normal, normalize(nearest)), end.settled

@@ -19,7 +19,7 @@ from mjjax.xla.namespace import where
 # Face k lies opposite to vertex k; a simplex of three vertices is the last one, and the last side
 # of that is a simplex of two.
 FACES = ((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2))
-SIDES = ((1, 2), (0, 2), (0, 1))  # sides of a triangle, the k-th opposite to corner k
+TRIANGLE_SIDES = ((1, 2), (0, 2), (0, 1))  # sides of a triangle, the k-th opposite to corner k
 FAR = 1e10
 INSIDE, NOTHING = 9, 10  # instead of the number of a side or face
 
@@ -40,7 +40,7 @@ def nearest(corners: list[Vec], count: jax.Array, on: jax.Array) -> Weights:
     # no plane: MuJoCo takes the first side, as for a simplex of two vertices
     inside = [x / where(choice == INSIDE, area, 1) for x in shares]
     faces = _chosen(
-        choice, [_spread(side, w) for side, w in zip(SIDES, sides, strict=True)], inside
+        choice, [_spread(side, w) for side, w in zip(TRIANGLE_SIDES, sides, strict=True)], inside
     )
     return _of_simplex(corners, faces, sides, count, on)
 
@@ -154,7 +154,7 @@ def _features(
     corners: list[Vec],
 ) -> tuple[list[Weights], tuple[Vec, jax.Array], list[jax.Array]]:
     """Of triangles (k, N): the nearest points of their sides, feet and minors."""
-    sides = [_edge(corners[i], corners[j]) for i, j in SIDES]
+    sides = [_edge(corners[i], corners[j]) for i, j in TRIANGLE_SIDES]
     return sides, project_plane(*corners), plane_minors(corners)
 
 
@@ -168,7 +168,7 @@ def _nearest_sides(
     point, flat = foot
     area, shares = plane_weights(corners, point, minors)
     squares = []
-    for (i, j), weight in zip(SIDES, sides, strict=True):
+    for (i, j), weight in zip(TRIANGLE_SIDES, sides, strict=True):
         on_side = combine(weight, [corners[i], corners[j]])
         squares.append(dot(on_side, on_side))
     choice = _closest(squares, [same_sign(area, p) for p in shares])

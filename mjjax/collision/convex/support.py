@@ -325,7 +325,7 @@ def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
     return where(down, place[0], place[1]).astype(jnp.int32)
 
 
-class _Climb(NamedTuple):
+class _SupportClimb(NamedTuple):
     """A search over hulls: `vertex` is where it stands, `best` the highest neighbour so far."""
 
     vertex: jax.Array
@@ -360,7 +360,7 @@ def _climb(
         row = where(on, vertex + sides.first, 0)
         return block_adr[row], block_num[row]
 
-    def step(s: _Climb) -> _Climb:
+    def step(s: _SupportClimb) -> _SupportClimb:
         going = s.left > 0
         near = blocks[where(going, s.block, 0)].T
         heights = height(where(going[None], near, 0))
@@ -373,7 +373,7 @@ def _climb(
         vertex = where(left == 0, best, s.vertex)
         adr, num = start(vertex)
         block, left = where(move, adr, s.block + 1), where(move, num, left)
-        new = _Climb(vertex, best, top, block, left)
+        new = _SupportClimb(vertex, best, top, block, left)
         return jax.tree.map(lambda a, b: where(going, a, b), new, s)
 
     begin = hint
@@ -385,7 +385,7 @@ def _climb(
     known = exhaustive & (hint >= 0) if native else True
     top = where(known & on, height(vertex), lowest)
     block, left = start(vertex)
-    at = _Climb(vertex, vertex, top, block, where(on, left, 0))
+    at = _SupportClimb(vertex, vertex, top, block, where(on, left, 0))
     return lax.while_loop(lambda s: jnp.any(s.left > 0), step, at).best
 
 

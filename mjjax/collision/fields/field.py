@@ -16,7 +16,7 @@ from mjjax.xla.namespace import Array, where
 
 _STEP = 1e-8  # of MuJoCo's differences [m]
 _WITHIN = 1e-6  # how far below the surface of the octree's box nearest points are [m]
-SOLIDS = [kind for kind in DISTANCE if kind != GeomType.PLANE]
+FIELD_SOLIDS = [kind for kind in DISTANCE if kind != GeomType.PLANE]
 
 
 def octree(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ def octree_slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
 def solid(shape: Shape, p: Array, otherwise: Array) -> Array:
     """Distances of points (..., 3) in the frames of solids, `otherwise` (...) from other kinds."""
     value = otherwise
-    for kind in SOLIDS:
+    for kind in FIELD_SOLIDS:
         mine = shape.kind == int(kind)
         size = where(mine[..., None], shape.size, 1)
         found = DISTANCE[kind](p, jnp.broadcast_to(size, p.shape))

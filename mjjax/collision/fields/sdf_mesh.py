@@ -28,7 +28,7 @@ _OFFSET = 0.1  # of the distance, by which the fourth point is off the triangle
 _LEAST = 0.1  # offset below which the triangle's own circle decides [m]
 
 
-class _Walk(NamedTuple):
+class _TreeWalk(NamedTuple):
     """Where N walks stand: the next box, results so far, their points and distances."""
 
     node: Array
@@ -59,7 +59,7 @@ def mesh_sdf(
     end = jnp.asarray(tables.node_end)[mesh]
     weights = jnp.asarray(_weights(max(settings.sdf_initpoints, 1)), dtype)
 
-    def visit(walk: _Walk) -> _Walk:
+    def visit(walk: _TreeWalk) -> _TreeWalk:
         node = _next_leaf(pools, one, two, turn, offset, end, walk)
         on = (node < end) & (walk.count < MOST)
         corner = jnp.asarray(tables.corner)[where(on, node, 0)] + one.offset[:, None]
@@ -71,14 +71,14 @@ def mesh_sdf(
         place = walk.count[:, None] + upto - 1
         place = where(deep & (place < MOST), place, MOST)  # one more takes what is left out
         row = np.arange(n)[:, None]
-        return _Walk(
+        return _TreeWalk(
             where(node < end, node + 1, node),
             jnp.minimum(walk.count + upto[:, -1], MOST),
             walk.point.at[row, place].set(x),
             walk.value.at[row, place].set(value),
         )
 
-    walk = _Walk(
+    walk = _TreeWalk(
         jnp.asarray(tables.node_adr)[mesh],
         jnp.zeros(n, jnp.int32),
         jnp.zeros((n, MOST + 1, 3), dtype),
@@ -103,7 +103,7 @@ def _weights(count: int) -> np.ndarray:
 
 
 def _next_leaf(
-    pools: Pools, one: Shape, two: Shape, turn: Array, offset: Array, end: Array, walk: _Walk
+    pools: Pools, one: Shape, two: Shape, turn: Array, offset: Array, end: Array, walk: _TreeWalk
 ) -> Array:
     """The next boxes (N,) with a triangle that may be in the field; `end` if there is none."""
     tables = pools.fields

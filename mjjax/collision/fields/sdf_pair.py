@@ -134,7 +134,7 @@ def _starts(
     return matvec3(back[:, None], x - offset[:, None]), jnp.all(high >= low, axis=1)
 
 
-class _Walk(NamedTuple):
+class _DescentWalk(NamedTuple):
     """Where N P descents stand: points, values there, whether they go on, and normals.
 
     The normals are those at the beginning of the last step.
@@ -152,7 +152,7 @@ def _objective(a: Array, b: Array, common: Array) -> Array:
     return where(common, a + b + jnp.abs(most), most)
 
 
-def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
+def _descend(pair: _Both, x: Array, iterations: int) -> _DescentWalk:
     """Where descents from points (N, P, 3) end.
 
     A step halves until the objective falls by a tenth of what the gradient promises; a descent
@@ -160,7 +160,7 @@ def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
     one of the other, and after that the normals are found.
     """
 
-    def step(k: Array, walk: _Walk) -> _Walk:
+    def step(k: Array, walk: _DescentWalk) -> _DescentWalk:
         common = k < iterations
         (a, one), (b, two) = pair.slopes(walk.x)
         deeper = where((a > b)[..., None], one, two)
@@ -169,14 +169,16 @@ def _descend(pair: _Both, x: Array, iterations: int) -> _Walk:
         before = _objective(a, b, common)
         going = (walk.going | (k == iterations)) & (k <= iterations)
         x, after = _line(pair, walk.x, gradient, before, going, common)
-        return _Walk(
+        return _DescentWalk(
             x,
             where(going, after, walk.value),
             going & (before >= after),
             safe.normalize(safe.normalize(one)[0] - safe.normalize(two)[0])[0],
         )
 
-    begin = _Walk(x, jnp.zeros_like(x[..., 0]), jnp.ones(x.shape[:2], bool), jnp.zeros_like(x))
+    begin = _DescentWalk(
+        x, jnp.zeros_like(x[..., 0]), jnp.ones(x.shape[:2], bool), jnp.zeros_like(x)
+    )
     return lax.fori_loop(0, iterations + 2, step, begin)
 
 

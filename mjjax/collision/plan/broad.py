@@ -16,7 +16,7 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-BITS = 32  # of a word
+WORD_BITS = 32  # of a word
 
 
 class Near(NamedTuple):
@@ -59,9 +59,9 @@ def _bit(word: Array, rank: Array) -> Array:
 def packed(near: Array) -> Array:
     """Words (W width,) of the pairs for which `near` (n, W) is true, by world, then by pair."""
     count, worlds = near.shape
-    width = -(-count // BITS)
-    near = jnp.pad(near, ((0, width * BITS - count), (0, 0))).reshape(width, BITS, worlds)
-    value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
+    width = -(-count // WORD_BITS)
+    near = jnp.pad(near, ((0, width * WORD_BITS - count), (0, 0))).reshape(width, WORD_BITS, worlds)
+    value = jnp.asarray(1 << np.arange(WORD_BITS), jnp.uint32)[None, :, None]
     words = jnp.sum(where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
     return words.T.reshape(-1)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mjjax.collision.plan.pairs import PairPlan
-from mjjax.collision.plan.search import FEW, contact_disabled, few_of, plan_of
+from mjjax.collision.plan.search import FEW_CANDIDATES, contact_disabled, few_of, plan_of
 from mjjax.core.enums import GeomType, JointType
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
@@ -44,7 +44,7 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
         return Capacity(0, "contacts are disabled")
     plan = plan_of(model, rules)
     alone, linked = _expected(model.structure, plan)
-    if plan.ncandidate <= max(FEW, min(few_of(plan, rules), 2 * (alone + linked))):
+    if plan.ncandidate <= max(FEW_CANDIDATES, min(few_of(plan, rules), 2 * (alone + linked))):
         return Capacity(plan.ncandidate, "one for each candidate contact")
     expected = max(LEAST, min(alone + linked, plan.ncandidate))
     return Capacity(

@@ -13,11 +13,11 @@ from mjjax.model.structure import Structure
 
 PLAIN = CollisionRules()
 NTYPE = 16  # more than there are types of geoms
-AT_ONCE = 1 << 22  # pairs that the filters look at together
+PAIRS_AT_ONCE = 1 << 22  # pairs that the filters look at together
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class PairKind:
     """Candidate pairs of one pair of geom types.
 
     Attributes:
@@ -48,7 +48,7 @@ class PairPlan:
     number: np.ndarray
     dim: np.ndarray
     start: np.ndarray
-    kinds: tuple[Kind, ...]
+    kinds: tuple[PairKind, ...]
     ncandidate: int
 
     @property
@@ -100,7 +100,9 @@ def pair_plan(
     keep = ncon[which] >= 0
     geom, explicit, number, which = (x[keep] for x in (geom, explicit, number, which))
     count = ncon[which]
-    kinds = tuple(Kind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0)
+    kinds = tuple(
+        PairKind(t, np.flatnonzero(which == k)) for k, t in enumerate(types) if ncon[k] >= 0
+    )
     return PairPlan(
         geom=geom,
         explicit=explicit,
@@ -142,7 +144,7 @@ def _dynamic_pairs(s: Structure, filterparent: bool, rules: CollisionRules) -> n
     above = s.body_weldid[s.body_parentid[weld]]
     contype, conaffinity = contype[geoms], conaffinity[geoms]
     found = [np.zeros((0, 2), int)]
-    for one in np.array_split(np.arange(len(geoms)), 1 + len(geoms) ** 2 // AT_ONCE):
+    for one in np.array_split(np.arange(len(geoms)), 1 + len(geoms) ** 2 // PAIRS_AT_ONCE):
         i, j = one[:, None], np.arange(len(geoms))[None]
         may = (contype[i] & conaffinity[j]) | (contype[j] & conaffinity[i]) != 0
         may &= (body[i] < body[j]) & (weld[i] != weld[j])

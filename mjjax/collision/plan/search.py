@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from mjjax.collision.plan.broad import BITS
+from mjjax.collision.plan.broad import WORD_BITS
 from mjjax.collision.plan.numbers import explicit_of, geoms_of
 from mjjax.collision.plan.pairs import NTYPE, PairPlan, pair_plan
 from mjjax.collision.plan.params import lookup
@@ -26,7 +26,7 @@ from mjjax.xla.namespace import Array
 SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
 _SEVERAL = 3  # contacts of a cheap kernel from which more make no difference
-FEW = 64  # candidate contacts up to which all are computed, and have slots by default
+FEW_CANDIDATES = 64  # candidate contacts up to which all are computed, and have slots by default
 FEW_CHEAP = 320  # up to which all are computed by kernels that are not long (measured)
 
 
@@ -71,7 +71,7 @@ class Swept:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Search:
+class SearchPlan:
     """How a structure is searched by the queue.
 
     Attributes:
@@ -161,7 +161,7 @@ def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
     )
 
 
-def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM) -> Search:
+def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM) -> SearchPlan:
     """How the queue searches a model.
 
     Args:
@@ -195,7 +195,7 @@ def _search(
     iterations: int,
     sdf: tuple[int, int],
     sweep_from: int,
-) -> Search:
+) -> SearchPlan:
     table, free = colliders(rules), plan.explicit < 0
     # planes have no bounds, height fields large ones; a filter is asked about every pair
     many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
@@ -217,7 +217,7 @@ def _search(
     classes = tuple(sorted(each, key=lambda kind: kind.sort))
     pairs = [kind.pairs for kind in classes if kind.swept]
     swept = _swept(s, plan.geom[np.concatenate(pairs)]) if pairs else None
-    return Search(s, plan, classes, override, multiccd, native, iterations, sdf, swept)
+    return SearchPlan(s, plan, classes, override, multiccd, native, iterations, sdf, swept)
 
 
 def _swept(s: Structure, geom: np.ndarray) -> Swept:
@@ -226,7 +226,7 @@ def _swept(s: Structure, geom: np.ndarray) -> Swept:
     geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")].astype(np.int32)
     place = np.zeros(s.ngeom, int)
     place[geoms] = np.arange(len(geoms))
-    legal = np.zeros((len(geoms), -(-len(geoms) // BITS) * BITS), bool)
+    legal = np.zeros((len(geoms), -(-len(geoms) // WORD_BITS) * WORD_BITS), bool)
     for one, two in (place[geom].T, place[geom].T[::-1]):
         legal[one, two] = True
     words = np.packbits(legal, axis=1, bitorder="little").view("<u4")
@@ -239,7 +239,7 @@ def few_of(plan: PairPlan, rules: CollisionRules) -> int:
     kinds = [table[kind.types] for kind in plan.kinds]
     if any(kind.batched for kind in kinds):
         return 0
-    return FEW if any(kind.long for kind in kinds) else FEW_CHEAP
+    return FEW_CANDIDATES if any(kind.long for kind in kinds) else FEW_CHEAP
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:

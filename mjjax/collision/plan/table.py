@@ -14,7 +14,7 @@ import jax
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.hfield import MOST, hfield, hfield_motion
 from mjjax.collision.convex.motion import further_motion, motion
-from mjjax.collision.fields.field import SOLIDS
+from mjjax.collision.fields.field import FIELD_SOLIDS
 from mjjax.collision.fields.sdf_mesh import mesh_sdf, mesh_sdf_motion
 from mjjax.collision.fields.sdf_pair import MOST as MOST_SDF
 from mjjax.collision.fields.sdf_pair import sdf_motion, sdf_pair
@@ -108,7 +108,7 @@ PLANE_MESH = {
 }
 SDF: dict[tuple[GeomType, GeomType], Collider] = {
     (kind, GeomType.SDF): Collider(sdf_pair, MOST_SDF, None, sdf_motion)
-    for kind in (*SOLIDS, GeomType.SDF)
+    for kind in (*FIELD_SOLIDS, GeomType.SDF)
 } | {(GeomType.MESH, GeomType.SDF): Collider(mesh_sdf, MOST_SDF, None, mesh_sdf_motion)}
 
 # All of them.

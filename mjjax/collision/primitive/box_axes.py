@@ -19,7 +19,7 @@ from mjjax.xla.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
 from mjjax.xla.namespace import Array, where
 
 BIAS = 1e-12  # relative difference of overlaps below which the earlier axis is kept
-FLAT = 0.5  # edges at a larger sine to the reference face are not clipped
+FLAT_EDGE = 0.5  # edges at a larger sine to the reference face are not clipped
 # The axis that is neither of two, as a map of sizes to a symmetric matrix.
 _THIRD = np.array(
     [[[i != j and k not in (i, j) for k in range(3)] for j in range(3)] for i in range(3)]
@@ -93,7 +93,7 @@ def facing(
     axis, second = jnp.any(best, axis=1), jnp.any(best[:, 1])
     negative = jnp.any(axis & (where(second, pos12, pos21) < 0))
     sine = matvec3(where(second, rot, rot.T), axis.astype(rot.dtype))
-    flat = jnp.abs(sine) < FLAT
+    flat = jnp.abs(sine) < FLAT_EDGE
     rank = jnp.cumsum(flat, dtype=jnp.int32)
     lower = where(negative, -sine, sine) < 0
     by_face = (axis, negative, lower, flat & (rank == 1), flat & (rank == 2))

@@ -18,16 +18,16 @@ from mjjax.math import safe
 from mjjax.xla.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-SLOTS = 9
+BOX_SLOTS = 9
 FURTHER = 1.01  # contacts beyond this many times the size of a box are dropped
-SIDES = np.array([-1, 1])
+BOX_SIDES = np.array([-1, 1])
 RECTANGLE = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
 # Corners of the parallelogram, and its edges: the corner at which each starts and its direction.
-CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-STARTS, DIRECTION = CORNERS[[0, 0, 1, 2]], np.array([0, 1, 1, 0])
+RECTANGLE_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+STARTS, DIRECTION = RECTANGLE_CORNERS[[0, 0, 1, 2]], np.array([0, 1, 1, 0])
 
 
-class Faces(NamedTuple):
+class BoxFaces(NamedTuple):
     """The rectangle and the parallelogram of the other box, in (x, y, g) [m].
 
     Attributes:
@@ -49,7 +49,7 @@ class Faces(NamedTuple):
     other: Array
 
 
-class Points(NamedTuple):
+class ClippedPoints(NamedTuple):
     """Candidates: places (n, 2) in the plane of the face, distance g and that of the contact."""
 
     place: Array
@@ -72,7 +72,7 @@ def box_box(
     local = 0.5 * points.height[:, None] * faces.normal[None]
     local += jnp.pad(points.place, ((0, 0), (0, 1)))
     good = points.valid & ~_outside(local, faces, margin)
-    pick = first(good & ~_repeated(local, good, jnp.sum(size1 + size2)), SLOTS)
+    pick = first(good & ~_repeated(local, good, jnp.sum(size1 + size2)), BOX_SLOTS)
     columns = jnp.concatenate([local, points.dist[:, None]], axis=1)
     chosen = matmul(pick.astype(local.dtype), columns)
     exists = jnp.any(pick, axis=1) & ~choice.apart & regular
@@ -87,7 +87,7 @@ def box_box(
 
 def _faces(
     choice: Facing, rot: Array, pos21: Array, pos12: Array, size1: Array, size2: Array
-) -> tuple[Faces, Array]:
+) -> tuple[BoxFaces, Array]:
     """The two faces; false if the reference face contains the normal."""
     second, turn = choice.second, choice.turn
     rot = matmul3(turn, where(second, rot.T, rot))
@@ -103,10 +103,10 @@ def _faces(
     points = jnp.concatenate([corner[None], -2 * matmul3_t(picked, half)])
     height = points[:, 2:] / where(regular, normal[2], 1)
     points = jnp.concatenate([points[:, :2] - height * normal[None, :2], height], axis=1)
-    return Faces(size, normal, points[0], points[1:], centre, rot, other), regular
+    return BoxFaces(size, normal, points[0], points[1:], centre, rot, other), regular
 
 
-def _candidates(faces: Faces, choice: Facing, margin: Array) -> Points:
+def _candidates(faces: BoxFaces, choice: Facing, margin: Array) -> ClippedPoints:
     """All 24 candidates.
 
     On an edge's normal, corners count also outside if no edge of the parallelogram meets the
@@ -120,7 +120,7 @@ def _candidates(faces: Faces, choice: Facing, margin: Array) -> Points:
 
     size = faces.size[:2]
     slack = tolerance(jnp.ones((), size.dtype))
-    ends = _points(faces, jnp.asarray(CORNERS, size.dtype))
+    ends = _points(faces, jnp.asarray(RECTANGLE_CORNERS, size.dtype))
     scaled = jnp.abs(ends[:, :2]) / size[None]
     within = where(choice.edge, scaled <= 1 + slack, scaled < 1 - slack)
     near = jnp.all(within, axis=1) | (none & (jnp.any(within, axis=1) | ~jnp.any(corners.valid)))
@@ -131,11 +131,13 @@ def _candidates(faces: Faces, choice: Facing, margin: Array) -> Points:
     dist = _signed(ends[:, 2], dot(away, away) + ends[:, 2] * ends[:, 2])
     dist = where(none, dist, ends[:, 2])
     valid = near & there & (dist <= margin)
-    own = Points(ends[:, :2] + 0.5 * away, ends[:, 2], dist, valid)
-    return Points(*(jnp.concatenate(x) for x in zip(lines, corners, own, strict=True)))
+    own = ClippedPoints(ends[:, :2] + 0.5 * away, ends[:, 2], dist, valid)
+    return ClippedPoints(*(jnp.concatenate(x) for x in zip(lines, corners, own, strict=True)))
 
 
-def _rectangle(faces: Faces, edge: Array, both: Array, none: Array, margin: Array) -> Points:
+def _rectangle(
+    faces: BoxFaces, edge: Array, both: Array, none: Array, margin: Array
+) -> ClippedPoints:
     """Corners of the rectangle in the parallelogram: four candidates.
 
     Their coordinates (u, v) along the edges follow from division by the parallelogram's area. On an
@@ -169,10 +171,10 @@ def _rectangle(faces: Faces, edge: Array, both: Array, none: Array, margin: Arra
     area = ax * by - ay * bx
     _, found = lax.scan(corner, area, (targets, numerators), unroll=4)
     place, height, dist, near = found
-    return Points(place, height, dist, near & (dist <= margin))
+    return ClippedPoints(place, height, dist, near & (dist <= margin))
 
 
-def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
+def _crossings(faces: BoxFaces, there: Array, margin: Array) -> ClippedPoints:
     """Where the edges of the parallelogram meet the lines of the rectangle: 16 candidates."""
     size = faces.size[:2]
     start = _points(faces, jnp.asarray(STARTS, size.dtype))
@@ -180,7 +182,7 @@ def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
     slack = tolerance(jnp.ones((), size.dtype))
     close = tolerance(jnp.sum(size))
     crosses = jnp.abs(way[:, :2]) > close
-    sides = jnp.asarray(SIDES, size.dtype)[None, None]
+    sides = jnp.asarray(BOX_SIDES, size.dtype)[None, None]
     gap = size[None, :, None] * sides - start[:, :2, None]
     x = gap / where(crosses, way[:, :2], 1)[..., None]
     point = start[:, None, None] + x[..., None] * way[:, None, None]
@@ -189,10 +191,10 @@ def _crossings(faces: Faces, there: Array, margin: Array) -> Points:
     valid &= beside <= size[None, ::-1, None] + close
     valid &= point[..., 2] <= margin
     point = point.reshape(16, 3)
-    return Points(point[:, :2], point[:, 2], point[:, 2], valid.reshape(16))
+    return ClippedPoints(point[:, :2], point[:, 2], point[:, 2], valid.reshape(16))
 
 
-def _points(faces: Faces, along: Array) -> Array:
+def _points(faces: BoxFaces, along: Array) -> Array:
     """Points (n, 3) of the parallelogram at coordinates (n, 2) along its edges."""
     spans = along[:, :1] * faces.edges[:1] + along[:, 1:] * faces.edges[1:]
     return faces.corner[None] + spans
@@ -203,7 +205,7 @@ def _signed(height: Array, square: Array) -> Array:
     return safe.sqrt(square) * plus_minus(height >= 0, height.dtype)
 
 
-def _outside(local: Array, faces: Faces, margin: Array) -> Array:
+def _outside(local: Array, faces: BoxFaces, margin: Array) -> Array:
     """Points (n, 3) outside one of the boxes and not well inside the other."""
     reach = jnp.stack([faces.size, faces.other])[:, None] + margin
     centre = faces.size * jnp.asarray([0, 0, -1], local.dtype)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.primitive.plane import CORNERS
+from mjjax.collision.primitive.plane import BOX_CORNERS
 from mjjax.collision.primitive.sphere import touch_box
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, filled, plus_minus, tolerance
 from mjjax.xla.linalg import dot, matmul, smallest
@@ -20,10 +20,10 @@ from mjjax.xla.namespace import Array, where
 
 AXES = np.eye(3, dtype=bool)
 # Middles of the cube's edges (3, 4, 3): by direction; among the parallel ones x changes fastest.
-EDGES = np.stack([np.where(AXES[j], 0, CORNERS[CORNERS[:, j] < 0]) for j in range(3)])
+EDGES = np.stack([np.where(AXES[j], 0, BOX_CORNERS[BOX_CORNERS[:, j] < 0]) for j in range(3)])
 
 
-class Segment(NamedTuple):
+class CapsuleAxis(NamedTuple):
     """Axis of the capsule in the frame of the box: points `centre + x * half`, -1 <= x <= 1.
 
     Attributes:
@@ -65,7 +65,7 @@ def capsule_box(
     """Capsule and box: the nearest point of the axis, and how far the axis stays over the box."""
     local = matmul(jnp.stack([pos1 - pos2, mat1[:, 2]]), mat2)
     half = size1[1] * local[1]
-    segment = Segment(local[0], half, local[1], size1[1])
+    segment = CapsuleAxis(local[0], half, local[1], size1[1])
     end = _nearest_end(segment, size2)
     edge = _nearest_edge(segment, size2)
     # MuJoCo starts its search from this value, a length compared with squared lengths: a very
@@ -94,7 +94,7 @@ def capsule_box(
     return touch._replace(dist=filled(exists, touch.dist))
 
 
-def _nearest_end(segment: Segment, size: Array) -> Nearest:
+def _nearest_end(segment: CapsuleAxis, size: Array) -> Nearest:
     """End of the segment nearest to the box (equally near: the lower), if over a face or inside.
 
     From an end over a face the segment is followed to its other end, within that face.
@@ -111,7 +111,7 @@ def _nearest_end(segment: Segment, size: Array) -> Nearest:
     return Nearest(smallest(square), x, end, -x, ~outside, jnp.any(outside))
 
 
-def _nearest_edge(segment: Segment, size: Array) -> Nearest:
+def _nearest_edge(segment: CapsuleAxis, size: Array) -> Nearest:
     """Nearest points of the segment and the twelve edges (equally near ones: the first)."""
     x, y, clipped, parallel = _nearest_on_edges(segment, size)
     axes = jnp.asarray(AXES, size.dtype)[:, None]
@@ -131,7 +131,7 @@ def _nearest_edge(segment: Segment, size: Array) -> Nearest:
     return Nearest(least, chosen[3], point * size, forth, bound, follow)
 
 
-def _nearest_on_edges(segment: Segment, size: Array) -> tuple[Array, Array, Array, Array]:
+def _nearest_on_edges(segment: CapsuleAxis, size: Array) -> tuple[Array, Array, Array, Array]:
     """Nearest points of the segment and each edge.
 
     With the edge's points `middle + y * size_j * e_j`, the squared distance is a quadratic form in
@@ -164,7 +164,7 @@ def _nearest_on_edges(segment: Segment, size: Array) -> tuple[Array, Array, Arra
 
 
 def _follow(
-    segment: Segment, point: Array, along: Array, corner: Array
+    segment: CapsuleAxis, point: Array, along: Array, corner: Array
 ) -> tuple[Array, Array, Array]:
     """MuJoCo's rule for the second contact when the first one is at an edge or corner.
 

@@ -15,7 +15,7 @@ from mjjax.xla.linalg import dot, matmul, matvec3, matvec3_t
 from mjjax.xla.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
-CORNERS = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8)])
+BOX_CORNERS = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8)])
 
 
 def plane_sphere(
@@ -66,7 +66,7 @@ def plane_box(
     del size1
     normal = mat1[:, 2]
     slope = size2 * matvec3_t(mat2, normal)
-    signs = jnp.asarray(CORNERS, size2.dtype)
+    signs = jnp.asarray(BOX_CORNERS, size2.dtype)
     drop = matmul(slope, signs.T)
     height = dot(pos2 - pos1, normal)
     pick = first((height + drop <= margin) & (drop <= 0), 4)

@@ -16,11 +16,11 @@ from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.xla.linalg import dot, matvec3, matvec3_t, row_sum
 from mjjax.xla.namespace import Array, where
 
-SLOTS = 3
-NEAR = 0.3  # of the bounding radius: closer neighbours make no contact
+MESH_SLOTS = 3
+NEAR_RADIUS = 0.3  # of the bounding radius: closer neighbours make no contact
 
 
-class _Climb(NamedTuple):
+class _VertexClimb(NamedTuple):
     """Where N searches stand; `best` is the lowest of `vertex` and the neighbours seen so far."""
 
     vertex: Array
@@ -98,7 +98,7 @@ def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
     def height(vertex: Array) -> Array:
         return dot(pools.vert[vertex + first], normal)
 
-    def step(s: _Climb) -> _Climb:
+    def step(s: _VertexClimb) -> _VertexClimb:
         going = s.left > 0
         best, least = s.best, s.height
         for near in blocks[where(going, s.block, 0)].T:
@@ -110,11 +110,11 @@ def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
         vertex = where(move, best, s.vertex)
         block = where(move, adr[vertex + own], s.block + 1)
         left = where(move, num[vertex + own], s.left - 1)
-        new = _Climb(vertex, best, least, block, left)
+        new = _VertexClimb(vertex, best, least, block, left)
         return jax.tree.map(lambda a, b: where(going, a, b), new, s)
 
     start = _table(hulls.start)[mesh]
-    climb = _Climb(start, start, height(start), adr[start + own], num[start + own])
+    climb = _VertexClimb(start, start, height(start), adr[start + own], num[start + own])
     return lax.while_loop(lambda s: jnp.any(s.left > 0), step, climb).vertex
 
 
@@ -131,7 +131,7 @@ def _neighbours(
     hulls = pools.hulls
     own = _table(hulls.vert_adr)[jnp.maximum(two.asset, 0)] + lowest
     blocks = _table(hulls.blocks)
-    apart = NEAR * jnp.sqrt(row_sum(two.size * two.size))
+    apart = NEAR_RADIUS * jnp.sqrt(row_sum(two.size * two.size))
     each = jax.vmap(jax.vmap(_contact, (None, None, None, 0)), (None, 0, 0, 0))
 
     def step(s: _Scan) -> _Scan:
@@ -147,14 +147,14 @@ def _neighbours(
         good &= near != lowest[:, None]
         had = jnp.sum(s.found >= 0, axis=1, keepdims=True, dtype=jnp.int32)
         rank = had + jnp.cumsum(good, axis=1, dtype=jnp.int32) - 1
-        slots = np.arange(SLOTS - 1, dtype=np.int32)[None, :, None]
+        slots = np.arange(MESH_SLOTS - 1, dtype=np.int32)[None, :, None]
         pick = good[:, None] & (rank[:, None] == slots)
         new = jnp.max(where(pick, near[:, None], -1), axis=-1)
         left = where(jnp.all(s.found >= 0, axis=1), 0, s.left - 1)
         return _Scan(jnp.maximum(s.found, new), s.block + 1, left)
 
     left = where(touching, _table(hulls.near_num)[own], 0)
-    none = jnp.full((len(own), SLOTS - 1), -1, jnp.int32)
+    none = jnp.full((len(own), MESH_SLOTS - 1), -1, jnp.int32)
     scan = _Scan(none, _table(hulls.near_adr)[own], left)
     return lax.while_loop(lambda s: jnp.any(s.left > 0), step, scan).found
 

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.plan.broad import BITS, Near, chosen, packed, queue, spheres_near
+from mjjax.collision.plan.broad import WORD_BITS, Near, chosen, packed, queue, spheres_near
 from mjjax.collision.plan.numbers import bodies_of
 from mjjax.collision.plan.params import lookup
-from mjjax.collision.plan.search import KernelClass, Search
+from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.queue.contact_list import (
     BY_CANDIDATE,
     BY_PAIR,
@@ -32,7 +32,14 @@ from mjjax.collision.queue.contact_list import (
     trim,
 )
 from mjjax.collision.queue.moving import moving
-from mjjax.collision.queue.scene import Bounds, Scene, margins, near_by_boxes, touch, worlds_last
+from mjjax.collision.queue.scene import (
+    Bounds,
+    CollisionScene,
+    margins,
+    near_by_boxes,
+    touch,
+    worlds_last,
+)
 from mjjax.collision.queue.sweep import Buffer, Sweep
 from mjjax.collision.queue.worlds import over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT
@@ -40,10 +47,10 @@ from mjjax.xla.namespace import Array, where
 
 CHUNK_CPU = 128  # pairs at a time: what fits into the cache;
 CHEAP_CPU = 256  # or this many contacts, where kernels are cheap and trips are not
-CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host
+QUEUE_CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host
 
 
-def detect(search: Search, scene: Scene, bounds: Bounds, slots: int) -> Slots:
+def detect(search: SearchPlan, scene: CollisionScene, bounds: Bounds, slots: int) -> Slots:
     """Contacts of a world in slots, with their derivatives.
 
     Args:
@@ -56,7 +63,9 @@ def detect(search: Search, scene: Scene, bounds: Bounds, slots: int) -> Slots:
     return found._replace(touch=moving(search, scene, found))
 
 
-def _search(search: Search, slots: int, worlds: int, tree: tuple[Scene, Bounds]) -> Slots:
+def _search(
+    search: SearchPlan, slots: int, worlds: int, tree: tuple[CollisionScene, Bounds]
+) -> Slots:
     """Contacts of all worlds in slots (W, K)."""
     scene, bounds = tree
     lines = [_line_of(search, classes, scene, worlds) for classes in search.lines]
@@ -70,18 +79,18 @@ def _search(search: Search, slots: int, worlds: int, tree: tuple[Scene, Bounds])
         None if line.swept else _of_list(search, line, scene, bounds, worlds) for line in lines
     ]
 
-    def left(state: State) -> Array:
+    def left(state: QueueState) -> Array:
         more = jnp.stack([at.left() for at in state.lines])
         return jnp.any(more) if sweep is None else jnp.any(more) | sweep.left(state.buffer)
 
-    def go_through(state: State) -> State:
+    def go_through(state: QueueState) -> QueueState:
         state = _swept(lines, sweep, state) if sweep else state
         places, found = [], state.found
         for line, source, at in zip(lines, sources, state.lines, strict=True):
             source = source or _of_buffer(search, sweep, state.buffer, line)
             at, found = _drain(search, line, scene, bounds, source, at, found)
             places.append(at)
-        state = State(tuple(places), found, state.buffer)
+        state = QueueState(tuple(places), found, state.buffer)
         full = left(state) | jnp.any(jnp.sum(found.count, axis=0, dtype=jnp.int32) > slots)
         found = lax.cond(full, lambda x: trim(x, slots, keys), lambda x: x, found)
         return state._replace(found=found)
@@ -90,7 +99,7 @@ def _search(search: Search, slots: int, worlds: int, tree: tuple[Scene, Bounds])
         line.begin(source.near.total if source else jnp.int32(0))
         for line, source in zip(lines, sources, strict=True)
     )
-    state = State(begin, found, sweep.empty() if sweep else None)
+    state = QueueState(begin, found, sweep.empty() if sweep else None)
     return in_slots(lax.while_loop(left, go_through, state).found, slots, keys)
 
 
@@ -116,13 +125,15 @@ class Line(NamedTuple):
         """Whether the pairs are found by sweep and prune."""
         return self.kinds[0].swept
 
-    def begin(self, total: Array) -> "Place":
+    def begin(self, total: Array) -> "QueuePlace":
         """At the beginning of a queue."""
         held = 2 * self.chunk if self.kinds[0].tested else 0
-        return Place(total, jnp.int32(0), jnp.zeros(held, jnp.int32), jnp.int32(0))
+        return QueuePlace(total, jnp.int32(0), jnp.zeros(held, jnp.int32), jnp.int32(0))
 
 
-def _line_of(search: Search, classes: tuple[int, ...], scene: Scene, worlds: int) -> Line:
+def _line_of(
+    search: SearchPlan, classes: tuple[int, ...], scene: CollisionScene, worlds: int
+) -> Line:
     kinds = tuple(search.classes[k] for k in classes)
     chunk = _chunk(kinds, worlds * sum(len(kind.pairs) for kind in kinds))
     some, used = (jax.ShapeDtypeStruct((chunk,), t) for t in (jnp.int32, bool))
@@ -131,7 +142,7 @@ def _line_of(search: Search, classes: tuple[int, ...], scene: Scene, worlds: int
     return Line(classes, kinds, chunk, chunk * certificate.shape[1], certificate.shape[2])
 
 
-class Place(NamedTuple):
+class QueuePlace(NamedTuple):
     """How far a queue has come.
 
     Attributes:
@@ -151,7 +162,7 @@ class Place(NamedTuple):
         return (self.start < self.total) | (self.nheld > 0)
 
 
-class State(NamedTuple):
+class QueueState(NamedTuple):
     """State of the search.
 
     Attributes:
@@ -160,7 +171,7 @@ class State(NamedTuple):
         buffer: pairs found by sweep and prune, `None` without it.
     """
 
-    lines: tuple[Place, ...]
+    lines: tuple[QueuePlace, ...]
     found: ContactList
     buffer: Any
 
@@ -199,7 +210,7 @@ def _source(
         word, bit = near.take(entry)
         word = word - _at(first, which)
         width = _at(np.asarray(widths, np.int32), which)
-        return pair(word // width, word % width * np.int32(BITS) + bit, which)
+        return pair(word // width, word % width * np.int32(WORD_BITS) + bit, which)
 
     return Source(near, near.upto[end - 1], of_entry)
 
@@ -209,7 +220,9 @@ def _at(table: np.ndarray, place: Array | int) -> Array:
     return jnp.asarray(table)[place] if isinstance(place, jax.Array) else table[place]
 
 
-def _of_list(search: Search, line: Line, scene: Scene, bounds: Bounds, worlds: int) -> Source:
+def _of_list(
+    search: SearchPlan, line: Line, scene: CollisionScene, bounds: Bounds, worlds: int
+) -> Source:
     """Queue of the pairs of a line by their bounding spheres, all of which are tested."""
     plan, count = search.plan, [len(kind.pairs) for kind in line.kinds]
     pairs = np.concatenate([kind.pairs for kind in line.kinds])
@@ -232,10 +245,10 @@ def _of_list(search: Search, line: Line, scene: Scene, bounds: Bounds, worlds: i
             return world, number, bodies_of(search.structure, number)
         return world, number, lookup(plan.start[pairs], column)
 
-    return _source([words(kind) for kind in line.kinds], [-(-n // BITS) for n in count], pair)
+    return _source([words(kind) for kind in line.kinds], [-(-n // WORD_BITS) for n in count], pair)
 
 
-def _of_buffer(search: Search, sweep: Sweep, buffer: Buffer, line: Line) -> Source:
+def _of_buffer(search: SearchPlan, sweep: Sweep, buffer: Buffer, line: Line) -> Source:
     """Queue of the pairs of a line in the buffer."""
     words = [sweep.of_class(buffer, part) for part in line.classes]
 
@@ -247,14 +260,14 @@ def _of_buffer(search: Search, sweep: Sweep, buffer: Buffer, line: Line) -> Sour
     return _source(words, [len(x) for x in words], pair)
 
 
-def _swept(lines: list[Line], sweep: Sweep, state: State) -> State:
+def _swept(lines: list[Line], sweep: Sweep, state: QueueState) -> QueueState:
     """Fills the buffer once its pairs are done, and puts the lines at its beginning."""
     swept = [line.swept for line in lines]
     left = [at.left() for at, mine in zip(state.lines, swept, strict=True) if mine]
     done = ~jnp.any(jnp.stack(left))
     buffer = lax.cond(done, sweep.refill, lambda x: x, state.buffer)
 
-    def at_beginning(line: Line, at: Place) -> Place:
+    def at_beginning(line: Line, at: QueuePlace) -> QueuePlace:
         words = [sweep.of_class(buffer, part) for part in line.classes]
         total = queue(jnp.concatenate(words)).total
         return at._replace(total=total, start=where(done, 0, at.start))
@@ -263,22 +276,22 @@ def _swept(lines: list[Line], sweep: Sweep, state: State) -> State:
         at_beginning(line, at) if line.swept else at
         for line, at in zip(lines, state.lines, strict=True)
     )
-    return State(places, state.found, buffer)
+    return QueueState(places, state.found, buffer)
 
 
 def _drain(
-    search: Search,
+    search: SearchPlan,
     line: Line,
-    scene: Scene,
+    scene: CollisionScene,
     bounds: Bounds,
     source: Source,
-    at: Place,
+    at: QueuePlace,
     found: ContactList,
-) -> tuple[Place, ContactList]:
+) -> tuple[QueuePlace, ContactList]:
     """Takes a line's pairs from its queue until none is left or the list is full."""
     slot = np.arange(line.chunk, dtype=np.int32)
 
-    def take(at: Place) -> tuple[Place, Array, Array, Array | int]:
+    def take(at: QueuePlace) -> tuple[QueuePlace, Array, Array, Array | int]:
         """The next entries (C,), whether each is one, and their class within the line."""
         if line.kinds[0].tested:
             at = _held(search, line, scene, bounds, source, at)
@@ -294,7 +307,7 @@ def _drain(
         start = jnp.minimum(at.start + line.chunk, end)
         return at._replace(start=start), jnp.minimum(entry, end - 1), entry < end, which
 
-    def test(state: tuple[Place, ContactList]) -> tuple[Place, ContactList]:
+    def test(state: tuple[QueuePlace, ContactList]) -> tuple[QueuePlace, ContactList]:
         at, found = state
         at, entry, used, which = take(at)
         world, number, order = source.pair(entry, which)
@@ -306,7 +319,7 @@ def _drain(
         exists = jnp.logical_and(used[:, None], contacts.dist < NO_CONTACT)
         return at, append(found, 1 + line.classes[0] + which, contacts, whole, exists)
 
-    def room(state: tuple[Place, ContactList]) -> Array:
+    def room(state: tuple[QueuePlace, ContactList]) -> Array:
         at, found = state
         return at.left() & (found.fill + line.room <= found.real.shape[0])
 
@@ -314,15 +327,20 @@ def _drain(
 
 
 def _held(
-    search: Search, line: Line, scene: Scene, bounds: Bounds, source: Source, at: Place
-) -> Place:
+    search: SearchPlan,
+    line: Line,
+    scene: CollisionScene,
+    bounds: Bounds,
+    source: Source,
+    at: QueuePlace,
+) -> QueuePlace:
     """Takes pairs whose boxes are near, until there is a chunk of them or none is left."""
     slot = np.arange(line.chunk, dtype=np.int32)
 
-    def wanting(at: Place) -> Array:
+    def wanting(at: QueuePlace) -> Array:
         return (at.start < at.total) & (at.nheld < line.chunk)
 
-    def refill(at: Place) -> Place:
+    def refill(at: QueuePlace) -> QueuePlace:
         entry = at.start + slot
         use = entry < at.total
         entry = jnp.minimum(entry, at.total - 1)
@@ -346,7 +364,7 @@ def _whole(world: Array, order: Array, number: Array, certificate: Array, width:
 
 def _chunk(kinds: tuple[KernelClass, ...], pairs: int) -> int:
     """Pairs that go through a kernel at a time: a power of two, fewer if there are fewer."""
-    most = CHUNK
+    most = QUEUE_CHUNK
     if jax.default_backend() == "cpu":
         ncon = max(kind.collider.ncon for kind in kinds)
         cheap = 0 if kinds[0].collider.costly else CHEAP_CPU // ncon

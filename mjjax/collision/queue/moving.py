@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.plan.numbers import geoms_of
-from mjjax.collision.plan.search import KernelClass, Search
+from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.queue.contact_list import Slots
-from mjjax.collision.queue.scene import Scene, margins_of, pools_in, shapes, touch
+from mjjax.collision.queue.scene import CollisionScene, margins_of, pools_in, shapes, touch
 from mjjax.collision.queue.worlds import Leaf
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.xla.namespace import Array, where
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def moving(search: Search, scene: Scene, slots: Slots) -> ContactSet:
+def moving(search: SearchPlan, scene: CollisionScene, slots: Slots) -> ContactSet:
     """The contacts in slots (K,), as functions of the scene of one world."""
     del search, scene
     return slots.touch
@@ -35,7 +35,7 @@ def _moving_jvp(search, primals, tangents):
     return touch, change
 
 
-def _motion(search: Search, scene: Scene, now: Slots) -> ContactSet:
+def _motion(search: SearchPlan, scene: CollisionScene, now: Slots) -> ContactSet:
     """What has the derivative of the contacts in slots (K,); its value does not count."""
     alone = jax.tree.map(lambda x: Leaf(x[None], (1,), (False,)), scene)
     of_slot = search.class_of(now.number)
@@ -48,7 +48,7 @@ def _motion(search: Search, scene: Scene, now: Slots) -> ContactSet:
 
 
 def _of_class(
-    search: Search, kind: KernelClass, scene: Scene, now: Slots, mine: Array
+    search: SearchPlan, kind: KernelClass, scene: CollisionScene, now: Slots, mine: Array
 ) -> ContactSet:
     """`_motion` for the slots that are of a class, `mine`; something finite in the others."""
     # some pair of the class, so that no derivative is taken of what makes no sense

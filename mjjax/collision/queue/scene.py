@@ -1,7 +1,7 @@
 """The geoms of one or of many worlds, and what kernels are given of them.
 
-In the queue every array of a `Scene` is a `Leaf`, with rows for the worlds, and a pair is taken by
-its world and its index in the plan.
+In the queue every array of a `CollisionScene` is a `Leaf`, with rows for the worlds, and a pair is
+taken by its world and its index in the plan.
 """
 
 import functools
@@ -17,7 +17,7 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.plan.broad import Boxes, boxes_near, boxes_of
 from mjjax.collision.plan.numbers import explicit_of, geoms_of
 from mjjax.collision.plan.params import lookup
-from mjjax.collision.plan.search import KernelClass, Search
+from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.plan.table import Collider
 from mjjax.collision.queue.worlds import Leaf
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
@@ -31,7 +31,7 @@ from mjjax.xla.namespace import Array, where
 FAR_AWAY = 1e6  # [m]
 
 
-class Scene(NamedTuple):
+class CollisionScene(NamedTuple):
     """What the contacts of a world follow from; in the queue every array is a `Leaf`.
 
     Attributes:
@@ -74,7 +74,9 @@ def worlds_last(x: Leaf) -> Array:
     return jnp.moveaxis(x.all(), 0, -1)
 
 
-def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray) -> Array:
+def margins(
+    search: SearchPlan, scene: CollisionScene, geom: np.ndarray, explicit: np.ndarray
+) -> Array:
     """Margins (n, W) of static pairs."""
     if search.override:
         return worlds_last(scene.o_margin)[None]
@@ -87,7 +89,7 @@ def margins(search: Search, scene: Scene, geom: np.ndarray, explicit: np.ndarray
 
 
 def near_by_boxes(
-    search: Search, scene: Scene, bounds: Bounds, world: Array, number: Array
+    search: SearchPlan, scene: CollisionScene, bounds: Bounds, world: Array, number: Array
 ) -> Array:
     """Whether the bounding boxes of pairs with numbers (n,) are near."""
 
@@ -99,7 +101,7 @@ def near_by_boxes(
     return boxes_near(one, two, margins_of(search, scene, world, number))
 
 
-def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Array:
+def margins_of(search: SearchPlan, scene: CollisionScene, world: Array, number: Array) -> Array:
     """Margins (n,) of pairs with numbers (n,)."""
     if search.override:
         return jnp.broadcast_to(scene.o_margin.of(world), number.shape)
@@ -113,10 +115,10 @@ def margins_of(search: Search, scene: Scene, world: Array, number: Array) -> Arr
 
 
 def touch(
-    search: Search,
+    search: SearchPlan,
     kinds: Sequence[KernelClass],
     which: Array | int,
-    scene: Scene,
+    scene: CollisionScene,
     world: Array,
     number: Array,
     used: Array,
@@ -152,7 +154,7 @@ def _cheap(collider: Collider, slots: int) -> Callable[..., ContactSet]:
 
 
 @functools.lru_cache(maxsize=256)
-def _kernel(search: Search, function: Callable) -> Callable:
+def _kernel(search: SearchPlan, function: Callable) -> Callable:
     """A batched kernel with its static arguments, traced once however often it is used."""
 
     @jax.jit
@@ -165,16 +167,16 @@ def _kernel(search: Search, function: Callable) -> Callable:
     return run
 
 
-def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: Scene) -> Pools:
+def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: CollisionScene) -> Pools:
     """The pools of all worlds end to end."""
     return Pools(*_joined(scene), *tables_of(s, meshes, faces))
 
 
-def _joined(scene: Scene) -> list[Any]:
+def _joined(scene: CollisionScene) -> list[Any]:
     return [x.value.reshape(-1, *x.value.shape[2:]) for x in scene.pools]
 
 
-def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]:
+def shapes(s: Structure, scene: CollisionScene, world: Array, geom: Array) -> list[Shape]:
     """The first and the second geoms of pairs `geom` (n, 2)."""
     shapes = []
     for g in geom.T:
@@ -193,7 +195,7 @@ def shapes(s: Structure, scene: Scene, world: Array, geom: Array) -> list[Shape]
     return shapes
 
 
-def _offset(scene: Scene, world: Array, kind: Array) -> Array:
+def _offset(scene: CollisionScene, world: Array, kind: Array) -> Array:
     """Where the world's vertices, or elevations, begin in the pools."""
     if scene.pools is None:
         return jnp.zeros_like(world)
@@ -201,7 +203,7 @@ def _offset(scene: Scene, world: Array, kind: Array) -> Array:
     return where(kind == GeomType.HFIELD, height, vert)
 
 
-def _field(scene: Scene, world: Array, kind: Array) -> Array | None:
+def _field(scene: CollisionScene, world: Array, kind: Array) -> Array | None:
     """Where the world's octrees, or boxes of triangles, begin; `None` where there are none."""
     if scene.pools is None or not scene.pools[3].value.shape[1]:
         return None

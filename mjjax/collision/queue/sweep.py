@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.plan.broad import BITS, Near, packed, queue, rounding
+from mjjax.collision.plan.broad import WORD_BITS, Near, packed, queue, rounding
 from mjjax.collision.plan.numbers import number_of
 from mjjax.collision.plan.params import lookup
-from mjjax.collision.plan.search import Search
-from mjjax.collision.queue.scene import Bounds, Scene
+from mjjax.collision.plan.search import SearchPlan
+from mjjax.collision.queue.scene import Bounds, CollisionScene
 from mjjax.collision.shape.lanes import when_any
 from mjjax.xla.namespace import Array, where
 
@@ -27,7 +27,7 @@ TILES_CPU, TILES = 64, 8192  # that are tested at a time
 TAKEN_CPU, TAKEN = 1024, 65536  # pairs that are counted out at a time
 FAR = 1e18  # [m], with a square in float32
 # Of each geom of a block the bits of those that come later.
-_LATER = np.array([2**BITS - 2 ** (k + 1) for k in range(BITS)], np.uint32)
+_LATER = np.array([2**WORD_BITS - 2 ** (k + 1) for k in range(WORD_BITS)], np.uint32)
 ROOM = 16  # pairs in the buffer for each geom
 
 
@@ -72,15 +72,17 @@ class Buffer(NamedTuple):
 class Sweep:
     """The sweep of all worlds: `left` and `refill` of a `Buffer` that is `empty` first."""
 
-    def __init__(self, search: Search, scene: Scene, bounds: Bounds, worlds: int) -> None:
+    def __init__(
+        self, search: SearchPlan, scene: CollisionScene, bounds: Bounds, worlds: int
+    ) -> None:
         """Sorts the geoms."""
         assert search.swept is not None
         cpu = jax.default_backend() == "cpu"
         self.search, self.swept = search, search.swept
-        self.blocks = -(-len(self.swept.geoms) // BITS)
+        self.blocks = -(-len(self.swept.geoms) // WORD_BITS)
         most = worlds * self.blocks * (self.blocks + 1) // 2
         self.tiles = min(most, TILES_CPU if cpu else TILES)
-        self.chunk = min(self.tiles * BITS * BITS, TAKEN_CPU if cpu else TAKEN)
+        self.chunk = min(self.tiles * WORD_BITS * WORD_BITS, TAKEN_CPU if cpu else TAKEN)
         self.room = self.chunk + ROOM * worlds * len(self.swept.geoms)
         self.sorted = _sorted(search, scene, bounds, worlds, self.blocks)
 
@@ -88,7 +90,7 @@ class Sweep:
         """At the beginning."""
         none, zero = jnp.zeros(self.room, jnp.int32), jnp.int32(0)
         blocks = jnp.zeros((2, self.tiles), jnp.int32)
-        words = jnp.zeros(self.tiles * BITS, jnp.uint32)
+        words = jnp.zeros(self.tiles * WORD_BITS, jnp.uint32)
         return Buffer(none, none, none, zero, zero, blocks, queue(words), zero)
 
     def left(self, buffer: Buffer) -> Array:
@@ -135,9 +137,11 @@ class Sweep:
         reach = row[:, 3] + column[:, 3]
         near = x * x + y * y + z * z <= (1 + rounding(reach)) * reach * reach
         near &= reach >= 0
-        value = jnp.asarray(1 << np.arange(BITS), jnp.uint32)[None, :, None]
+        value = jnp.asarray(1 << np.arange(WORD_BITS), jnp.uint32)[None, :, None]
         words = jnp.sum(where(near, value, np.uint32(0)), axis=1, dtype=jnp.uint32)
-        words &= where((one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**BITS - 1))
+        words &= where(
+            (one == two)[:, None], jnp.asarray(_LATER)[None], np.uint32(2**WORD_BITS - 1)
+        )
         words = where(real[:, None], words, np.uint32(0))
         near = queue(words.reshape(-1))
         blocks = jnp.stack([one, two])
@@ -147,10 +151,10 @@ class Sweep:
         """Counts out the next pairs that are near, and keeps those that may collide."""
         slot = np.arange(self.chunk, dtype=np.int32)
         word, column = b.near.take(b.taken + slot)
-        tile, row = word // BITS, word % BITS
+        tile, row = word // WORD_BITS, word % WORD_BITS
         one, two = b.blocks[:, tile]
         world = one // self.blocks
-        i, j = self.sorted.place[one * BITS + row], self.sorted.place[two * BITS + column]
+        i, j = self.sorted.place[one * WORD_BITS + row], self.sorted.place[two * WORD_BITS + column]
         keep = (b.taken + slot < b.near.total) & (jnp.maximum(i, j) < len(self.swept.geoms))
         keep &= self._legal(i, j)
         upto = jnp.cumsum(keep, dtype=jnp.int32)
@@ -170,8 +174,8 @@ class Sweep:
 
     def _legal(self, i: Array, j: Array) -> Array:
         words = self.swept.legal
-        word = jnp.asarray(words.reshape(-1))[i * words.shape[1] + j // BITS]
-        return (word >> (j % BITS).astype(jnp.uint32)) & np.uint32(1) > 0
+        word = jnp.asarray(words.reshape(-1))[i * words.shape[1] + j // WORD_BITS]
+        return (word >> (j % WORD_BITS).astype(jnp.uint32)) & np.uint32(1) > 0
 
     def _number(self, i: Array, j: Array) -> Array:
         """Numbers of pairs of swept geoms: the lower type first, then the lower body."""
@@ -183,7 +187,9 @@ class Sweep:
         return number_of(self.search.structure, jnp.stack(geom, axis=1))
 
 
-def _sorted(search: Search, scene: Scene, bounds: Bounds, worlds: int, blocks: int) -> Sorted:
+def _sorted(
+    search: SearchPlan, scene: CollisionScene, bounds: Bounds, worlds: int, blocks: int
+) -> Sorted:
     """Sorts the geoms of all worlds, each world along its own axis."""
     assert search.swept is not None
     geoms = search.swept.geoms
@@ -201,18 +207,20 @@ def _sorted(search: Search, scene: Scene, bounds: Bounds, worlds: int, blocks: i
     low, high = along - radius - slack, along + radius + slack
     low = where(jnp.isnan(low), jnp.inf, low)
     high = where(jnp.isnan(high), -jnp.inf, high)
-    more = ((0, 0), (0, blocks * BITS - len(geoms)))
+    more = ((0, 0), (0, blocks * WORD_BITS - len(geoms)))
     low = jnp.pad(low, more, constant_values=jnp.inf)
-    place = jnp.broadcast_to(np.arange(blocks * BITS, dtype=np.int32)[None], low.shape)
+    place = jnp.broadcast_to(np.arange(blocks * WORD_BITS, dtype=np.int32)[None], low.shape)
     low, place = lax.sort((low, place), dimension=1, num_keys=1)
 
     columns = [*(jnp.pad(pos[..., k], more) for k in range(3))]
     columns += [jnp.pad(x, more, constant_values=-FAR) for x in (radius, high)]
     *columns, high = (jnp.take_along_axis(x, place, axis=1) for x in columns)
     end = jax.vmap(lambda a, v: jnp.searchsorted(a, v, side="right"))(low, high)
-    last = jnp.max((end.astype(jnp.int32) - 1).reshape(worlds, blocks, BITS) // BITS, axis=2)
+    last = jnp.max(
+        (end.astype(jnp.int32) - 1).reshape(worlds, blocks, WORD_BITS) // WORD_BITS, axis=2
+    )
     count = jnp.maximum(last - np.arange(blocks, dtype=np.int32)[None], 0) + 1
-    table = jnp.stack([x.reshape(worlds * blocks, BITS) for x in columns], axis=1)
+    table = jnp.stack([x.reshape(worlds * blocks, WORD_BITS) for x in columns], axis=1)
     return Sorted(table, place.reshape(-1), jnp.cumsum(count.reshape(-1), dtype=jnp.int32))
 
 

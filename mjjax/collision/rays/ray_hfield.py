@@ -57,7 +57,7 @@ class _Grid(NamedTuple):
         return self.corner(cell[:, :, None, None] + square[None, None])
 
 
-class _Walk(NamedTuple):
+class _CellWalk(NamedTuple):
     """Where walks stand: cell (n, m, 2), triangle hit or -1, and whether they go on."""
 
     cell: Array
@@ -124,7 +124,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
         cell = jnp.floor((at + grid.size[..., :2]) / width).astype(jnp.int32)
         return jnp.clip(cell, 0, grid.cells - 1)
 
-    def step(walk: _Walk) -> _Walk:
+    def step(walk: _CellWalk) -> _CellWalk:
         corners = grid.triangles(walk.cell)
         parts = (corners[..., 0, :], corners[..., 1, :], corners[..., 2, :])
         found = triangle(start[:, :, None], along[:, :, None], parts, slack)
@@ -142,7 +142,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
         within = jnp.all((after >= 0) & (after < grid.cells), axis=-1)
         more = (hit < 0) & within & (jnp.min(leaves, axis=-1) <= part.leave)
         going = walk.going
-        return _Walk(
+        return _CellWalk(
             where((going & more)[..., None], after, walk.cell),
             where(going, hit, walk.hit),
             going & more,
@@ -150,7 +150,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
 
     none = jnp.full(seen.shape, -1, jnp.int32)
     ahead = seen & part.meets & (part.leave >= 0)
-    first = _Walk(place(begin), none, ahead)
+    first = _CellWalk(place(begin), none, ahead)
     last = lax.while_loop(lambda w: jnp.any(w.going), step, first)
     return last.cell, last.hit
 

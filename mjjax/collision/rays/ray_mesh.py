@@ -35,7 +35,7 @@ class MeshHit(NamedTuple):
     corners: Array
 
 
-class _Walk(NamedTuple):
+class _BoxWalk(NamedTuple):
     """Where n searches stand: geom, node, nearest hit, its triangle (-1: none) and geom."""
 
     geom: Array
@@ -112,7 +112,7 @@ def _search(
     row = np.arange(n, dtype=np.int32)
     after_this = _following(seen & _enters(start, along, box[nodes.first][None], limit[:, None]))
 
-    def step(walk: _Walk) -> _Walk:
+    def step(walk: _BoxWalk) -> _BoxWalk:
         going = walk.geom < m
         geom = jnp.minimum(walk.geom, m - 1)
         node = where(going, walk.node, nodes.first[geom])
@@ -131,7 +131,7 @@ def _search(
         over = after >= nodes.end[geom]
         following = where(over, after_this[row, geom + 1], geom)
         after = where(over, nodes.first[jnp.minimum(following, m - 1)], after)
-        new = _Walk(
+        new = _BoxWalk(
             following,
             after,
             where(nearer, best, walk.dist),
@@ -141,7 +141,7 @@ def _search(
         return jax.tree.map(lambda a, b: where(going, a, b), new, walk)
 
     no, begin = jnp.zeros(n, jnp.int32), after_this[:, 0]
-    first = _Walk(begin, nodes.first[jnp.minimum(begin, m - 1)], limit, no - 1, no)
+    first = _BoxWalk(begin, nodes.first[jnp.minimum(begin, m - 1)], limit, no - 1, no)
     last = lax.while_loop(lambda w: jnp.any(w.geom < m), step, first)
     return last.face, last.owner
 

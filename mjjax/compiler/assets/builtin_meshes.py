@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mjjax.mjcf.meshfile import Triangles, real
+from mjjax.mjcf.meshfile import FileTriangles, real
 
 _MAX_SUBDIVISION, _MAX_RINGS, _MAX_VERTICES = 4, 10, 100_000
 _NO_FACES = np.zeros((0, 3), np.int32)
@@ -29,9 +29,9 @@ def _require_few(vertices: float) -> None:
     _require(vertices <= _MAX_VERTICES, f"it would have more than {_MAX_VERTICES:,} vertices")
 
 
-def _made(vert: ArrayLike, face: ArrayLike, normal: ArrayLike = ()) -> Triangles:
+def _made(vert: ArrayLike, face: ArrayLike, normal: ArrayLike = ()) -> FileTriangles:
     faces = np.asarray(face, np.int32).reshape(-1, 3)
-    return Triangles(real(vert, 3), faces, real(normal, 3))
+    return FileTriangles(real(vert, 3), faces, real(normal, 3))
 
 
 def _power(x: np.ndarray, exponent: float) -> np.ndarray:
@@ -39,7 +39,7 @@ def _power(x: np.ndarray, exponent: float) -> np.ndarray:
     return np.copysign(np.abs(x) ** exponent, x)
 
 
-def sphere(subdivision: float) -> Triangles:
+def sphere(subdivision: float) -> FileTriangles:
     """An icosahedron whose faces are cut in four, `subdivision` times."""
     n = int(subdivision)
     _require(0 <= n <= _MAX_SUBDIVISION, f"the subdivision must be 0 to {_MAX_SUBDIVISION}")
@@ -79,7 +79,7 @@ def _subdivided(vert: list[np.ndarray], faces: list[list[int]]) -> list[list[int
     return found
 
 
-def hemisphere(resolution: float) -> Triangles:
+def hemisphere(resolution: float) -> FileTriangles:
     """The upper half of an octahedron blown up to a ball, and a floor; ring k has 4 k vertices."""
     rings = int(resolution) + 1
     _require(1 <= rings <= _MAX_RINGS + 1, f"the resolution must be 0 to {_MAX_RINGS}")
@@ -112,7 +112,7 @@ def _on_ring(start: list[int], k: int, place: int) -> int:
     return start[k] + (place % (4 * k) if k else 0)
 
 
-def cone(nvert: float, radius: float) -> Triangles:
+def cone(nvert: float, radius: float) -> FileTriangles:
     """A polygon below and a smaller one (or a tip) above; the hull of both."""
     _require_few(2 * nvert)
     angle = 2 * np.pi * np.arange(int(nvert)) / max(int(nvert), 1)
@@ -122,7 +122,7 @@ def cone(nvert: float, radius: float) -> Triangles:
     return _made(np.concatenate([ring, top]), _NO_FACES)
 
 
-def supersphere(resolution: float, e: float, n: float) -> Triangles:
+def supersphere(resolution: float, e: float, n: float) -> FileTriangles:
     """A superellipsoid: `e` is the exponent around the z axis, `n` along it."""
     _require_few(resolution**2)
     res = int(resolution)
@@ -147,7 +147,7 @@ def supersphere(resolution: float, e: float, n: float) -> Triangles:
     return _made(vert, np.concatenate(faces))
 
 
-def supertorus(resolution: float, radius: float, s: float, t: float) -> Triangles:
+def supertorus(resolution: float, radius: float, s: float, t: float) -> FileTriangles:
     """A torus of large radius 1: `s` is the exponent of the tube, `t` of the ring."""
     _require_few(resolution**2)
     res = int(resolution)
@@ -179,7 +179,7 @@ def _check_resolution(*resolution: float) -> None:
 
 def wedge(
     horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float
-) -> Triangles:
+) -> FileTriangles:
     """Directions of a field of view on the unit sphere, along -z; the hull of their tips.
 
     Each vertex has three normals: outward, and tangents along and across the field of view.
@@ -199,7 +199,7 @@ def wedge(
     return _made(tip, _NO_FACES, np.stack([tip, along, across], axis=-2))
 
 
-def plate(horizontal: float, vertical: float) -> Triangles:
+def plate(horizontal: float, vertical: float) -> FileTriangles:
     """A grid in the plane z = -1; the three normals of each vertex are the axes."""
     _check_resolution(horizontal, vertical)
     x, y = np.meshgrid(_cells(int(horizontal), 0), _cells(int(vertical), 0), indexing="ij")
@@ -213,7 +213,7 @@ def plate(horizontal: float, vertical: float) -> Triangles:
 class Builtin(NamedTuple):
     """A maker, the number of its parameters, and whether it is a surface without inside."""
 
-    make: Callable[..., Triangles]
+    make: Callable[..., FileTriangles]
     nparam: int
     flat: bool = False
 
@@ -230,7 +230,7 @@ BUILTIN: dict[int, Builtin] = {
 }
 
 
-def make(kind: int, params: Sequence[float]) -> Triangles:
+def make(kind: int, params: Sequence[float]) -> FileTriangles:
     """The builtin mesh number `kind`.
 
     Raises:

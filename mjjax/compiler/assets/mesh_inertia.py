@@ -18,7 +18,7 @@ _MIN_FACE = np.sqrt(MINVAL)  # the orientation of smaller faces does not matter 
 _TRIANGLE_EPS = 1e-6  # relative violation of A + B >= C that is forgiven
 
 
-class Faces(NamedTuple):
+class MeshFaces(NamedTuple):
     """Triangles: corners (m, 3, 3), unit normals and centres (m, 3), areas (m,)."""
 
     corner: np.ndarray
@@ -43,7 +43,7 @@ class Solid(NamedTuple):
     quat: np.ndarray
 
 
-def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
+def faces_of(vert: np.ndarray, face: np.ndarray) -> MeshFaces:
     """The triangles `face` (m, 3) of vertices (n, 3)."""
     corner = vert[face]
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
@@ -52,7 +52,7 @@ def faces_of(vert: np.ndarray, face: np.ndarray) -> Faces:
     proper = length >= MINVAL
     unit = normal / np.where(proper, length, 1)[:, None]
     area = np.where(proper, length / 2, 0.0)  # MuJoCo leaves out smaller faces
-    return Faces(corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, area)
+    return MeshFaces(corner, np.where(proper[:, None], unit, [1.0, 0, 0]), (a + b + c) / 3, area)
 
 
 def _total(terms: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ def measure(vert: np.ndarray, face: np.ndarray, inside: np.ndarray, kind: int) -
     return Solid(float(_total(weight)), center, inertia[0], quat[0])
 
 
-def _weights(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
+def _weights(faces: MeshFaces, apex: np.ndarray, kind: int) -> np.ndarray:
     """Volumes (m,) of the pyramids over the faces; areas of a shell."""
     if kind == SHELL:
         return faces.area
@@ -94,7 +94,7 @@ def _weights(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
     return np.abs(volume) if kind == LEGACY else volume
 
 
-def _center(faces: Faces, apex: np.ndarray, kind: int) -> np.ndarray:
+def _center(faces: MeshFaces, apex: np.ndarray, kind: int) -> np.ndarray:
     """Centre of mass of the pyramids, each a quarter of the way from its base to the apex.
 
     The apex is the centre of the faces, so that this holds for shells, too.

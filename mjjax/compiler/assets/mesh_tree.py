@@ -16,7 +16,7 @@ _SLACK = 1e-6  # of the size, by which boxes are larger: rounding in single prec
 _BITS = 10  # per axis of the curve
 
 
-class Tree(NamedTuple):
+class BoxTree(NamedTuple):
     """The tree of one mesh with n nodes, the root first; the left child follows its parent.
 
     Attributes:
@@ -30,7 +30,7 @@ class Tree(NamedTuple):
     face: np.ndarray
 
 
-def tree(vert: np.ndarray, face: np.ndarray) -> Tree:
+def tree(vert: np.ndarray, face: np.ndarray) -> BoxTree:
     """The tree of triangles (m, 3) of vertices (k, 3)."""
     corner = vert[face]
     order = np.argsort(_curve(corner.mean(axis=1)), kind="stable").astype(np.int32)
@@ -47,10 +47,10 @@ def tree(vert: np.ndarray, face: np.ndarray) -> Tree:
         box[node] = np.concatenate([low, high], axis=1)
     table = np.full((2 * count - 1, LEAF), -1, np.int32)
     table[layout.leaf] = leaves
-    return Tree(box, layout.skip, table)
+    return BoxTree(box, layout.skip, table)
 
 
-def tables(trees: Sequence[Tree]) -> dict[str, np.ndarray]:
+def tables(trees: Sequence[BoxTree]) -> dict[str, np.ndarray]:
     """The fields `mesh_box*` of all meshes; addresses count over all nodes."""
     count = np.array([len(t.skip) for t in trees], np.int32)
     start = (np.cumsum(count) - count).astype(np.int32)

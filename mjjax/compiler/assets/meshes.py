@@ -19,7 +19,7 @@ from mjjax.compiler.common.fields import reals
 from mjjax.core.enums import GeomType
 from mjjax.mjcf import assets
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.meshfile import Triangles, read_mesh, real
+from mjjax.mjcf.meshfile import FileTriangles, read_mesh, real
 from mjjax.mjcf.spec import Element
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
@@ -53,7 +53,7 @@ class Mesh(NamedTuple):
     facenormal: np.ndarray
     facetexcoord: np.ndarray
     hull: np.ndarray
-    polygons: polygons.Polygons
+    polygons: polygons.FacePolygons
     solid: mesh_inertia.Solid
 
 
@@ -164,7 +164,7 @@ def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
         hull=mesh_surface.graph(hull) if hull is not None else np.zeros(0, np.int32),
         polygons=polygons.merge(source.vert, vert, hull.face)
         if hull is not None
-        else polygons.NONE,
+        else polygons.NO_POLYGONS,
         solid=solid,
     )
 
@@ -196,7 +196,7 @@ def _is_flat(element: Element) -> bool:
     return bool(kind) and builtin_meshes.BUILTIN[kind].flat
 
 
-def _source(element: Element, content: bytes) -> Triangles:
+def _source(element: Element, content: bytes) -> FileTriangles:
     """The mesh as it is written; faces of files follow a mirroring scale."""
     values = element.values
     if values["file"]:
@@ -213,10 +213,10 @@ def _source(element: Element, content: bytes) -> Triangles:
     faces = np.array(face, np.int32).reshape(-1, 3)
     if texcoord and len(texcoord) * 3 != len(vert) * 2:
         raise ValueError(f"texcoord has {len(texcoord)} values, not 2 for each vertex")
-    return Triangles(real(vert, 3), faces, real(normal, 3), real(texcoord, 2))
+    return FileTriangles(real(vert, 3), faces, real(normal, 3), real(texcoord, 2))
 
 
-def _from_file(name: str, content: bytes) -> Triangles:
+def _from_file(name: str, content: bytes) -> FileTriangles:
     try:
         return read_mesh(content, PurePath(name).suffix)
     except ValueError as error:

@@ -16,8 +16,8 @@ from mjjax.compiler.assets.face_tree import FaceTree
 from mjjax.compiler.assets.surface_distance import signed_distance
 from mjjax.model.octree import SLOT, leaf_grid
 
-DEPTH = 6  # of the smallest cells; the root has 0
-SIDE = 1 << DEPTH  # smallest cells along an edge of the root
+OCTREE_DEPTH = 6  # of the smallest cells; the root has 0
+SIDE = 1 << OCTREE_DEPTH  # smallest cells along an edge of the root
 _LARGER = 1.1  # the root is larger than the mesh by this factor
 
 
@@ -114,7 +114,7 @@ def _lines(vert: np.ndarray) -> np.ndarray:
     middle, half = (low + high) / 2, (high - low) / 2
     lines = np.zeros((3, SIDE + 1))
     lines[:, 0], lines[:, -1] = middle - _LARGER * half, middle + _LARGER * half
-    for depth in range(DEPTH):
+    for depth in range(OCTREE_DEPTH):
         step = SIDE >> depth
         ends = lines[:, ::step]
         lines[:, step // 2 :: step] = (ends[:, 1:] + ends[:, :-1]) / 2
@@ -125,7 +125,7 @@ def _around(corner: np.ndarray, lines: np.ndarray) -> _Cells:
     """Cells divided wherever one of the triangles (m, 3, 3) touches them, level by level."""
     cells = _Cells(np.zeros((1, 3), int), np.zeros(1, int), np.full((1, 8), -1))
     level, triangle = np.zeros(len(corner), int), np.arange(len(corner))
-    for _ in range(DEPTH):
+    for _ in range(OCTREE_DEPTH):
         place = cells.place[level]
         end = place + cells.width[level][:, None]
         low, high = (
@@ -199,7 +199,7 @@ def _beside(cells: _Cells, leaves: np.ndarray) -> np.ndarray:
 
     Faces are those of -x, x, -y and so on; of several leaves the one at the lower side counts.
     """
-    grid = leaf_grid(cells.depth, cells.child, cells.place, DEPTH)
+    grid = leaf_grid(cells.depth, cells.child, cells.place, OCTREE_DEPTH)
     width = cells.width[leaves][:, None]
     middle = cells.place[leaves] + np.maximum(width // 2, 1) - 1
     found = []

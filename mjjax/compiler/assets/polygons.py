@@ -12,7 +12,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 
-ANGLE = 0.01  # to which normals are rounded [rad]
+NORMAL_ANGLE = 0.01  # to which normals are rounded [rad]
 _POLE = 1 - 1e-7  # from this height on a normal counts as vertical
 # Numbers of buckets through which the table grows: the least prime beyond twice the last one.
 _BUCKETS = (
@@ -37,7 +37,7 @@ _BUCKETS = (
 Edge = tuple[int, int]
 
 
-class Polygons(NamedTuple):
+class FacePolygons(NamedTuple):
     """Polygons of one hull.
 
     Attributes:
@@ -58,10 +58,10 @@ class Polygons(NamedTuple):
         return np.split(owner[order], np.cumsum(count)[:-1])
 
 
-NONE = Polygons([], np.zeros((0, 3)))
+NO_POLYGONS = FacePolygons([], np.zeros((0, 3)))
 
 
-def tables(polygons: Sequence[Polygons], nvert: Sequence[int]) -> dict[str, np.ndarray]:
+def tables(polygons: Sequence[FacePolygons], nvert: Sequence[int]) -> dict[str, np.ndarray]:
     """The fields `mesh_poly*` of meshes with `nvert` vertices, in MuJoCo's layout."""
     vertex = [v for p in polygons for v in p.vertex]
     around = [a for p, n in zip(polygons, nvert, strict=True) for a in p.of_vertices(n)]
@@ -77,7 +77,7 @@ def tables(polygons: Sequence[Polygons], nvert: Sequence[int]) -> dict[str, np.n
     return f
 
 
-def merge(source: np.ndarray, vert: np.ndarray, face: np.ndarray) -> Polygons:
+def merge(source: np.ndarray, vert: np.ndarray, face: np.ndarray) -> FacePolygons:
     """Polygons of a hull.
 
     Args:
@@ -93,7 +93,7 @@ def merge(source: np.ndarray, vert: np.ndarray, face: np.ndarray) -> Polygons:
     found = [path for i in _table_order(keys) for path in _outlines(members[i])]
     vertex = [np.array(path, np.int32) for path in found if len(path) > 2]
     corner = np.array([v[:3] for v in vertex], int).reshape(-1, 3)
-    return Polygons(vertex, _normals(vert, corner)[0])
+    return FacePolygons(vertex, _normals(vert, corner)[0])
 
 
 def _normals(vert: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,13 +106,13 @@ def _normals(vert: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _angles(vert: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Azimuth and inclination (m, 2) of the normals in rounded multiples of `ANGLE`."""
+    """Azimuth and inclination (m, 2) of the normals in rounded multiples of `NORMAL_ANGLE`."""
     normal, proper = _normals(vert, face)
     x, y, z = normal.T + 0.0  # no negative zeros
     pole = np.abs(z) > _POLE
     azimuth = np.where(pole, 0, np.arctan2(y, x))
     inclination = np.where(pole, np.where(z < 0, np.pi, 0), np.arccos(np.clip(z, -1, 1)))
-    scaled = np.stack([azimuth, inclination], axis=1) / ANGLE
+    scaled = np.stack([azimuth, inclination], axis=1) / NORMAL_ANGLE
     return np.trunc(scaled + np.copysign(0.5, scaled)) + 0.0, proper
 
 

@@ -9,7 +9,7 @@ from mjjax.compiler.common.fields import ints, reals
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import assets
 from mjjax.mjcf.meshfile import real
-from mjjax.mjcf.skinfile import Bone, Skin, read_skin
+from mjjax.mjcf.skinfile import Bone, SkinFile, read_skin
 from mjjax.mjcf.spec import Element
 
 _DATA = ("vertex", "texcoord", "face")
@@ -87,7 +87,7 @@ def _packed(rows: list[int]) -> _Packed:
     return _Packed(number, (np.cumsum(number) - number).astype(np.int32))
 
 
-def _compile(element: Element, content: bytes | None) -> Skin:
+def _compile(element: Element, content: bytes | None) -> SkinFile:
     """One skin, with weights that add up to one; ValueError if it is none."""
     skin = _source(element, content)
     if not len(skin.vert) or not len(skin.face) or not skin.bones:
@@ -118,7 +118,7 @@ def _normalized(bone: Bone, total: np.ndarray) -> Bone:
     return bone._replace(quat=real(quat, 4)[0], weight=weight.astype(np.float64))
 
 
-def _source(element: Element, content: bytes | None) -> Skin:
+def _source(element: Element, content: bytes | None) -> SkinFile:
     """The skin as it is written."""
     values = element.values
     if content is not None:
@@ -143,4 +143,4 @@ def _source(element: Element, content: bytes | None) -> Skin:
         for bone in (child.values for child in element.children)
     ]
     faces = np.array(face, np.int32).reshape(-1, 3)
-    return Skin(real(vert, 3), real(texcoord, 2), faces, bones)
+    return SkinFile(real(vert, 3), real(texcoord, 2), faces, bones)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mjjax.compiler.common.names import Names
-from mjjax.compiler.common.tree import Frames, Members, Tree
+from mjjax.compiler.common.tree import BodyMembers, BodyTree, Frames
 from mjjax.math.tracked import Tracked
 from mjjax.mjcf.spec import Element, Spec
 
@@ -42,7 +42,7 @@ class Context:
     """
 
     spec: Spec
-    tree: Tree
+    tree: BodyTree
     frames: Frames
     names: Names
     fields: "Fields" = field(default_factory=lambda: Fields())
@@ -65,7 +65,7 @@ class Context:
         body = index if kind == "body" else self.fields[f"{_PREFIX[kind]}_bodyid"][index]
         return int(self.fields["body_treeid"][body])
 
-    def members(self, kind: str) -> Members:
+    def members(self, kind: str) -> BodyMembers:
         """The elements of a kind that belong to bodies."""
         return self.tree.members[kind]
 

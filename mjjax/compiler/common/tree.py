@@ -9,11 +9,11 @@ from mjjax.math.tracked import real_array, together
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.spec import Element
 
-KINDS = ("joint", "geom", "site", "camera", "light")
+MEMBER_KINDS = ("joint", "geom", "site", "camera", "light")
 
 
 @dataclass
-class Members:
+class BodyMembers:
     """The elements of one kind with the body and the frame they belong to."""
 
     elements: list[Element] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Members:
 
 
 @dataclass
-class Tree:
+class BodyTree:
     """The world body flattened.
 
     Attributes:
@@ -39,16 +39,18 @@ class Tree:
         children: number of child bodies of each body.
     """
 
-    bodies: Members = field(default_factory=Members)
-    members: dict[str, Members] = field(default_factory=lambda: {k: Members() for k in KINDS})
+    bodies: BodyMembers = field(default_factory=BodyMembers)
+    members: dict[str, BodyMembers] = field(
+        default_factory=lambda: {k: BodyMembers() for k in MEMBER_KINDS}
+    )
     inertials: dict[int, Element] = field(default_factory=dict)
-    frames: Members = field(default_factory=Members)
+    frames: BodyMembers = field(default_factory=BodyMembers)
     children: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
 
 
-def flatten(world: Element) -> Tree:
+def flatten(world: Element) -> BodyTree:
     """Bodies depth first, everything else in the order of its body, frames dissolved."""
-    tree = Tree()
+    tree = BodyTree()
     waiting = [(world, 0, -1)]
     while waiting:
         body, parent, frame = waiting.pop()
@@ -60,7 +62,7 @@ def flatten(world: Element) -> Tree:
     return tree
 
 
-def _collect(tree: Tree, holder: Element, body: int) -> list[tuple[Element, int, int]]:
+def _collect(tree: BodyTree, holder: Element, body: int) -> list[tuple[Element, int, int]]:
     """Adds what a body holds; returns its child bodies, with the body and the frame they are in."""
     inside: list[tuple[Element, int, int]] = []
     frames: dict[Element | None, int] = {holder: -1}
@@ -81,7 +83,7 @@ def _collect(tree: Tree, holder: Element, body: int) -> list[tuple[Element, int,
 class Frames:
     """Poses of the frames relative to their body."""
 
-    def __init__(self, frames: Members, degree: bool, sequence: str):
+    def __init__(self, frames: BodyMembers, degree: bool, sequence: str):
         n = len(frames.elements)
         pos = real_array([e.values["pos"] for e in frames.elements]).reshape(n, 3).copy()
         pos, quat = together(pos, poses.orientations(frames.elements, degree, sequence))
@@ -93,7 +95,7 @@ class Frames:
         self.quat = np.vstack([quat, poses.IDENTITY])
 
     def to_body(
-        self, members: Members, pos: np.ndarray, quat: np.ndarray
+        self, members: BodyMembers, pos: np.ndarray, quat: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Poses given in the frames of `members`, in body coordinates."""
         if len(self.pos) == 1:
@@ -107,7 +109,7 @@ class Frames:
         )
         return pos, quat
 
-    def rotate(self, members: Members, vectors: np.ndarray) -> np.ndarray:
+    def rotate(self, members: BodyMembers, vectors: np.ndarray) -> np.ndarray:
         """Directions given in the frames of `members`, in body coordinates."""
         identity = np.tile(poses.IDENTITY, (len(vectors), 1))
         zero = np.zeros_like(vectors)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.compiler.constants.lengthrange_limits import Limits, State
+from mjjax.compiler.constants.lengthrange_limits import LengthLimits, PullState
 from mjjax.compiler.constants.parallel_worlds import parallel_worlds
 from mjjax.compiler.constants.set_const import positions
 from mjjax.core.constants import MINVAL
@@ -186,7 +186,7 @@ class _Forces(NamedTuple):
     bias: Array
     arm: Array
     length: Array
-    limits: State
+    limits: PullState
 
 
 class Worlds:
@@ -200,7 +200,7 @@ class Worlds:
 
     def __init__(self, model: Model, actuators: np.ndarray):
         s = model.structure
-        self.model, self.limits, self.size = model, Limits(model), len(actuators)
+        self.model, self.limits, self.size = model, LengthLimits(model), len(actuators)
         driven = s.actuator_trntype[actuators] == TrnType.TENDON
         own = np.where(driven, s.actuator_trnid[actuators, 0], 0)[:, None]
         heavy = np.flatnonzero(model.tendon_armature)
@@ -233,7 +233,7 @@ class Worlds:
         moving = com_vel(many, data.replace(qvel=qvel.ravel()))
         pull = moment(many, data).reshape(n, n, one.nv)[self._world, self._world]
         bias = rne(many, moving).reshape(n, one.nv)
-        return _Forces(inertia, bias, pull, data.actuator_length, State(qpos, length, arm))
+        return _Forces(inertia, bias, pull, data.actuator_length, PullState(qpos, length, arm))
 
 
 def _extremes(worlds: Worlds, side: np.ndarray, settings: dict[str, Any]) -> np.ndarray:

@@ -14,7 +14,7 @@ from mjjax.xla.namespace import Array
 _ITERATIONS = 100
 
 
-class State(NamedTuple):
+class PullState(NamedTuple):
     """Positions (w, nq), lengths (w, ntendon) and arms (w, ntendon, nv) of tendons."""
 
     qpos: Array
@@ -30,10 +30,10 @@ class _Part(NamedTuple):
     solimp: Array
     margin: Array
     equality: Array
-    evaluate: Callable[[State], tuple[Array, Array]]
+    evaluate: Callable[[PullState], tuple[Array, Array]]
 
 
-class Limits:
+class LengthLimits:
     """All rows of a model.
 
     Attributes:
@@ -64,7 +64,7 @@ class Limits:
         inertia: Array,
         smooth: Array,
         qvel: Array,
-        state: State,
+        state: PullState,
         start: Array,
     ) -> Array:
         """Accelerations (w, nv) under forces without constraints (w, nv), starting at `start`."""
@@ -164,7 +164,7 @@ def _joint_limits(model: Model) -> list[_Part]:
     quats = s.jnt_qposadr[ball][:, None] + np.arange(4)
     place = np.eye(s.nv)[s.jnt_dofadr[ball][:, None] + np.arange(3)]
 
-    def angles(state: State) -> tuple[Array, Array]:
+    def angles(state: PullState) -> tuple[Array, Array]:
         axis, angle = safe.normalize(quat.log(quat.normalize(state.qpos[:, quats])))
         return angle[..., 0], np.einsum("wnk,nkv->wnv", axis, place)
 
@@ -188,7 +188,7 @@ def _limit(
     kind: str,
     ids: Array,
     side: int,
-    value: Callable[[State], tuple[Array, Array]],
+    value: Callable[[PullState], tuple[Array, Array]],
 ) -> _Part:
     """Rows of the lower (0) or upper (1) limits of joints or tendons."""
     s, sign = model.structure, 1 - 2 * side
@@ -196,7 +196,7 @@ def _limit(
     bound = getattr(model, f"{kind}_range")[ids, side]
     weights = {"jnt": model.dof_invweight0[s.jnt_dofadr], "tendon": model.tendon_invweight0}
 
-    def evaluate(state: State) -> tuple[Array, Array]:
+    def evaluate(state: PullState) -> tuple[Array, Array]:
         x, arm = value(state)
         return sign * (x - bound), sign * np.broadcast_to(arm, (*x.shape, arm.shape[-1]))
 
@@ -215,7 +215,7 @@ def _equalities(model: Model) -> list[_Part]:
     s = model.structure
     adr, dof = s.jnt_qposadr, s.jnt_dofadr
     unit = np.eye(s.nv)[dof][None]
-    sources: dict[EqType, tuple[Array, Callable[[State], tuple[Array, Array]]]] = {
+    sources: dict[EqType, tuple[Array, Callable[[PullState], tuple[Array, Array]]]] = {
         EqType.JOINT: (
             model.dof_invweight0[dof],
             lambda state: (state.qpos[:, adr] - model.qpos0[adr], unit),
@@ -237,12 +237,12 @@ def _polynomial(
     model: Model,
     ids: Array,
     weight: Array,
-    value: Callable[[State], tuple[Array, Array]],
+    value: Callable[[PullState], tuple[Array, Array]],
 ) -> _Part:
     one, two = model.structure.eq_obj1id[ids], model.structure.eq_obj2id[ids]
     paired, coef = two >= 0, model.eq_data[ids, :5]
 
-    def evaluate(state: State) -> tuple[Array, Array]:
+    def evaluate(state: PullState) -> tuple[Array, Array]:
         x, arm = value(state)
         powers = np.where(paired, x[:, two], 0)[..., None] ** np.arange(5)
         slope = (coef[:, 1:] * powers[..., :4] * np.arange(1, 5)).sum(axis=-1)

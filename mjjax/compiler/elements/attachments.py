@@ -5,7 +5,7 @@ import numpy as np
 from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import bools, ints, reals, user
 from mjjax.compiler.elements.geoms import placed
-from mjjax.compiler.elements.shapes import SHAPES
+from mjjax.compiler.elements.shapes import SHAPE_KINDS
 from mjjax.core.enums import GeomType, LightType, ProjectionType
 from mjjax.math.tracked import numbers
 from mjjax.mjcf import orientation as poses
@@ -18,11 +18,11 @@ def compile_sites(ctx: Context) -> None:
     kind = ints(elements, "type")
     for element in elements:
         type_ = element.values["type"]
-        if type_ == GeomType.PLANE or type_ not in SHAPES:
+        if type_ == GeomType.PLANE or type_ not in SHAPE_KINDS:
             raise element.origin.error(f"a site cannot be a {GeomType(type_).name.lower()}")
     pos, quat, size = placed(ctx, elements, kind)
     for element, type_, row in zip(elements, kind, numbers(size), strict=True):
-        if not (row[: SHAPES[type_].nsize] > 0).all():
+        if not (row[: SHAPE_KINDS[type_].nsize] > 0).all():
             raise element.origin.error("the sizes of a site must be positive")
     f["site_type"], f["site_size"] = kind, size
     f["site_bodyid"] = np.array(members.body, np.int32)

@@ -142,7 +142,7 @@ class AssetShape(NamedTuple):
     bounds: Callable[[Context, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-SHAPES: dict[int, AssetShape] = {
+ASSET_SHAPES: dict[int, AssetShape] = {
     GeomType.HFIELD: AssetShape(_hfield_measure, _hfield_bounds),
     GeomType.MESH: AssetShape(_mesh_measure, _mesh_bounds),
     GeomType.SDF: AssetShape(_mesh_measure, _mesh_bounds),

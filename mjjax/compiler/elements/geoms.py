@@ -5,7 +5,7 @@ import numpy as np
 from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import bools, ints, reals, user
 from mjjax.compiler.elements import fluid, geom_assets
-from mjjax.compiler.elements.shapes import SHAPES, Measure
+from mjjax.compiler.elements.shapes import SHAPE_KINDS, Measure
 from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
 from mjjax.math.tracked import numbers, together
@@ -104,8 +104,8 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
         if type_ == GeomType.PLANE:
             if row[2] <= 0:
                 raise element.origin.error("the third size of a plane must be positive")
-        elif type_ in SHAPES and not (row[: SHAPES[type_].nsize] > 0).all():
-            name, n = GeomType(type_).name.lower(), SHAPES[type_].nsize
+        elif type_ in SHAPE_KINDS and not (row[: SHAPE_KINDS[type_].nsize] > 0).all():
+            name, n = GeomType(type_).name.lower(), SHAPE_KINDS[type_].nsize
             given = f"size is {' '.join(f'{x:g}' for x in row[:n])}"
             raise element.origin.error(f"a {name} needs {n} positive size{'s' * (n > 1)}", given)
 
@@ -117,11 +117,11 @@ def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
     rbound, box = f["geom_rbound"], f["geom_aabb"]
     for type_ in np.unique(kind):
         rows = np.flatnonzero(kind == type_)
-        if type_ in geom_assets.SHAPES:
-            rbound[rows], box[rows] = geom_assets.SHAPES[type_].bounds(ctx, rows)
+        if type_ in geom_assets.ASSET_SHAPES:
+            rbound[rows], box[rows] = geom_assets.ASSET_SHAPES[type_].bounds(ctx, rows)
         else:
-            rbound[rows] = SHAPES[type_].rbound(size[rows])
-            box[rows, 3:] = SHAPES[type_].semiaxes(size[rows])
+            rbound[rows] = SHAPE_KINDS[type_].rbound(size[rows])
+            box[rows, 3:] = SHAPE_KINDS[type_].semiaxes(size[rows])
     box[kind == GeomType.PLANE, 2] = -box[kind == GeomType.PLANE, 5]
 
 
@@ -153,9 +153,9 @@ def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
 
 def _measure(ctx: Context, type_: int, rows: np.ndarray, hollow: bool) -> Measure:
     """Volume and inertia of geoms of one type."""
-    if type_ in geom_assets.SHAPES:
-        return geom_assets.SHAPES[type_].measure(ctx, rows, hollow)
-    shape = SHAPES[type_]
+    if type_ in geom_assets.ASSET_SHAPES:
+        return geom_assets.ASSET_SHAPES[type_].measure(ctx, rows, hollow)
+    shape = SHAPE_KINDS[type_]
     return (shape.shell if hollow else shape.solid)(ctx.fields["geom_size"][rows])
 
 
@@ -164,7 +164,7 @@ def _fluid(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:
     ctx.fields["geom_fluid"] = np.zeros((len(elements), NFLUID))
     rows = np.flatnonzero(bools(elements, "fluidshape") & (kind != GeomType.PLANE))
     if len(rows):
-        asset = np.isin(kind[rows], list(geom_assets.SHAPES))[:, None]
+        asset = np.isin(kind[rows], list(geom_assets.ASSET_SHAPES))[:, None]
         box = ctx.fields["geom_aabb"][rows, 3:]
         mass, inertia = fluid.added_mass(np.where(asset, ctx.fields["geom_size"][rows], box))
         coef = reals([elements[i] for i in rows], "fluidcoef", 5)

@@ -1,6 +1,6 @@
 """Volume, inertia, bounding volume and fluid coefficients of primitive geoms.
 
-Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPES` says what
+Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPE_KINDS` says what
 MuJoCo's types have; a new shape is one entry. Solids are rounded as in MuJoCo: where principal
 moments of a body coincide, rounding decides which axes are found.
 """
@@ -163,7 +163,7 @@ def plane(size: np.ndarray) -> Measure:
     return _scaled(np.zeros(len(size)), np.zeros_like(size))
 
 
-class Shape(NamedTuple):
+class ShapeKind(NamedTuple):
     """What the compiler knows about one geom type.
 
     Attributes:
@@ -184,33 +184,33 @@ def _norm(size: np.ndarray) -> np.ndarray:
     return np.sqrt(np.sum(size * size, axis=1))
 
 
-SHAPES: dict[int, Shape] = {
-    GeomType.PLANE: Shape(
+SHAPE_KINDS: dict[int, ShapeKind] = {
+    GeomType.PLANE: ShapeKind(
         3,
         plane,
         plane,
         lambda s: np.tile([_MAXVAL, _MAXVAL, _MAXVAL / 2], (len(s), 1)),
         lambda s: np.zeros(len(s)),
     ),
-    GeomType.SPHERE: Shape(
+    GeomType.SPHERE: ShapeKind(
         1, sphere, sphere_shell, lambda s: np.repeat(s[:, :1], 3, axis=1), lambda s: s[:, 0]
     ),
-    GeomType.CAPSULE: Shape(
+    GeomType.CAPSULE: ShapeKind(
         2,
         capsule,
         capsule_shell,
         lambda s: _diag(s[:, 0], s[:, 0], s[:, 0] + s[:, 1]),
         lambda s: s[:, 0] + s[:, 1],
     ),
-    GeomType.ELLIPSOID: Shape(
+    GeomType.ELLIPSOID: ShapeKind(
         3, ellipsoid, ellipsoid_shell, lambda s: s, lambda s: np.max(s, axis=1)
     ),
-    GeomType.CYLINDER: Shape(
+    GeomType.CYLINDER: ShapeKind(
         2,
         cylinder,
         cylinder_shell,
         lambda s: _diag(s[:, 0], s[:, 0], s[:, 1]),
         lambda s: _norm(s[:, :2]),
     ),
-    GeomType.BOX: Shape(3, box, box_shell, lambda s: s, _norm),
+    GeomType.BOX: ShapeKind(3, box, box_shell, lambda s: s, _norm),
 }
