@@ -7,6 +7,7 @@ MINMU = 1e-5  # smallest friction coefficient
 MINIMP = 1e-4  # smallest constraint impedance
 MAXIMP = 0.9999  # largest constraint impedance
 MAXVAL = 1e10  # a state beyond this counts as diverged
+MAXCONPAIR = 50  # contacts of a pair of geoms
 NGROUP = 6
 NREF = 2
 NIMP = 5

@@ -15,10 +15,10 @@ from mjjax.core.struct import sources, specs
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.pipeline.make_data import STATE
+from mjjax.model.state_fields import STATE_FIELDS
 
 # What a simulation goes on from, and what it counts.
-ALWAYS = frozenset({*STATE, "sleep", "warning", "maxuse_con", "maxuse_efc"})
+ALWAYS = frozenset({*STATE_FIELDS, "sleep", "warning", "maxuse_con", "maxuse_efc"})
 
 
 def carried(

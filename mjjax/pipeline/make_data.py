@@ -20,6 +20,7 @@ from mjjax.model.data import CollisionRules, Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.rows import RowSlots
 from mjjax.model.sleep import Sleep
+from mjjax.model.state_fields import STATE_FIELDS
 from mjjax.model.structure import Structure
 from mjjax.model.terms import require_terms
 from mjjax.model.trees import block_entries
@@ -118,27 +119,9 @@ def check_initial_sleep(model: Model) -> None:
         make_data(model)
 
 
-# What a reset sets; everything else in `Data` follows from it by `forward`.
-STATE = (
-    "time",
-    "qpos",
-    "qvel",
-    "act",
-    "history",
-    "qacc_warmstart",
-    "ctrl",
-    "qfrc_applied",
-    "xfrc_applied",
-    "mocap_pos",
-    "mocap_quat",
-    "eq_active",
-    "userdata",
-)
-
-
 def reset_state(model: Model, data: Data) -> dict[str, Any]:
     """State and inputs after a reset: `qpos0`, mocap bodies in place, everything else zero."""
-    zero = {name: jnp.zeros_like(getattr(data, name)) for name in STATE}
+    zero = {name: jnp.zeros_like(getattr(data, name)) for name in STATE_FIELDS}
     return zero | _initial(model, data)
 
 

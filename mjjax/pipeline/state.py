@@ -8,25 +8,9 @@ from mjjax.core.enums import State
 from mjjax.core.representation import short
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.model.state_fields import COMPONENTS
 from mjjax.model.view import element_id
 from mjjax.xla.namespace import Array
-
-# Component -> field of Data. There are no plugins, so their component is empty.
-FIELDS: dict[State, str] = {
-    State.TIME: "time",
-    State.QPOS: "qpos",
-    State.QVEL: "qvel",
-    State.ACT: "act",
-    State.HISTORY: "history",
-    State.WARMSTART: "qacc_warmstart",
-    State.CTRL: "ctrl",
-    State.QFRC_APPLIED: "qfrc_applied",
-    State.XFRC_APPLIED: "xfrc_applied",
-    State.EQ_ACTIVE: "eq_active",
-    State.MOCAP_POS: "mocap_pos",
-    State.MOCAP_QUAT: "mocap_quat",
-    State.USERDATA: "userdata",
-}
 
 
 def state_size(model: Model, sig: State | int) -> int:
@@ -41,7 +25,7 @@ def state_size(model: Model, sig: State | int) -> int:
 def get_state(model: Model, data: Data, sig: State | int) -> Array:
     """The components `sig` of the state as one vector, lowest bit first (`mj_getState`)."""
     dtype = data.qpos.dtype
-    parts = [getattr(data, FIELDS[part]) for part in components(sig)]
+    parts = [getattr(data, COMPONENTS[part]) for part in components(sig)]
     return jnp.concatenate(
         [jnp.zeros(0, dtype), *(jnp.reshape(part, -1).astype(dtype) for part in parts)]
     )
@@ -56,16 +40,18 @@ def set_state(model: Model, data: Data, state: Array, sig: State | int) -> Data:
     state = _checked(model, state, sig)
     changes, start = {}, 0
     for part in components(sig):
-        old = jnp.asarray(getattr(data, FIELDS[part]))
+        old = jnp.asarray(getattr(data, COMPONENTS[part]))
         new = state[start : start + old.size].reshape(old.shape)
-        changes[FIELDS[part]] = (new != 0) if old.dtype == bool else new.astype(old.dtype)
+        changes[COMPONENTS[part]] = (new != 0) if old.dtype == bool else new.astype(old.dtype)
         start += old.size
     return data.replace(**changes)
 
 
 def copy_state(model: Model, src: Data, dst: Data, sig: State | int) -> Data:
     """`dst` with the components `sig` of `src` (`mj_copyState`)."""
-    return dst.replace(**{FIELDS[part]: getattr(src, FIELDS[part]) for part in components(sig)})
+    return dst.replace(
+        **{COMPONENTS[part]: getattr(src, COMPONENTS[part]) for part in components(sig)}
+    )
 
 
 def extract_state(model: Model, state: Array, srcsig: State | int, dstsig: State | int) -> Array:
@@ -107,7 +93,7 @@ def components(sig: State | int) -> list[State]:
     bits = whole_number(sig, "a state signature is a mjjax.State, such as State.QPOS | State.QVEL")
     if not 0 <= bits < 1 << len(State):
         raise ValueError(f"state signature {bits} must be in 0 ... {(1 << len(State)) - 1}")
-    return [part for part in FIELDS if bits & part]
+    return [part for part in COMPONENTS if bits & part]
 
 
 def _size(model: Model, part: State) -> int:

@@ -20,11 +20,11 @@ from mjjax.collision.convex.support import hfield_size, prisms, sides_of, suppor
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.lanes import Vec, dot
 from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.xla.linalg import matmul3, matvec3
 from mjjax.xla.namespace import where
 
-MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 PRISMS_AT_ONCE = 64  # prisms that are tested together
 
 
@@ -65,10 +65,10 @@ def hfield(
     n, dtype = margin.shape[0], margin.dtype
     # one more row takes what is left out
     empty = ContactSet(
-        jnp.full((n * MOST + 1,), NO_CONTACT, dtype),
-        *(jnp.zeros((n * MOST + 1, 3), dtype) for _ in range(3)),
+        jnp.full((n * MAXCONPAIR + 1,), NO_CONTACT, dtype),
+        *(jnp.zeros((n * MAXCONPAIR + 1, 3), dtype) for _ in range(3)),
     )
-    blank = jnp.full((n * MOST + 1, 7), -1, jnp.int32)
+    blank = jnp.full((n * MAXCONPAIR + 1, 7), -1, jnp.int32)
     tolerance = jnp.broadcast_to(settings.tolerance, margin.shape)
     start = (jnp.int32(0), jnp.zeros(n, jnp.int32), empty, blank)
 
@@ -91,7 +91,7 @@ def hfield(
         before = jnp.cumsum(on, dtype=jnp.int32) - on.astype(jnp.int32)
         own = jnp.clip(end[pair] - cells.count[pair] - begin, 0, PRISMS_AT_ONCE - 1)
         slot = filled[pair] + before - before[own]
-        row = where(on & (slot < MOST), pair * MOST + slot, n * MOST)
+        row = where(on & (slot < MAXCONPAIR), pair * MAXCONPAIR + slot, n * MAXCONPAIR)
         touch = _in_world(one.pos[pair], one.mat[pair], touch, margin[pair])
         found = jax.tree.map(lambda t, x: t.at[row].set(x[:, 0]), found, touch)
         label = jnp.concatenate([label[:, 0, :6], cell[:, None]], axis=1)
@@ -100,8 +100,8 @@ def hfield(
         return begin + PRISMS_AT_ONCE, filled, found, certificate
 
     _, _, found, certificate = lax.while_loop(lambda s: s[0] < end[-1], body, start)
-    shaped = ContactSet(*(x[:-1].reshape(n, MOST, *x.shape[1:]) for x in found))
-    return shaped, certificate[:-1].reshape(n, MOST, 7)
+    shaped = ContactSet(*(x[:-1].reshape(n, MAXCONPAIR, *x.shape[1:]) for x in found))
+    return shaped, certificate[:-1].reshape(n, MAXCONPAIR, 7)
 
 
 def hfield_motion(

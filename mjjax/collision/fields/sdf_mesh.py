@@ -15,10 +15,10 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.fields.field import octree, octree_slope
-from mjjax.collision.fields.sdf_pair import MOST, halton, known, listed
+from mjjax.collision.fields.sdf_pair import halton, known, listed
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, tolerance
 from mjjax.collision.shape.shapes import Pools, Shape
-from mjjax.core.constants import MINVAL
+from mjjax.core.constants import MAXCONPAIR, MINVAL
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, matmul3, matvec3
@@ -61,7 +61,7 @@ def mesh_sdf(
 
     def visit(walk: _TreeWalk) -> _TreeWalk:
         node = _next_leaf(pools, one, two, turn, offset, end, walk)
-        on = (node < end) & (walk.count < MOST)
+        on = (node < end) & (walk.count < MAXCONPAIR)
         corner = jnp.asarray(tables.corner)[where(on, node, 0)] + one.offset[:, None]
         corner = matvec3(turn[:, None], pools.vert[corner]) + offset[:, None]
         on &= _may_touch(pools, wide, corner)
@@ -69,11 +69,13 @@ def mesh_sdf(
         deep = on[:, None] & (value < 0)
         upto = jnp.cumsum(deep, axis=1, dtype=jnp.int32)
         place = walk.count[:, None] + upto - 1
-        place = where(deep & (place < MOST), place, MOST)  # one more takes what is left out
+        place = where(
+            deep & (place < MAXCONPAIR), place, MAXCONPAIR
+        )  # one more takes what is left out
         row = np.arange(n)[:, None]
         return _TreeWalk(
             where(node < end, node + 1, node),
-            jnp.minimum(walk.count + upto[:, -1], MOST),
+            jnp.minimum(walk.count + upto[:, -1], MAXCONPAIR),
             walk.point.at[row, place].set(x),
             walk.value.at[row, place].set(value),
         )
@@ -81,12 +83,12 @@ def mesh_sdf(
     walk = _TreeWalk(
         jnp.asarray(tables.node_adr)[mesh],
         jnp.zeros(n, jnp.int32),
-        jnp.zeros((n, MOST + 1, 3), dtype),
-        jnp.full((n, MOST + 1), NO_CONTACT, dtype),
+        jnp.zeros((n, MAXCONPAIR + 1, 3), dtype),
+        jnp.full((n, MAXCONPAIR + 1), NO_CONTACT, dtype),
     )
-    walk = lax.while_loop(lambda w: jnp.any((w.node < end) & (w.count < MOST)), visit, walk)
-    x, value = walk.point[:, :MOST], walk.value[:, :MOST]
-    exists = np.arange(MOST, dtype=np.int32)[None] < walk.count[:, None]
+    walk = lax.while_loop(lambda w: jnp.any((w.node < end) & (w.count < MAXCONPAIR)), visit, walk)
+    x, value = walk.point[:, :MAXCONPAIR], walk.value[:, :MAXCONPAIR]
+    exists = np.arange(MAXCONPAIR, dtype=np.int32)[None] < walk.count[:, None]
     exists &= ~known(x, exists, tolerance(jnp.max(two.size, axis=-1))[:, None])
     gradient = octree_slope(pools, wide, x)[1]
     outward, length = safe.normalize(gradient)
@@ -119,7 +121,7 @@ def _next_leaf(
         node = where(going & ~found, where(near, node + 1, skip[at]), node)
         return node, going & ~found & (node < end)
 
-    going = (walk.node < end) & (walk.count < MOST)
+    going = (walk.node < end) & (walk.count < MAXCONPAIR)
     return lax.while_loop(lambda s: jnp.any(s[1]), step, (walk.node, going))[0]
 
 

@@ -16,12 +16,12 @@ from jax import lax
 from mjjax.collision.fields.field import distance, octree, octree_slope, slope
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, tolerance
 from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.xla.linalg import dot, matmul3, matvec3
 from mjjax.xla.namespace import Array, where
 
-MOST = 50  # contacts of a pair (mjMAXCONPAIR)
 _LARGER = 1.1  # the root of an octree is larger than the mesh by this factor
 _DECREASE = 0.1  # of what the gradient promises, for a step to be taken
 _SHORTEST = 1e-4  # step at which the search for one ends
@@ -235,18 +235,18 @@ def listed(
     dist = where(exists, value, NO_CONTACT)
     touch = ContactSet(dist, pos, normal, jnp.zeros_like(pos))
     count = x.shape[1]
-    if count > MOST:
-        order = jnp.argsort(~exists, axis=1, stable=True)[:, :MOST]
+    if count > MAXCONPAIR:
+        order = jnp.argsort(~exists, axis=1, stable=True)[:, :MAXCONPAIR]
         row = np.arange(len(x))[:, None]
         touch = jax.tree.map(lambda t: t[row, order], touch)
     else:
-        rest = [(0, 0), (0, MOST - count)]
+        rest = [(0, 0), (0, MAXCONPAIR - count)]
         filled = touch.dist, *touch[1:]
         touch = ContactSet(
             jnp.pad(filled[0], rest, constant_values=NO_CONTACT),
             *(jnp.pad(t, [*rest, (0, 0)]) for t in filled[1:]),
         )
-    return touch, jnp.zeros((len(x), MOST, 0), jnp.int32)
+    return touch, jnp.zeros((len(x), MAXCONPAIR, 0), jnp.int32)
 
 
 def sdf_motion(

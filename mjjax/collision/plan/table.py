@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import jax
 
 from mjjax.collision.convex.contacts import convex
-from mjjax.collision.convex.hfield import MOST, hfield, hfield_motion
+from mjjax.collision.convex.hfield import hfield, hfield_motion
 from mjjax.collision.convex.motion import further_motion, motion
 from mjjax.collision.fields.field import FIELD_SOLIDS
 from mjjax.collision.fields.sdf_mesh import mesh_sdf, mesh_sdf_motion
-from mjjax.collision.fields.sdf_pair import MOST as MOST_SDF
 from mjjax.collision.fields.sdf_pair import sdf_motion, sdf_pair
 from mjjax.collision.primitive.box_box import box_box
 from mjjax.collision.primitive.capsule import capsule_capsule
@@ -26,6 +25,7 @@ from mjjax.collision.primitive.plane import plane_box, plane_capsule, plane_elli
 from mjjax.collision.primitive.plane_mesh import plane_mesh, plane_mesh_motion
 from mjjax.collision.primitive.sphere import sphere_box, sphere_capsule, sphere_sphere
 from mjjax.collision.shape.contact_set import ContactSet
+from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.model.data import CollisionRules
 
@@ -99,7 +99,7 @@ CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
 }
 
 HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
-    (GeomType.HFIELD, kind): Collider(hfield, MOST, None, hfield_motion)
+    (GeomType.HFIELD, kind): Collider(hfield, MAXCONPAIR, None, hfield_motion)
     for kind in sorted(_FLAT | _SMOOTH)
 }
 PLANE_MESH = {
@@ -107,9 +107,9 @@ PLANE_MESH = {
     for kind in (GeomType.MESH, GeomType.SDF)
 }
 SDF: dict[tuple[GeomType, GeomType], Collider] = {
-    (kind, GeomType.SDF): Collider(sdf_pair, MOST_SDF, None, sdf_motion)
+    (kind, GeomType.SDF): Collider(sdf_pair, MAXCONPAIR, None, sdf_motion)
     for kind in (*FIELD_SOLIDS, GeomType.SDF)
-} | {(GeomType.MESH, GeomType.SDF): Collider(mesh_sdf, MOST_SDF, None, mesh_sdf_motion)}
+} | {(GeomType.MESH, GeomType.SDF): Collider(mesh_sdf, MAXCONPAIR, None, mesh_sdf_motion)}
 
 # All of them.
 EVERY = COLLIDERS | CONVEX | HFIELD | PLANE_MESH | SDF
