@@ -19,7 +19,7 @@ import mjjax
 from benchmarks.scenes import SCENES
 from mjjax.cli.bench import start
 from mjjax.cli.engines import JaxEngine
-from mjjax.cli.operations import COUNTED, total
+from mjjax.xla.operations import COUNTED, total
 
 FILE = Path(__file__).with_name("limits.json")
 WORLDS = 1024

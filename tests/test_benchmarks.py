@@ -12,7 +12,7 @@ import pytest
 
 from mjjax import cli
 from mjjax.cli import embedded
-from mjjax.cli.operations import OPERATION_KINDS, operations, total
+from mjjax.xla.operations import OPERATION_KINDS, operations, total
 
 ROOT = Path(__file__).parents[1]
 

@@ -17,7 +17,7 @@ from jax.extend import core
 
 import mjjax
 from mjjax.cli.models import load
-from mjjax.cli.operations import COUNTED, Counts, operations
+from mjjax.xla.operations import COUNTED, Counts, operations
 
 # Stages by MuJoCo's name, in the order of a step; an engine is measured on those it has.
 TIMED_STAGES = (

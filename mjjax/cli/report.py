@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mjjax.cli.operations import OPERATION_KINDS, total
+from mjjax.xla.operations import OPERATION_KINDS, total
 
 HEAD = (
     "model",

@@ -16,8 +16,7 @@ from mjjax.xla.linalg import by_entry, einsum, matmul
 from mjjax.xla.namespace import Array, namespace
 from mjjax.xla.ordering import in_turn
 
-# Kinds of trees that are factored side by side. Each takes a thread that waits for others, see
-# `mjjax.xla.threads`.
+# Kinds of trees that are factored side by side: each takes a thread that waits for others.
 TREES_AT_ONCE = 3
 
 

@@ -1,6 +1,7 @@
 """What belongs to the machine stays in its room, `mjjax/xla`."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def words(path: str) -> Iterator[str]:
 def test_machine_has_its_room(path: str) -> None:
     """Lets one read physics without knowing how XLA, threads or a GPU like it."""
     assert not OF_THE_MACHINE.intersection(words(path))
+
+
+@pytest.mark.parametrize("path", [m for m in MODULES if not m.startswith("xla/")])
+def test_physics_does_not_speak_of_the_machine(path: str) -> None:
+    """What users read of devices may name XLA; comments between formulas need not."""
+    text = (PACKAGE / path).read_text(encoding="utf-8")
+    lines = [x for x in text.splitlines() if re.search(r"(?i)\bxla\b", x) and "import" not in x]
+    assert not lines or path == "pipeline/devices.py"
 
 
 @pytest.mark.parametrize("path", sorted(REWRITTEN))

@@ -266,7 +266,7 @@ def _grow(
 def _above(rules: _Rules, foot: Vec, w: Vec) -> jax.Array:
     """Positive (S, N) for the faces whose planes are below the new point.
 
-    A number, since XLA does not vectorize what makes Booleans of so much.
+    A number, since what makes truth values of so much has no vectors.
     """
     square = dot(foot, foot)
     height = dot(foot, w) - square - MINVAL  # times the distance of the plane

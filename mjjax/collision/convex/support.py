@@ -310,7 +310,7 @@ def _prism_corner(prism: Vec, local: Vec) -> jax.Array:
     """Corner (L,) of the prism: of the base if the direction points down, else of the top.
 
     Out of an upright wall the direction is horizontal and corners are equally high: in MuJoCo
-    exactly, here but for rounding (XLA fuses products and sums), which must not decide.
+    exactly, here but for rounding (products and sums are rounded together), which must not decide.
     """
     height = dot(prism, local)
     best, place = [], []

@@ -1,6 +1,6 @@
-"""Vectors by component, the items last: what XLA compiles to straight code over all items.
+"""Vectors by component, the items last: straight code over all items.
 
-It vectorizes over the last axis. A vector that is joined from its components in the middle of a
+Compilers make vectors along the last axis. A vector that is joined from its components in the middle of a
 formula, or taken apart again, is computed three times over; so formulas are about `Vec`, and only
 what is stored is joined: the components first, then rows of a table if there are any, then items.
 Integers pick one of few rows by comparing with each of them: a gather costs more.
@@ -79,11 +79,11 @@ class Vec:
 def when_any(on: jax.Array, function: Callable, *operands):
     """What `function` makes of the operands, or zeros where no item (N,) is on.
 
-    What goes in and what comes out is computed once. XLA computes other values anew in every
-    formula that they are used in, unless they are costly (a quotient, a root), and rounds them
+    What goes in and what comes out is computed once. Other values are computed anew in every
+    formula that they are used in, unless they are costly (a quotient, a root), and are rounded
     differently there. So a decision, or what one depends on, passes here before it is used twice:
     otherwise one component of a vector might be that of another corner. All of that holds as long
-    as XLA does not know whether any item is on.
+    as the compiler does not know whether any item is on.
     """
     shapes = jax.eval_shape(function, *operands)
 
