@@ -1,8 +1,9 @@
 """Vectors by component, the items last: straight code over all items.
 
-Compilers make vectors along the last axis. A vector that is joined from its components in the middle of a
-formula, or taken apart again, is computed three times over; so formulas are about `Vec`, and only
-what is stored is joined: the components first, then rows of a table if there are any, then items.
+Compilers make vectors along the last axis. A vector that is joined from its components in the
+middle of a formula, or taken apart again, is computed three times over; so formulas are about
+`Vec`, and only what is stored is joined: the components first, then rows of a table if there are
+any, then items.
 Integers pick one of few rows by comparing with each of them: a gather costs more.
 """
 
