@@ -1,7 +1,9 @@
 """Contact-frame rows: relative motion of two bodies along the axes of their contact.
 
 Of one or few trees a matrix with a column per dof is best. In a scene of many trees it would be
-mostly zeros: there a row is a wrench on either body, and products go through the motion of bodies.
+mostly zeros: there a row is a wrench on each of the two bodies, and products go through the motion
+of bodies. `RowLayout.by_body` says which of the two it is. Slots without a contact, whose geoms are
+-1, have rows of zeros.
 """
 
 import operator
@@ -37,7 +39,10 @@ class DofRows(NamedTuple):
         matrix: (n width, nv) rows, contact by contact, and columns of zeros up to a multiple of
             eight, see `whole_vectors`.
         columns: (nv, n width) its transpose, which a product with it would read by columns.
-        wrench, axis, side: its factors, see `contact_wrenches`.
+        wrench: six arrays (n, width): torque and force of a unit force in each row.
+        axis: (6, nv) motion axes of the dofs.
+        side: (n, nv) 1 for a dof that moves the second body only, -1 the first only, else 0. Row k
+            of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i].
     """
 
     matrix: Array
@@ -58,7 +63,7 @@ class DofRows(NamedTuple):
         """The rows (n, width, nv)."""
         return self._wide()[..., : self.axis.shape[1]]
 
-    def curved(self, s: Structure, blocks: Array) -> Array:
+    def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
         # a GPU would transpose the rows, a processor has vectors along them
         product = by_platform(
@@ -79,22 +84,26 @@ class DofRows(NamedTuple):
         return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])
 
 
-def _motion(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
+def _velocity_from_factors(
+    columns: Array, side: Array, wrench: Parts, axis: Array, v: Array
+) -> Array:
+    """`_velocity` from the factors, of which only the derivative is taken."""
     motion = slabs(matmul(axis * v[None], side.T), 0)
     return total(x * y.T for x, y in zip(wrench, motion, strict=True))
 
 
-@derivative_of(_motion)
+@derivative_of(_velocity_from_factors)
 def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
     return computed_once(matmul(v, columns)).reshape(wrench[0].shape)
 
 
-def _effort(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
+def _force_from_factors(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
+    """`_force` from the factors, of which only the derivative is taken."""
     both = jnp.stack([dot(x, f) for x in wrench])
     return total(slabs(axis * matmul(both, side), 0))[0]
 
 
-@derivative_of(_effort)
+@derivative_of(_force_from_factors)
 def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
     return matmul(f.reshape(-1), matrix)[: axis.shape[1]]
 
@@ -103,10 +112,10 @@ class BodyRows(NamedTuple):
     """Rows as motion of two bodies relative to each other at a point, along axes.
 
     Attributes:
-        push: (n, m, 3) axes of the rows for what the point of the second body moves away from that
-            of the first; the first m rows.
-        turn: (n, width - m, 3) axes of the rows for how the second body turns against the first.
-        arm: (n, 2, 3) the point from either body's reference point, the centre of mass of its root.
+        push: (n, m, 3) axes of the first m = min(width, 3) rows, normal and tangents: they measure
+            the velocity of the contact point on the second body minus that on the first.
+        turn: (n, width - m, 3) axes of the torsional and rolling rows, for angular velocities.
+        arm: (n, 2, 3) the point from each body's reference point, the centre of mass of its root.
         body: (n, 2) body ids.
         cdof: (nv, 6) motion axes.
     """
@@ -138,20 +147,20 @@ class BodyRows(NamedTuple):
         moves = jnp.asarray(tree_plan(s).moves, self.cdof.dtype)[self.body]
         return jnp.sum(matmul(self._row_wrenches(), self.cdof.T) * moves[:, None], axis=2)
 
-    def curved(self, s: Structure, blocks: Array) -> Array:
+    def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
         rows = self.dense(s)
         half = mul_blocks(blocks, rows)
         return matmul(rows.reshape(-1, rows.shape[2]).T, half.reshape(-1, rows.shape[2]))
 
     def sum_by_body(self, s: Structure, x: Array) -> Array:
-        """Sums (nbody, ...) of what acts on either body (n, 2, ...)."""
+        """Sums (nbody, ...) of what acts on each of the two bodies (n, 2, ...)."""
         return jnp.zeros((s.nbody, *x.shape[2:]), x.dtype).at[self.body].add(x)
 
     def stiffness(self, s: Structure, curvature: Array) -> Array:
         """Stiffness (nbody, 6, 6) by which contacts hold each body, with (n, width, width) given.
 
-        That of two bodies for each other is left out.
+        Only the diagonal blocks of the bodies: what couples the two of a contact is left out.
         """
         rows = self._row_wrenches()
         width = rows.shape[1]
@@ -160,7 +169,7 @@ class BodyRows(NamedTuple):
         return self.sum_by_body(s, held)
 
     def _wrenches(self, f: Array) -> Array:
-        """Torque and force (n, 2, 6) on either body by forces (n, width)."""
+        """Torque and force (n, 2, 6) on each of the two bodies by forces (n, width)."""
         count = self.push.shape[1]
         # written out, see `total`
         force = total(f[:, k, None] * self.push[:, k] for k in range(count))[:, None]
@@ -171,7 +180,7 @@ class BodyRows(NamedTuple):
         return _opposite(jnp.concatenate([torque, force], axis=-1))
 
     def _row_wrenches(self) -> Array:
-        """Torque and force (n, width, 2, 6) on either body by a force of one in each row."""
+        """Torque and force (n, width, 2, 6) on each of the bodies by a force of one in each row."""
         push = self.push[:, :, None]
         torque = cross(self.arm[:, None], push)
         push = jnp.concatenate([torque, jnp.broadcast_to(push, torque.shape)], axis=-1)
@@ -200,10 +209,10 @@ def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
     """Rows from their factors, see `contact_wrenches`."""
     rows = wrench_rows(wrench, whole_vectors(axis), whole_vectors(side))
     columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
-    slots, width, nv = rows.shape
+    slots, width, padded_nv = rows.shape
     sides = namespace(side).repeat(side, width, axis=0)
     columns = by_entry(operator.mul, columns, sides.T)
-    return DofRows(rows.reshape(slots * width, nv), columns, wrench, axis, side)
+    return DofRows(rows.reshape(slots * width, padded_nv), columns, wrench, axis, side)
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

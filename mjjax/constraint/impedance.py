@@ -1,4 +1,4 @@
-"""Impedance and reference acceleration of constraint rows."""
+"""Impedance, stiffness, damping and regularization of rows, from `solref` and `solimp`."""
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from mjjax.xla.ordering import computed_once
 def impedance(solimp: Array, distance: Array) -> Array:
     """Constraint impedance (n,) in (0, 1) from `solimp` (n, 5) and `pos - margin` (n,).
 
-    A power sigmoid from d0 at zero distance to dmax at distance `width`; constant if d0 = dmax or
-    the width vanishes. The derivative is exact, and zero at distance 0 and beyond the width.
+    A power sigmoid from d0 at zero distance to dmax at distance `width`; (d0 + dmax) / 2 everywhere
+    if d0 = dmax or the width vanishes, as in MuJoCo. Its derivative by the distance is that of the
+    formula; at the kinks, distance 0 and the width, it is zero.
     """
     xp = namespace(solimp, distance)
     curve, distance = computed_once(_within(solimp).T, distance)
@@ -22,9 +23,9 @@ def impedance(solimp: Array, distance: Array) -> Array:
     x = xp.minimum(xp.abs(distance) / where(flat, 1, width), 1)
     # x^p / mid^(p-1) below the midpoint, its mirror image above it
     below = x <= mid
-    part = where(below, mid, 1 - mid)
-    bent = safe.power(where(below, x, 1 - x) / part, power) * part
-    y = where(power == 1, x, where(below, bent, 1 - bent))
+    half_width = where(below, mid, 1 - mid)
+    half_curve = safe.power(where(below, x, 1 - x) / half_width, power) * half_width
+    y = where(power == 1, x, where(below, half_curve, 1 - half_curve))
     return where(flat, 0.5 * (d0 + dmax), d0 + y * (dmax - d0))
 
 
@@ -40,9 +41,9 @@ def stiffness_damping(
 ) -> tuple[Array, Array]:
     """Stiffness K [1/s^2] and damping B [1/s] (n,) of the reference acceleration.
 
-    Standard (positive timeconst): K = 1 / (dmax timeconst dampratio)^2, B = 2 / (dmax timeconst),
-    with timeconst at least two time steps under `refsafe`. Direct (negative): K = -ref0 / dmax^2,
-    B = -ref1 / dmax.
+    Standard (ref0 > 0, a time constant): K = 1 / (dmax timeconst dampratio)^2, B = 2 / (dmax
+    timeconst), with timeconst at least two time steps under `refsafe`. Direct (ref0 <= 0):
+    K = -ref0 / dmax^2, B = -ref1 / dmax.
     """
     xp = namespace(solref)
     ref0, ref1 = solref[:, 0], solref[:, 1]
@@ -58,10 +59,10 @@ def stiffness_damping(
 
 
 def softness(imp: Array) -> Array:
-    """(1 - imp) / imp (n,): what an impedance leaves of R over what it takes."""
+    """(1 - imp) / imp (n,): the ratio of the regularization R to `diagApprox`."""
     return (1 - imp) / imp
 
 
-def regularization(soft: Array, diag: Array) -> Array:
-    """Regularization R (n,) = (1 - imp) / imp diag, at least 1e-15, from the `softness`."""
-    return namespace(soft).maximum(MINVAL, soft * diag)
+def regularization(soft: Array, diagApprox: Array) -> Array:
+    """Regularization R (n,) = max(MINVAL, soft diagApprox), from the `softness`."""
+    return namespace(soft).maximum(MINVAL, soft * diagApprox)

@@ -1,4 +1,7 @@
-"""Constraint rows: impedance and reference of scalar rows and contacts."""
+"""What `efc_D` and `efc_aref` are made of, for scalar rows and contacts together.
+
+An item is one scalar row or one contact: the rows of a contact share their impedance.
+"""
 
 from typing import NamedTuple
 
@@ -18,11 +21,13 @@ from mjjax.xla.namespace import Array, where
 
 
 class ItemRows(NamedTuple):
-    """What the rows of an item share: of a scalar row, a contact.
+    """What the rows of each item share.
 
     Attributes:
         active: (nitem,) whether the item has rows now.
-        mass: (nmass,) constraint masses 1/R: see `Data.efc_mass`.
+        mass: (nmass,) constraint masses 1 / R, from which `Data.efc_D` is made where `active`: one
+            of each scalar row; then one of each contact, for all edges of its pyramid, or `width`
+            of each elliptic contact, 0 for rows that it does not have.
         spring: (nitem,) K I (pos - margin), of an elliptic contact for its normal only.
         damping: (nitem,) B.
         friction_damping: (nelliptic,) B of the friction of elliptic contacts.
@@ -36,9 +41,9 @@ class ItemRows(NamedTuple):
 
 
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> ItemRows:
-    """Rows of every kind, in slot order.
+    """What the rows of all items share, scalar rows first.
 
-    One evaluation of what they share: powers are costly to compile and to compute.
+    The impedance of both kinds is evaluated at once: powers are costly to compile and to compute.
     """
     contact, n = data.contact, layout.ncontact
     shared = (scalar.solref, scalar.solimp, scalar.distance)
@@ -46,11 +51,12 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
         rest = (contact.solref[:n], contact.solimp[:n], contact_distance(contact, layout))
         shared = (jnp.concatenate(both) for both in zip(shared, rest, strict=True))
     solref, solimp, distance = shared
-    # a quotient is computed once, whatever reads it
     soft = softness(impedance(solimp, distance))
     stiffness, damping = _reference(model, solref, solimp)
     offset, equality = distance, layout.kind == ConstraintType.EQUALITY
-    if equality.any():  # their impedance depends on the norm of their residuals
+    if equality.any():
+        # `distance` is the norm of an equality's residuals, on which its impedance depends; the
+        # reference acceleration of each of its rows needs the row's own residual
         offset = where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
     active, friction_damping = scalar.active, jnp.zeros(0, soft.dtype)
     if n:
@@ -58,7 +64,8 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
     if n and not layout.pyramidal:
         friction_damping = _friction_damping(model, contact, n)
     mass = _masses(model, data, layout, scalar.weight, soft)
-    return ItemRows(active, mass, stiffness * offset / (1 + soft), damping, friction_damping)
+    spring = stiffness * offset / (1 + soft)  # the impedance is 1 / (1 + soft)
+    return ItemRows(active, mass, spring, damping, friction_damping)
 
 
 def _reference(model: Model, solref: Array, solimp: Array) -> tuple[Array, Array]:
@@ -90,7 +97,7 @@ def contact_distance(contact: Contact, layout: RowLayout) -> Array:
 
 
 def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Array) -> Array:
-    """Masses of all rows: of scalar rows with a `weight`, of contacts, from their softness."""
+    """1 / R (nmass,) of scalar rows of a `weight` and of contacts, from their softness."""
     if not layout.ncontact:
         return 1 / regularization(soft, weight)
     if not layout.pyramidal:
@@ -104,14 +111,18 @@ def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Ar
 
 
 def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
-    """Weights (ncontact,) of the edges of pyramids, and what multiplies their regularization."""
+    """`diagApprox` (ncontact,) of the edges of pyramids, and what multiplies their R.
+
+    All edges have R = 2 mu^2 R_first with mu^2 = friction_0^2 / impratio; a contact without
+    friction has its normal row only.
+    """
     n, pairs = layout.ncontact, slot_pairs(model, data)
-    # of a slot of one pair that while it is in use: what is static costs nothing
+    # where each slot belongs to one pair of geoms, its dimension is known while tracing
     dim = data.contact.dim if pairs is None else plan_of(model, data.rules).dim[pairs]
-    smooth, first = dim[:n] == 1, data.contact.friction[:n, 0] ** 2
+    frictionless, friction2 = dim[:n] == 1, data.contact.friction[:n, 0] ** 2
     trans, _ = contact_weights(model, data, layout)
-    weight = where(smooth, trans, trans + first * trans)
-    return weight, where(smooth, 1, 2 * first / model.opt.impratio)
+    weight = where(frictionless, trans, trans + friction2 * trans)
+    return weight, where(frictionless, 1, 2 * friction2 / model.opt.impratio)
 
 
 def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Array:

@@ -49,7 +49,8 @@ class DofPlan:
         scalar: ids of the slides and hinges.
         source: (nv,) row of the table [world axes, axes of `turning`, joint axes of `scalar`].
         rotates: (nv,) the dof is a rotation.
-        lower: (nv, nv) the second dof moves the body of the first.
+        moved_by: (nv, nv) entry i, j: dof j moves the body of dof i, as its ancestor or on the same
+            body.
         kept: (nv, nv) entries of the inertia that MuJoCo stores: one dof is above the other, and
             of a body that was compiled as simple only the diagonal. What tendons and implicit
             integration add elsewhere is lost.
@@ -59,7 +60,7 @@ class DofPlan:
     scalar: np.ndarray
     source: np.ndarray
     rotates: np.ndarray
-    lower: np.ndarray
+    moved_by: np.ndarray
     kept: np.ndarray
 
 
@@ -76,9 +77,9 @@ def dof_plan(s: Structure) -> DofPlan:
     source = np.where(turns, rows, within)
     source[is_scalar[jnt]] = 3 + 3 * len(turning) + np.arange(len(scalar))
     rotates = turns | (kind == JointType.HINGE)
-    lower = tree_plan(s).moves[body]
+    moved_by = tree_plan(s).moves[body]
     lost = (s.body_simple[body] > 0)[:, None] & ~np.eye(s.nv, dtype=bool)
-    return DofPlan(turning, scalar, source, rotates, lower, (lower | lower.T) & ~lost)
+    return DofPlan(turning, scalar, source, rotates, moved_by, (moved_by | moved_by.T) & ~lost)
 
 
 def subtree_com(model: Model, xipos: Array) -> Array:
@@ -103,6 +104,8 @@ def com_pos(model: Model, data: Data) -> Data:
     com = subtree_com(model, data.xipos)
     root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
+    # rows of the table: three world axes for translations of free joints, then three axes of each
+    # body that turns (the columns of its matrix), then the axes of slides and hinges
     turned = to_mat(split(gather(data.xquat, plan.turning)))
     columns = matrix_last(tuple(turned[k] for k in (0, 3, 6, 1, 4, 7, 2, 5, 8))).reshape(-1, 3)
     world = np.eye(3, dtype=data.xaxis.dtype)
@@ -116,7 +119,11 @@ def com_pos(model: Model, data: Data) -> Data:
 
 @stage
 def crb(model: Model, data: Data) -> Data:
-    """What the joint-space inertia `qM` needs beside `cinert` and `cdof`: armature (`mj_crb`).
+    """Stores what `qM` needs beside `cinert` and `cdof`, the armature (`mj_crb`).
+
+    `Data.qM` and `Data.crb` are computed when they are read, by `joint_inertia` and
+    `subtree_inertia`. `armature` is (nv,), or where tendons have armature all entries of the blocks
+    of trees, to which `tendon_inertia` adds theirs.
 
     M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
     way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
@@ -149,15 +156,19 @@ def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) ->
 def blocks_and_upper(
     s: Structure, cinert: Array, cdof: Array, armature: Array
 ) -> tuple[list[Array], list[Array]]:
-    """`inertia_blocks`, and their upper triangles with zeros below, which have no derivative."""
+    """`inertia_blocks`, and the same with an entry i, j only where dof i moves the body of dof j.
+
+    That is all that factors read; dofs of one body keep both of their entries. The second has no
+    derivative.
+    """
     momentum = _momenta(s, cinert, cdof)
     whole = blocks_plus_diagonal(s, coupled_by_tree(s, momentum, cdof), armature)
     momentum, cdof, armature = lax.stop_gradient((momentum, cdof, armature))
-    moves, upper = dof_plan(s).lower.T, []
+    moves_body_of, upper = dof_plan(s).moved_by.T, []
     for b in tree_plan(s).blocks:
         product = _products(gather(cdof, b.dofs), gather(momentum, b.dofs))
-        kept = np.broadcast_to(np.asarray(block_of(moves, b.dofs)), product.shape)
-        upper.append(by_entry(lambda x, kept: where(kept, x, 0), product, kept))
+        mask = np.broadcast_to(np.asarray(block_of(moves_body_of, b.dofs)), product.shape)
+        upper.append(by_entry(lambda x, mask: where(mask, x, 0), product, mask))
     return whole, blocks_plus_diagonal(s, upper, armature)
 
 
@@ -174,7 +185,11 @@ def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
 
 @does("Data.qM")
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
-    """`inertia_blocks` joined; `armature` may also be all entries that are added, by trees."""
+    """The entries of `inertia_blocks` in one array, see `mjjax.model.trees`.
+
+    `armature` is (nv,), or all entries that are added, in the same order. Where each tree has one
+    dof, both are the same.
+    """
     if len(armature) == s.nv:
         return join_blocks(inertia_blocks(s, cinert, cdof, armature), cdof)
     return join_blocks(_moved(s, cinert, cdof), cdof) + armature
@@ -187,57 +202,58 @@ def inertia_by_tree(data: Data) -> Array:
 
 def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     """`coupled` for the trees of each block: (T, d, d)."""
-    lower = dof_plan(s).lower
+    moved_by = dof_plan(s).moved_by
     return [
-        coupled(gather(momentum, b.dofs), gather(cdof, b.dofs), np.asarray(block_of(lower, b.dofs)))
+        coupled(
+            gather(momentum, b.dofs), gather(cdof, b.dofs), np.asarray(block_of(moved_by, b.dofs))
+        )
         for b in tree_plan(s).blocks
     ]
 
 
-ENTRIES_PER_LOOP = (
-    512  # entries of small products from where on one loop over all is faster (measured)
-)
+# Entries of a batch of small products from where on six outer products are faster (measured).
+ENTRIES_WRITTEN_OUT = 512
 
 
-def coupled(momentum: Array, cdof: Array, lower: np.ndarray) -> Array:
+def coupled(momentum: Array, cdof: Array, moved_by: np.ndarray) -> Array:
     """Symmetric products (..., n, n) of momenta and motion axes (..., n, 6) where dofs are coupled.
 
     Args:
         momentum: of what each dof moves, per unit of its velocity.
         cdof: motion axes.
-        lower: (..., n, n) the second dof moves the body of the first.
+        moved_by: (..., n, n) the second dof moves the body of the first.
     """
-    both = functools.partial(_both_triangles, lower)
+    both = functools.partial(_both_triangles, moved_by)
     if namespace(momentum, cdof) is not np:
-        both = derivative_of(functools.partial(_one_triangle, lower))(both)
+        both = derivative_of(functools.partial(_one_triangle, moved_by))(both)
     return both(momentum, cdof)
 
 
-def _both_triangles(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
+def _both_triangles(moved_by: np.ndarray, momentum: Array, cdof: Array) -> Array:
     """The second triangle is a product of its own: all that reads it would transpose the first."""
-    return _joined(lower, _products(momentum, cdof), _products(cdof, momentum))
+    return _joined(moved_by, _products(momentum, cdof), _products(cdof, momentum))
 
 
-def _one_triangle(lower: np.ndarray, momentum: Array, cdof: Array) -> Array:
+def _one_triangle(moved_by: np.ndarray, momentum: Array, cdof: Array) -> Array:
     """The same with half of the products, for derivatives, which have many and read them once."""
     product = _product(momentum, cdof)
-    return _joined(lower, product, namespace(product).swapaxes(product, -1, -2))
+    return _joined(moved_by, product, namespace(product).swapaxes(product, -1, -2))
 
 
-def _joined(lower: np.ndarray, below: Array, above: Array) -> Array:
+def _joined(moved_by: np.ndarray, below: Array, above: Array) -> Array:
     """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
-    lower = np.broadcast_to(lower, below.shape)  # one mask may serve a batch
+    moved_by = np.broadcast_to(moved_by, below.shape)  # one mask may serve a batch
 
-    def joined(below: Array, lower: Array, above: Array, upper: Array) -> Array:
-        return where(lower, below, where(upper, above, 0))
+    def joined(below: Array, moved_by: Array, above: Array, upper: Array) -> Array:
+        return where(moved_by, below, where(upper, above, 0))
 
-    return by_entry(joined, below, lower, above, np.swapaxes(lower, -1, -2))
+    return by_entry(joined, below, moved_by, above, np.swapaxes(moved_by, -1, -2))
 
 
 def _products(a: Array, b: Array) -> Array:
     """Inner products (..., n, n) of the rows of two (..., n, 6), in the faster way."""
     trees, n = a.shape[0], a.shape[-2]
-    many = a.ndim == 3 and trees > 1 and trees * n * n > ENTRIES_PER_LOOP
+    many = a.ndim == 3 and trees > 1 and trees * n * n > ENTRIES_WRITTEN_OUT
     return _outer(a, b) if many else _product(a, b)
 
 

@@ -29,18 +29,18 @@ def step(
     belong to the state before.
 
     A world that diverges, its state or acceleration not finite or beyond 1e10, is reset to `qpos0`
-    and counted in `data.warning`, unless `autoreset` is disabled: if `data` is bad, it takes its
-    first step from there, as in MuJoCo; if the step makes it bad, it leaves the step in its reset
-    state, at time 0, where MuJoCo would have taken the first step too. Its derivative is zero.
+    and counted in `data.warning`, unless `autoreset` is disabled. If `data` is bad, it is reset and
+    takes its first step, as in MuJoCo. If the step makes it bad, it is returned as reset, at time
+    0, whereas MuJoCo takes the first step too. The derivative is zero in both cases.
 
     Args:
         model: model.
         data: data.
-        callbacks: functions of the user's.
-        derived: names of the derived fields that are wanted; all by default. The others stay as
-            they are in `data`, and what only they need is not computed: `()` leaves the state, the
-            counts of warnings and whatever the next step reads. Donate `data` to `jax.jit`, so that
-            fields that stay are not copied.
+        callbacks: functions of the user's, MuJoCo's `mjcb_control` and others.
+        derived: static; names of the derived fields that are wanted, all by default. The others
+            stay as they are in `data`, and what only they need is not computed. With `()` only the
+            state, the counts of warnings and what the next step reads are updated. Donate `data` to
+            `jax.jit`, so that fields that stay are not copied.
 
     Raises:
         AbsentTerm: a field of the model has values where its term is off (`Model.terms`).
@@ -93,5 +93,6 @@ def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     data = constraint(model, data, calls, skipsensor=False)
     if model.opt.enabled(EnableBit.FWDINV):
         data = compare_fwd_inv(model, data, callbacks)
+    # no further evaluation of the dynamics: Euler's method in place of RK4
     data = integrate(model, data, callbacks, again=False)
     return reset_diverged(model, data)

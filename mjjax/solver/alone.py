@@ -32,7 +32,7 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
 
 MOST_CONTACTS = 32  # contacts of a tree by itself; one that has more stays with the others
-FREE = 6  # dofs of a free body; such a tree is done as fast side by side with others (measured)
+SMALL_TREE = 6  # dofs up to which a tree is done as fast side by side with others (measured)
 
 
 class TreeKind(NamedTuple):
@@ -61,20 +61,23 @@ class TreeKind(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def kind_of(layout: RowLayout) -> TreeKind | None:
-    """The trees that are solved as problems of their own: of the kind with most dofs in all.
+    """The trees that are solved as problems of their own, if there are enough of a kind.
 
-    One kind, since each is another program; none if contacts are a matrix or trees are few.
+    Trees are of a kind that have one shape and the same rows of single dofs. Trees with a row that
+    has a matrix (an equality, a tendon) are left out, and so are those that can have no row. Of
+    several kinds it is the one with most dofs in all, since each is another program. None where
+    contacts have a column for each dof, in scenes of few dofs.
     """
     if not layout.by_body:
         return None
-    coupled = np.any(row_trees(layout)[layout.general], axis=0)
+    has_matrix_row = np.any(row_trees(layout)[layout.general], axis=0)
     found: dict[Any, list[tuple[int, int]]] = {}
     for group, (_, dofs) in enumerate(tree_groups(layout.structure)):
-        for member, dof in enumerate(dofs if dofs.shape[1] > FREE else ()):
+        for member, dof in enumerate(dofs if dofs.shape[1] > SMALL_TREE else ()):
             tree = int(layout.structure.dof_treeid[dof[0]])
             mine = np.isin(layout.dof, dof)
             shape = np.searchsorted(dof, layout.dof[mine]), layout.sign[mine]
-            if not coupled[tree] and (mine.any() or layout.own[tree]):
+            if not has_matrix_row[tree] and (mine.any() or layout.own[tree]):
                 key = (group, *(tuple(x.tolist()) for x in shape))
                 found.setdefault(key, []).append((member, tree))
     many = [(key[0], np.array(its)) for key, its in found.items() if len(its) >= MANY_TREES]
@@ -88,8 +91,8 @@ def _kind(layout: RowLayout, group: int, its: np.ndarray) -> TreeKind:
     bodies, dofs = (x[member] for x in tree_groups(s)[group])
     rows = np.stack([np.flatnonzero(np.isin(layout.dof, dof)) for dof in dofs])
     row, first = layout.single[rows], rows[0]
-    place = np.zeros(s.nbody, np.int32)
-    place[bodies] = np.arange(bodies.shape[1])
+    local_body = np.zeros(s.nbody, np.int32)
+    local_body[bodies] = np.arange(bodies.shape[1])
     moves = np.stack([tree_plan(s).moves[np.ix_(*x)] for x in zip(bodies, dofs, strict=True)])
     one = RowLayout(
         structure=_of_one_tree(s, dofs.shape[1]),
@@ -105,7 +108,7 @@ def _kind(layout: RowLayout, group: int, its: np.ndarray) -> TreeKind:
         own=(),
     )
     padded = np.pad(moves.astype(np.int8), ((0, 0), (0, 1), (0, 0)))
-    return TreeKind(one, group, member, tree, dofs, row, place, padded)
+    return TreeKind(one, group, member, tree, dofs, row, local_body, padded)
 
 
 def _of_one_tree(s: Structure, nv: int) -> Structure:
@@ -118,10 +121,13 @@ def _of_one_tree(s: Structure, nv: int) -> Structure:
 def finish_alone(
     method: Iterates[tuple[()], PrimalState], problem: Problem, rules: Rules, state: PrimalState
 ) -> PrimalState:
-    """The iterate in which all islands of one tree are done, or as far as the iterations go.
+    """The iterate in which islands of one tree of the kind are done, or as far as iterations go.
+
+    Those with more contacts than there is room for are left with the others. `queued_loop` has the
+    trees of all worlds in one queue.
 
     Args:
-        method: a solver that prepares nothing.
+        method: a solver that prepares nothing and remembers nothing between iterations.
         problem: the problem.
         rules: when to stop.
         state: first iterate.
@@ -137,17 +143,18 @@ def finish_alone(
     def body(constants: tuple[Problem, Rules], state: PrimalState) -> PrimalState:
         return method.iterate(constants[0], (), constants[1], state)[0]
 
-    trees = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
-    single = (trees == 1)[parts.tree] & parts.used[parts.tree]
+    trees_per_island = jnp.zeros_like(parts.tree).at[parts.tree].add(1)
+    single = (trees_per_island == 1)[parts.tree] & parts.used[parts.tree]
     own, few = _own_contacts(problem, kind, contact)
     taken = single[kind.tree] & few
     own = where(taken[:, None], own, layout.ncontact)
-    place = where(taken, parts.tree[kind.tree], len(parts.used))
-    each = jax.tree.map(lambda x: _at(jnp.broadcast_to(x, parts.used.shape), place), rules)
+    # of trees that are not taken an index beyond the last island, which is dropped
+    island = where(taken, parts.tree[kind.tree], len(parts.used))
+    each = jax.tree.map(lambda x: _at(jnp.broadcast_to(x, parts.used.shape), island), rules)
     loop = queued_loop(body, running, len(kind.tree))
     items = _problems(problem, kind, own, contact), each
-    done = loop(items, _states(layout, kind, own, place, state))
-    return _with(layout, kind, own, place, taken, state, done)
+    finished = loop(items, _states(layout, kind, own, island, state))
+    return _with(layout, kind, own, island, taken, state, finished)
 
 
 def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
@@ -158,7 +165,8 @@ def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
 def _own_contacts(problem: Problem, kind: TreeKind, rows: BodyRows) -> tuple[Array, Array]:
     """Contacts (T, k) of each tree with itself and the static world, and whether these are all.
 
-    Empty places have the number of contacts.
+    Empty places have the number of contacts. A contact of two trees goes to one of them, which does
+    not matter: they share an island, so that neither is taken.
     """
     layout = problem.layout
     n, most = layout.ncontact, kind.layout.ncontact
@@ -166,13 +174,13 @@ def _own_contacts(problem: Problem, kind: TreeKind, rows: BodyRows) -> tuple[Arr
         return jnp.zeros((len(kind.tree), 0), jnp.int32), jnp.ones(len(kind.tree), bool)
     active = jnp.any(problem.D[layout.nscalar :].reshape(n, -1) > 0, axis=1)
     tree = jnp.asarray(layout.structure.body_treeid, jnp.int32)[rows.body]
-    owner = where(active, jnp.max(tree, axis=1), -1)
+    owner = where(active, jnp.max(tree, axis=1), -1)  # static bodies have tree -1
     mine = owner[None] == kind.tree[:, None].astype(np.int32)
     count = jnp.cumsum(mine, axis=1, dtype=jnp.int32)
-    place = where(mine, count - 1, most)
+    column = where(mine, count - 1, most)
     own = jnp.full((len(kind.tree), most), n, jnp.int32)
     slot = np.broadcast_to(np.arange(n, dtype=np.int32), mine.shape)
-    own = own.at[np.arange(len(kind.tree))[:, None], place].set(slot, mode="drop")
+    own = own.at[np.arange(len(kind.tree))[:, None], column].set(slot, mode="drop")
     return own, count[:, -1] <= most
 
 
@@ -238,7 +246,7 @@ def _own_dofs(kind: TreeKind, x: Array) -> Array:
 
 
 def _states(
-    layout: RowLayout, kind: TreeKind, own: Array, place: Array, state: PrimalState
+    layout: RowLayout, kind: TreeKind, own: Array, island: Array, state: PrimalState
 ) -> PrimalState:
     """Iterates (T, ...) of the trees; those that are not taken are done."""
     return PrimalState(
@@ -246,8 +254,8 @@ def _states(
         gauss_grad=_own_dofs(kind, state.gauss_grad),
         grad=_own_dofs(kind, state.grad),
         Jaref=_rows(layout, kind, own, state.Jaref),
-        niter=_at(state.niter, place),
-        done=_at(state.done, place, empty=True),
+        niter=_at(state.niter, island),
+        done=_at(state.done, island, empty=True),
         memory=state.memory,
     )
 
@@ -256,10 +264,10 @@ def _with(
     layout: RowLayout,
     kind: TreeKind,
     own: Array,
-    place: Array,
+    island: Array,
     taken: Array,
     state: PrimalState,
-    done: PrimalState,
+    finished: PrimalState,
 ) -> PrimalState:
     """An iterate with those of the trees (T, ...) that were taken."""
     n = layout.nscalar
@@ -278,13 +286,13 @@ def _with(
         return jnp.concatenate([scalar, contact.reshape(-1)])
 
     def islands(new: Array, old: Array) -> Array:
-        return jnp.asarray(old).at[place].set(new, mode="drop")
+        return jnp.asarray(old).at[island].set(new, mode="drop")
 
     return state._replace(
-        qacc=dofs(done.qacc, state.qacc),
-        gauss_grad=dofs(done.gauss_grad, state.gauss_grad),
-        grad=dofs(done.grad, state.grad),
-        Jaref=rows(done.Jaref, state.Jaref),
-        niter=islands(done.niter, state.niter),
-        done=islands(done.done, state.done),
+        qacc=dofs(finished.qacc, state.qacc),
+        gauss_grad=dofs(finished.gauss_grad, state.gauss_grad),
+        grad=dofs(finished.grad, state.grad),
+        Jaref=rows(finished.Jaref, state.Jaref),
+        niter=islands(finished.niter, state.niter),
+        done=islands(finished.done, state.done),
     )

@@ -251,9 +251,9 @@ def residual_of(problem: Problem, qacc: Array, force: Array) -> Array:
     found = split(layout, residual(problem, qacc))
     on = problem.D > 0
     soft = split(layout, -where(on, force / where(on, problem.D, 1), 0))
-    count = parts.scalar.shape[0]
-    inside = (parts.scalar > problem.low[:count]) & (parts.scalar < problem.high[:count])
-    scalar = where(inside, soft.scalar, found.scalar)
+    count = parts.separable.shape[0]
+    inside = (parts.separable > problem.low[:count]) & (parts.separable < problem.high[:count])
+    scalar = where(inside, soft.separable, found.separable)
     if layout.pyramidal:
         return scalar
     sticks = _friction_part(problem, parts.cone) < (1 - 1e-9) * parts.cone[:, 0]
@@ -269,13 +269,13 @@ def zones_of(problem: Problem, state: DualState) -> Array:
     """
     layout = problem.layout
     parts = split(layout, state.force)
-    n = parts.scalar.shape[0]
+    n = parts.separable.shape[0]
     low, high = problem.low[:n], problem.high[:n]
     at_low = where(low == 0, ConstraintState.SATISFIED, ConstraintState.LINEARPOS)
     friction = layout.mask(*FRICTION)[:n]
     at_low = where(friction, ConstraintState.LINEARPOS, at_low)
-    free = where(parts.scalar >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
-    scalar = where(parts.scalar <= low, at_low, free)
+    free = where(parts.separable >= high, ConstraintState.LINEARNEG, ConstraintState.QUADRATIC)
+    scalar = where(parts.separable <= low, at_low, free)
     if layout.pyramidal:
         return scalar.astype(jnp.int32)
     normal = parts.cone[:, 0]

@@ -40,7 +40,7 @@ class RayPoints(NamedTuple):
     def lowest(self, key: Array) -> tuple["RayPoints", Array]:
         """The point with the lowest of keys (m, ...), the first of several, and its key.
 
-        With one axis more in the points and the keys, for each of its places.
+        Axes behind the first one are independent of each other.
         """
         point, low = self.at(0), key[0]
         for k in range(1, len(key)):
@@ -79,7 +79,14 @@ def choose(condition: Array, a: T, b: T) -> T:
 
 
 class Found(NamedTuple):
-    """Step length, decrease of the objective (both 0 without progress) and evaluations used."""
+    """Where a search ended.
+
+    Attributes:
+        alpha: step length; 0 if the evaluations ran out before anything below alpha = 0 was found.
+            Without meaning where nothing was to be searched.
+        decrease: of the objective, from alpha = 0.
+        count: evaluations that C would have made.
+    """
 
     alpha: Array
     decrease: Array
@@ -106,13 +113,15 @@ def exact_search(
         idle: where nothing is to be searched.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
-    start = evaluate(first[None]).at(0)
-    settled = idle | ~(jnp.abs(start.slope) >= gtol)
+    newton = evaluate(first[None]).at(0)
+    settled = idle | ~(jnp.abs(newton.slope) >= gtol)  # also where the slope is not a number
     phase = where(settled, DONE, NEWTON).astype(jnp.int32)
-    state = SearchState(phase, jnp.full_like(phase, 2), _pair(start, start))
-    direction = where(start.slope < 0, 1, -1).astype(gtol.dtype)
+    # C has made two evaluations by now: at alpha = 0, and of the first Newton step
+    state = SearchState(phase, jnp.full_like(phase, 2), _pair(newton, newton))
+    direction = where(newton.slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: SearchState) -> SearchState:
+        # the Newton steps of both ends and their middle; a Newton walk goes to the first one only
         alpha = state.ends.alpha
         tried = jnp.concatenate([newton_point(state.ends), 0.5 * (alpha[:1] + alpha[1:])])
         points = evaluate(tried)
@@ -132,9 +141,9 @@ def _walk(
     """One Newton step further; a bracket once the slope has changed sign."""
     count = state.count + 1
     found = jnp.abs(point.slope) < gtol
-    behind = -point.slope * direction >= gtol
+    still_descending = -point.slope * direction >= gtol
     stop = found | (count >= iterations)
-    phase = where(stop, DONE, where(behind, NEWTON, BRACKET)).astype(jnp.int32)
+    phase = where(stop, DONE, where(still_descending, NEWTON, BRACKET)).astype(jnp.int32)
     # opening the bracket costs the evaluation of its next Newton point
     count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
     return SearchState(phase, count, _pair(point, state.ends.at(0)))
@@ -147,6 +156,7 @@ def _shrink(state: SearchState, points: RayPoints, gtol: Array) -> SearchState:
     ends, moved = _closer(state.ends, points)
     found, stuck = good[0] | good[1] | good[2], ~(moved[0] | moved[1])
     done = found | stuck
+    # where neither end moves, rounding has its limit: the middle is the result, as in C
     ends = _with_result(done, choose(found, best, points.at(2)), ends)
     # a search that has found the minimum does not look at the next points
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
@@ -165,7 +175,10 @@ def _out_of_budget(state: SearchState, iterations: int) -> SearchState:
 
 
 def _closer(ends: RayPoints, points: RayPoints) -> tuple[RayPoints, Array]:
-    """The candidates with slopes of the ends' signs and nearest to zero, if nearer than these."""
+    """For each end (2, ...) the candidate (3, ...) whose slope has its sign and is nearest to zero.
+
+    The end itself where none is nearer, and whether each has moved.
+    """
     sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
     size = where(slope * sign > 0, jnp.abs(slope), jnp.inf)
     each = RayPoints(*(jnp.broadcast_to(x[:, None], size.shape) for x in points))

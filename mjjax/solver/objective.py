@@ -1,9 +1,10 @@
 """Row costs of the constraint solver, their forces and curvature.
 
-With r = J qacc - aref (`Jaref`) a scalar row costs D r^2 / 2 until its force -D r meets a bound,
-and is linear beyond it. Unilateral rows (limits, frictionless contacts, pyramid edges) have bounds
-0 and infinity, dry friction has plus and minus frictionloss. With f the force, the cost is
--f r - f^2 / (2 D) in every zone. An elliptic contact is one cone: `mjjax.solver.cone`.
+With r = J qacc - aref (`Jaref`), a row costs D r^2 / 2 until its force f = -D r meets a bound, and
+is linear in r beyond it; in every zone the cost is -f r - f^2 / (2 D). Bounds: none for equalities,
+0 and infinity for limits, edges of pyramids and contacts without friction in a pyramidal model,
+plus and minus frictionloss for dry friction. With elliptic cones a contact of any dimension is one
+function of all of its rows: `mjjax.solver.cone`.
 """
 
 import operator
@@ -24,27 +25,34 @@ from mjjax.xla.namespace import Array, where
 
 
 class Split(NamedTuple):
-    """Row values split by kind: scalar rows (n,) and elliptic contacts (ncontact, width)."""
+    """Row values by how they enter the cost.
 
-    scalar: Array
+    Attributes:
+        separable: (m,) of rows whose cost depends on their own residual: all of a pyramidal model,
+            else those of no contact.
+        cone: (ncontact, width) of elliptic contacts.
+    """
+
+    separable: Array
     cone: Array
 
 
 def split(layout: RowLayout, rows: Array) -> Split:
-    """Separates the rows of elliptic contacts from the scalar ones."""
+    """Separates the rows of elliptic contacts from those whose costs are separable."""
     count = layout.nrow if layout.pyramidal else layout.nscalar
     ncone = 0 if layout.pyramidal else layout.ncontact
     return Split(rows[:count], rows[count:].reshape(ncone, layout.width))
 
 
-def scalar_force(problem: Problem, Jaref: Array) -> tuple[Array, Array, Array]:
-    """Force, constraint mass and where the scalar rows are strictly between their bounds."""
+def separable_force(problem: Problem, Jaref: Array) -> tuple[Array, Array, Array]:
+    """Force, mass D and whether the force is between its bounds, of separable rows (m,)."""
     n = Jaref.shape[0]
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
-    free = -(d * Jaref)
-    above, below = free >= high, free <= low
-    # where the bounds meet, at no friction, each side has the derivative of its own bound
-    force = where(above, high, where(below, low, free))
+    unbounded = -(d * Jaref)
+    above, below = unbounded >= high, unbounded <= low
+    # Without friction both bounds are zero: the force follows the upper one from zero on, the lower
+    # one below it, so that each side has the derivative by its own bound.
+    force = where(above, high, where(below, low, unbounded))
     return force, d, ~above & ~below
 
 
@@ -54,10 +62,10 @@ def half_inverse(d: Array) -> Array:
 
 
 def row_force(problem: Problem, Jaref: Array) -> Array:
-    """Row forces (n,) minus the gradient of the cost at the residuals `Jaref`."""
+    """Row forces (n,): the negative gradient of the cost at the residuals `Jaref`."""
     layout = problem.layout
     parts = split(layout, Jaref)
-    force, _, _ = scalar_force(problem, parts.scalar)
+    force, _, _ = separable_force(problem, parts.separable)
     if layout.pyramidal:
         return force
     d = split(layout, problem.D).cone
@@ -68,7 +76,7 @@ def row_state(problem: Problem, Jaref: Array) -> Array:
     """Zone (n,) of every row at the residuals `Jaref`, as `ConstraintState`."""
     layout = problem.layout
     parts = split(layout, Jaref)
-    force, d, inside = scalar_force(problem, parts.scalar)
+    force, d, inside = separable_force(problem, parts.separable)
     low = problem.low[: len(d)]
     beyond = where(
         low == 0,
@@ -83,7 +91,10 @@ def row_state(problem: Problem, Jaref: Array) -> Array:
 
 
 def same_piece(problem: Problem, Jaref: Array, other: Array) -> Array:
-    """Whether the cost of every row (n,) is one quadratic function at both residuals."""
+    """Whether the cost of each row (n,) is the same quadratic function at both residuals.
+
+    False in the middle zone of a cone, where it is not quadratic.
+    """
 
     def sides(Jaref: Array) -> tuple[Array, Array]:
         free = -(problem.D[: len(Jaref)] * Jaref)
@@ -91,7 +102,7 @@ def same_piece(problem: Problem, Jaref: Array, other: Array) -> Array:
 
     layout = problem.layout
     one, two = split(layout, Jaref), split(layout, other)
-    before, after = sides(one.scalar), sides(two.scalar)
+    before, after = sides(one.separable), sides(two.separable)
     scalar = (before[0] == after[0]) & (before[1] == after[1])
     if layout.pyramidal:
         return scalar
@@ -104,8 +115,8 @@ def row_cost(problem: Problem, Jaref: Array) -> Array:
     """Sum of the row costs at the residuals `Jaref`."""
     layout = problem.layout
     parts = split(layout, Jaref)
-    f, d, _ = scalar_force(problem, parts.scalar)
-    total = -matmul(f, parts.scalar + half_inverse(d) * f)
+    f, d, _ = separable_force(problem, parts.separable)
+    total = -matmul(f, parts.separable + half_inverse(d) * f)
     if layout.pyramidal:
         return total
     d = split(layout, problem.D).cone
@@ -129,10 +140,16 @@ def gradient(problem: Problem, qacc: Array) -> Array:
 
 
 def hessian(problem: Problem, Jaref: Array, whole: bool = True) -> Array:
-    """Hessian of the objective (nv, nv): M + J' s''(r) J.
+    """Hessian of the objective (nv, nv): M + J' W J, with W the second derivative of the costs.
 
-    Single rows add to the diagonal, contacts F' W F with their frames F and W a block for each. If
-    it is not whole, what stands below the diagonal has no meaning, and there is no derivative.
+    Rows of one dof, whose Jacobian is 1 or -1 there, add W on the diagonal, other scalar rows
+    J' W J, contacts F' W F with F the Jacobian in their frames and W a matrix for each.
+
+    Args:
+        problem: the problem.
+        Jaref: (n,) row residuals.
+        whole: if not, only the diagonal and what is above it are valid, and the result has no
+            derivative by the inertia.
     """
     layout = problem.layout
     bent, jac = curvature(problem, Jaref), problem.jac
@@ -146,7 +163,7 @@ def hessian(problem: Problem, Jaref: Array, whole: bool = True) -> Array:
         g = jac.general
         total = total + matmul(g.T * bent.scalar[layout.general][None], g)
     if layout.ncontact:
-        curved = jac.contact.curved(layout.structure, contact_blocks(layout, bent))
+        curved = jac.contact.mul_jt_b_j(layout.structure, contact_blocks(layout, bent))
         total = by_entry(operator.add, total, curved)
     return total
 
@@ -155,7 +172,7 @@ class Curvature(NamedTuple):
     """Second derivatives of the row costs.
 
     Attributes:
-        scalar: (nscalar,) of scalar rows.
+        scalar: (nscalar,) of the rows of no contact.
         contact: of contacts in their frames: (ncontact, width, width), or of pyramids, where only
             normal and tangents are coupled, (ncontact, 2 width - 1): diagonal, normal-tangent.
     """
@@ -168,7 +185,7 @@ def curvature(problem: Problem, Jaref: Array) -> Curvature:
     """Curvature of the row costs at the residuals `Jaref`."""
     layout = problem.layout
     parts, n = split(layout, Jaref), layout.nscalar
-    _, d, inside = scalar_force(problem, parts.scalar)
+    _, d, inside = separable_force(problem, parts.separable)
     weight = where(inside, d, 0)
     if not layout.pyramidal:
         block = cone.hessian(problem, split(layout, problem.D).cone, parts.cone)
@@ -180,11 +197,14 @@ def curvature(problem: Problem, Jaref: Array) -> Curvature:
     pair = edge.reshape(*mu.shape, 2)
     both, difference = pair[..., 0] + pair[..., 1], pair[..., 0] - pair[..., 1]
     normal = row_sum(edge)
+    # The edges of tangent j have the Jacobians J_n + mu_j J_j and J_n - mu_j J_j and the weights w+
+    # and w-. In the frame: H_nn is the sum of all weights, H_jj = mu_j^2 (w+ + w-), H_nj =
+    # mu_j (w+ - w-); tangents are not coupled. Of a contact without friction mu is zero.
     return Curvature(weight[:n], jnp.concatenate([normal, mu * mu * both, mu * difference], axis=1))
 
 
 def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
-    """Curvature of contacts (ncontact, width, width)."""
+    """Curvature of contacts (ncontact, width, width), that of pyramids from its compact form."""
     if bent.contact.ndim == 3:
         return bent.contact
     own, cross = bent.contact[:, : layout.width], bent.contact[:, layout.width :]
@@ -195,5 +215,5 @@ def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
 
 
 def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
-    """Diagonal (nv,) that rows of one dof add to the Hessian."""
+    """Diagonal (nv,) that rows of one dof, of which the Jacobian is 1 or -1, add to the Hessian."""
     return scatter_sum(gather(bent.scalar, layout.single), layout.dof, layout.nv)

@@ -66,7 +66,7 @@ class ProjectedGaussSeidel:
     ) -> tuple[dual.DualState, Progress]:
         """One sweep over all rows."""
         parts, scalar, cone = split(problem.layout, state.force), prepared.scalar, prepared.cone
-        old = parts.scalar[:, None]
+        old = parts.separable[:, None]
         qacc, new, decrease = dual.sweep(dual.interval, scalar, state.qacc, old)
         force = new.reshape(-1)
         if cone is not None:

@@ -19,7 +19,7 @@ from mjjax.solver.objective import (
     row_force,
     row_state,
     same_piece,
-    scalar_force,
+    separable_force,
     smooth_gradient,
     split,
 )
@@ -61,8 +61,8 @@ class Beginning(NamedTuple):
 
 
 def better_start(problem: Problem, start: Start) -> Beginning:
-    """The warm start, unless the smooth acceleration has the lower objective."""
-    # M a_smooth is the smooth force: nothing is left of the gradient there
+    """The warm start, unless the smooth acceleration has the lower objective in the whole world."""
+    # M qacc_smooth is the smooth force: nothing is left of the gradient there
     smooth = Beginning(
         start.qacc_smooth, jnp.zeros_like(start.qacc_smooth), residual(problem, start.qacc_smooth)
     )
@@ -72,14 +72,15 @@ def better_start(problem: Problem, start: Start) -> Beginning:
     warm = Beginning(start.qacc_warmstart, gauss_grad, residual(problem, start.qacc_warmstart))
     gauss = 0.5 * jnp.sum((warm.qacc - smooth.qacc) * gauss_grad)
     worse = gauss + row_cost(problem, warm.Jaref) > row_cost(problem, smooth.Jaref)
-    dofs = rows = worse
-    if isinstance(problem.parts, Islands):  # in no island there is nothing to solve
-        dofs |= ~problem.parts.to_dofs(problem.parts.used)
-        rows |= ~problem.parts.to_rows(problem.parts.used)
+    smooth_dofs = smooth_rows = worse
+    if isinstance(problem.parts, Islands):
+        # what belongs to no island has no rows to solve: its acceleration is the smooth one
+        smooth_dofs |= ~problem.parts.to_dofs(problem.parts.used)
+        smooth_rows |= ~problem.parts.to_rows(problem.parts.used)
     return Beginning(
-        where(dofs, smooth.qacc, warm.qacc),
-        where(dofs, smooth.gauss_grad, warm.gauss_grad),
-        where(rows, smooth.Jaref, warm.Jaref),
+        where(smooth_dofs, smooth.qacc, warm.qacc),
+        where(smooth_dofs, smooth.gauss_grad, warm.gauss_grad),
+        where(smooth_rows, smooth.Jaref, warm.Jaref),
     )
 
 
@@ -88,7 +89,8 @@ def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> Pr
     qacc, gauss_grad, Jaref = better_start(problem, start)
     grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
     small = scaled_norm(problem, rules, grad) < rules.tolerance
-    # C makes at least one iteration
+    # C makes at least one iteration. In float32 an iteration from where the gradient is as small as
+    # rounding leaves it would only move the solution about, so there is none.
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
@@ -112,22 +114,28 @@ def step_along(
         state: where it starts.
         search: (nv,) direction.
         memory: what the next direction depends on.
-        unit: whether the Newton step of the objective along the direction is the direction itself.
+        unit: whether `search` is -H^-1 grad, so that the line search's own Newton step has length
+            one and need not be computed.
+
+    Returns:
+        The new iterate, and the progress made; that has the decrease which the search has measured,
+        as C reports it.
     """
     parts = problem.parts
     Mv = mul_by_tree(problem.layout.structure, problem.inertia.M, search)
     Jv = mul(problem.jac, search)
-    size, slope0, terms = parts.sum_dofs(
+    size, slope0, magnitude = parts.sum_dofs(
         search * search, search * state.grad, jnp.abs(search * state.gauss_grad)
     )
     length = jnp.sqrt(size)
     gtol = rules.tolerance * (rules.ls_tolerance * length) / rules.scale
     evaluate = ray(problem, state, search, Mv, Jv)
     force = row_force(problem, state.Jaref)
-    terms = terms + parts.sum_rows(jnp.abs(Jv * force))
+    # the sum of the absolute values of what the slope at alpha = 0 is a sum of
+    magnitude = magnitude + parts.sum_rows(jnp.abs(Jv * force))
     one = jnp.ones_like(length)
     first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
-    found = exact_search(evaluate, first, gtol, terms, rules.ls_iterations, state.done)
+    found = exact_search(evaluate, first, gtol, magnitude, rules.ls_iterations, state.done)
     alpha = where((length < MINVAL) | state.done, 0, found.alpha)
     along, across = parts.to_dofs(alpha), parts.to_rows(alpha)
     qacc = state.qacc + along * search
@@ -169,30 +177,31 @@ def ray(
     layout = problem.layout
     parts = problem.parts
     linear, quadratic = (x[None] for x in parts.sum_dofs(search * state.gauss_grad, search * Mv))
-    base, direction = split(layout, state.Jaref), split(layout, Jv)
-    force0, d, _ = scalar_force(problem, base.scalar)
-    half = half_inverse(d)
-    bend = d * direction.scalar * direction.scalar
-    cone_d = split(layout, problem.D).cone
+    start, rate = split(layout, state.Jaref), split(layout, Jv)
+    Jaref0, Jv0 = start.separable, rate.separable
+    force0, D, _ = separable_force(problem, Jaref0)
+    half_inverse_D, D_Jv2 = half_inverse(D), D * Jv0 * Jv0
+    cone_D = split(layout, problem.D).cone
     elliptic = layout.ncontact > 0 and not layout.pyramidal
-    cone0 = cone.cost(problem, cone_d, base.cone)[None] if elliptic else None
-    low, high = problem.low[: d.shape[0]][None], problem.high[: d.shape[0]][None]
+    cone_cost0 = cone.cost(problem, cone_D, start.cone)[None] if elliptic else None
+    low, high = problem.low[: len(D)][None], problem.high[: len(D)][None]
 
     def evaluate(alpha: Array) -> RayPoints:
-        a = parts.to_rows(alpha)[:, : d.shape[0]]
-        free = -(d[None] * (base.scalar[None] + a * direction.scalar[None]))
-        force = jnp.clip(free, low, high)
-        inside = (free > low) & (free < high)
-        # cost relative to the start, without subtracting large numbers
-        cost = -a * direction.scalar[None] * force - (force - force0[None]) * (
-            base.scalar[None] + half[None] * (force + force0[None])
+        along = parts.to_rows(alpha)[:, : len(D)]
+        unbounded = -(D[None] * (Jaref0[None] + along * Jv0[None]))
+        force = jnp.clip(unbounded, low, high)
+        inside = (unbounded > low) & (unbounded < high)
+        # A row costs -f r - f^2 / (2 D), with f its force and r its residual. This is the
+        # difference of two such costs, factored, so that no large numbers are subtracted.
+        cost = -along * Jv0[None] * force - (force - force0[None]) * (
+            Jaref0[None] + half_inverse_D[None] * (force + force0[None])
         )
-        terms = stack([cost, -force * direction.scalar[None], where(inside, bend[None], 0)])
+        terms = stack([cost, -force * Jv0[None], where(inside, D_Jv2[None], 0)])
         cones = None
-        if cone0 is not None:
-            a = parts.to_contacts(alpha)
-            cone_terms = cone.along(problem, cone_d, base.cone, direction.cone, a)
-            cones = stack([cone_terms[0] - cone0, *cone_terms[1:]])
+        if cone_cost0 is not None:
+            along = parts.to_contacts(alpha)
+            cone_terms = cone.along(problem, cone_D, start.cone, rate.cone, along)
+            cones = stack([cone_terms[0] - cone_cost0, *cone_terms[1:]])
         cost, slope, curvature = parts.sum_rows(terms, cones)
         cost = cost + alpha * (linear + 0.5 * alpha * quadratic)
         slope = slope + linear + alpha * quadratic
@@ -205,7 +214,7 @@ class Primal(Generic[P]):
     """What methods over accelerations share, see `Method`."""
 
     def ahead(self, problem: Problem, rules: Rules, state: PrimalState) -> PrimalState:
-        """Nothing."""
+        """The first iterate: nothing is solved ahead of the rest."""
         return state
 
     def result(
@@ -213,8 +222,8 @@ class Primal(Generic[P]):
     ) -> tuple[Array, Array, Array]:
         """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
 
-        With stiff rows their forces balance the accelerations, whereas J qacc - aref would be found
-        from numbers too large to tell.
+        J qacc - aref, computed again, would be a small difference of large numbers where rows are
+        stiff, and the forces would no longer balance the acceleration.
         """
         return state.qacc, row_force(problem, state.Jaref), state.Jaref
 

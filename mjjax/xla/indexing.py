@@ -1,4 +1,13 @@
-"""Indexing by static lists, in the forms that XLA runs fast and differentiates cheaply."""
+"""Indexing by static lists, in the forms that XLA runs fast and differentiates cheaply.
+
+XLA's gather handles one element at a time, and its derivative is a scatter. Static indices become
+slices where they are few runs, and products with 0/1 matrices where tables are small. A product
+spreads an infinity or a NaN of one row to all that are picked: see `gather_parameters`.
+
+Long lists of indices, as over equal trees, are cut into `Segment`s: in repetition r of a segment
+the table is its windows side by side, the rows from `start + r stride` on, `width` of them, and
+`columns` picks rows of this table. A stride of 0 is the same rows in every repetition.
+"""
 
 import math
 from collections.abc import Sequence
@@ -11,20 +20,19 @@ from mjjax.xla.linalg import matmul, row_sum
 from mjjax.xla.namespace import Array, namespace
 from mjjax.xla.segments import MOST_SLICES, Segment, segments_of, slices_of
 
-SMALL_PRODUCT = (
-    96  # up to this many entries a product with a 0/1 matrix is faster than XLA's gather (measured)
-)
+# Rows of a table up to which a product with a 0/1 matrix is faster than XLA's gather (measured).
+SMALL_PRODUCT = 96
 _SHORT = 4  # rows up to which sums are written out
 WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
 
 
 def gather(x: Array, index: np.ndarray) -> Array:
-    """`x[index]` along the first axis for a static `index`, in the fastest form.
+    """`x[index]` along the first axis for a static `index` of any shape, in the fastest form.
 
-    XLA's gather handles one element at a time, and its derivative is a scatter. Few runs of indices
-    become slices, also in equal steps, as from one of equal trees to the next, and with each row
-    repeated; small tables become a product with a constant 0/1 matrix, and so do those of large
-    tables by the blocks that repeat in them.
+    In this order: a few slices (in equal steps too, or one row many times); for integers XLA's
+    gather; for a small table a product with a 0/1 matrix from the right, which keeps the batch of a
+    `vmap` in front; by segments, a slice or a product for each; for up to `SMALL_PRODUCT` rows a
+    product from the left; else XLA's gather.
     """
     index = np.asarray(index)
     if namespace(x) is np or not index.size:
@@ -137,8 +145,8 @@ def _wide(size: int, entries: int) -> int:
 def _mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
     """Product (m, ...) of a static matrix (m, n) with the rows of `x` (n, ...), from the right.
 
-    The matrix is as many times wider as a row has entries, but the batch of a `vmap` stays in
-    front: no transposes. With `axis`, so many axes in front of the rows stay there, too.
+    That is x.reshape(-1) kron(table', I): a wider matrix, but the batch of a `vmap` stays in front
+    without transposes. With `axis`, so many axes in front of the rows stay there, too.
     """
     front, entries = x.shape[:axis], x.shape[axis + 1 :]
     wide = jnp.asarray(np.kron(table.T, np.eye(math.prod(entries))), x.dtype)
@@ -181,7 +189,7 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     if len(index) <= 2 * SMALL_PRODUCT:
         return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
     most = np.bincount(index).max()
-    table = np.full((size, most), len(index))
+    table = np.full((size, most), len(index))  # empty places pick the zero behind the last entry
     filled = np.zeros(size, int)
     for row, i in enumerate(index):
         table[i, filled[i]] = row
@@ -193,8 +201,9 @@ def _sum_segment(x: Array, segment: Segment, size: int) -> Array:
     """`scatter_sum` along a segment of one window."""
     (window,), columns, count = segment.windows, segment.columns, segment.count
     rows, step = x.reshape(count, -1), window.stride
-    if not step:
+    if not step:  # all repetitions add to one window: they are one long repetition
         rows, columns, count, step = x[None], np.tile(columns, count), 1, window.width
+    # each repetition adds to one entry, `step` apart, or to all `step` entries of its window
     first = window.start
     if (columns == columns[0]).all():
         first += columns[0]
@@ -202,5 +211,6 @@ def _sum_segment(x: Array, segment: Segment, size: int) -> Array:
         total, between = total.ravel(), step - 1
     else:
         total, between = matmul(rows, jnp.asarray(np.eye(step)[columns], x.dtype)).ravel(), 0
+    # negative where the last window is longer than what is left of the axis: that is cut off
     behind = size - first - len(total) - between * (len(total) - 1)
     return lax.pad(total, jnp.zeros((), x.dtype), [(int(first), int(behind), int(between))])

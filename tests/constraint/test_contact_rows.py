@@ -79,7 +79,7 @@ def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
     def found(x: Any, w: Array) -> Any:
         rows = rows_of(x["wrench"], x["axis"], side)
         # the last is what a GPU runs
-        return rows.dense(S), rows.curved(S, w), rows._curved_columns(w)[:, :NV]
+        return rows.dense(S), rows.mul_jt_b_j(S, w), rows._curved_columns(w)[:, :NV]
 
     def plain(x: Any, w: Array) -> Any:
         rows = wrench_rows(x["wrench"], x["axis"], side)

@@ -221,7 +221,7 @@ class Worlds:
         data = transmission(many, tendon(many, positions(many, qpos.ravel())))
         moved = dof_sum(many.structure, components_first(data.cinert))
         momentum = join(inertia_mul(unstack(moved), split(data.cdof))).reshape(n, one.nv, 6)
-        inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).lower)
+        inertia = coupled(momentum, data.cdof.reshape(n, one.nv, 6), dof_plan(one).moved_by)
         inertia = inertia + np.diag(self.model.dof_armature)
         length, arm = np.zeros((n, one.ntendon)), np.zeros((n, one.ntendon, one.nv))
         if len(self._shared):
