@@ -40,7 +40,7 @@ class DofRows(NamedTuple):
             eight, see `whole_vectors`.
         columns: (nv, n width) its transpose, which a product with it would read by columns.
         wrench: six arrays (n, width): torque and force of a unit force in each row.
-        axis: (6, nv) motion axes of the dofs.
+        axis: (6, nv) motion axes of the dofs, about the point that torques refer to.
         side: (n, nv) 1 for a dof that moves the second body only, -1 the first only, else 0. Row k
             of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i].
     """
@@ -65,7 +65,7 @@ class DofRows(NamedTuple):
 
     def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
-        # a GPU would transpose the rows, a processor has vectors along them
+        # a processor has vectors along rows, J' (B J); for a GPU that is a transpose more, (J' B) J
         product = by_platform(
             self, blocks, processor=DofRows._curved_rows, accelerator=DofRows._curved_columns
         )

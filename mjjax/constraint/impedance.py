@@ -14,7 +14,7 @@ def impedance(solimp: Array, distance: Array) -> Array:
 
     A power sigmoid from d0 at zero distance to dmax at distance `width`; (d0 + dmax) / 2 everywhere
     if d0 = dmax or the width vanishes, as in MuJoCo. Its derivative by the distance is that of the
-    formula; at the kinks, distance 0 and the width, it is zero.
+    formula: zero at distance 0 and beyond the width, between both sides at the width itself.
     """
     xp = namespace(solimp, distance)
     curve, distance = computed_once(_within(solimp).T, distance)

@@ -111,7 +111,7 @@ def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Ar
 
 
 def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
-    """`diagApprox` (ncontact,) of the edges of pyramids, and what multiplies their R.
+    """`diagApprox` (ncontact,) of the first edge of pyramids, and what its R is multiplied by.
 
     All edges have R = 2 mu^2 R_first with mu^2 = friction_0^2 / impratio; a contact without
     friction has its normal row only.
@@ -144,6 +144,6 @@ def _friction_damping(model: Model, contact: Contact, n: int) -> Array:
 
 
 def elliptic_regularization(normal_r: Array, friction: Array, impratio: Array) -> Array:
-    """R (n, width): R_1 = R_0 / impratio, R_j = R_1 mu_1^2 / mu_j^2."""
+    """R (n, width): R_0 of the normal, R_1 = R_0 / impratio, R_j = R_1 mu_0^2 / mu_(j-1)^2."""
     first = jnp.maximum(MINVAL, normal_r / impratio)[:, None]
     return jnp.concatenate([normal_r[:, None], first * (friction[:, :1] / friction) ** 2], axis=-1)

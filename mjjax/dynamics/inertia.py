@@ -185,7 +185,9 @@ def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
 
 @does("Data.qM")
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
-    """The entries of `inertia_blocks` in one array, see `mjjax.model.trees`.
+    """The entries of `inertia_blocks` in one array, which `Data.qM` makes dense.
+
+    See `mjjax.model.trees` for their order.
 
     `armature` is (nv,), or all entries that are added, in the same order. Where each tree has one
     dof, both are the same.
@@ -230,7 +232,7 @@ def coupled(momentum: Array, cdof: Array, moved_by: np.ndarray) -> Array:
 
 
 def _both_triangles(moved_by: np.ndarray, momentum: Array, cdof: Array) -> Array:
-    """The second triangle is a product of its own: all that reads it would transpose the first."""
+    """Each triangle by a product of its own: all who read a mirrored one would transpose it."""
     return _joined(moved_by, _products(momentum, cdof), _products(cdof, momentum))
 
 

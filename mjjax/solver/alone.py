@@ -76,6 +76,7 @@ def kind_of(layout: RowLayout) -> TreeKind | None:
         for member, dof in enumerate(dofs if dofs.shape[1] > SMALL_TREE else ()):
             tree = int(layout.structure.dof_treeid[dof[0]])
             mine = np.isin(layout.dof, dof)
+            # which kind of row it is does not matter: bounds are numbers of the problem
             shape = np.searchsorted(dof, layout.dof[mine]), layout.sign[mine]
             if not has_matrix_row[tree] and (mine.any() or layout.own[tree]):
                 key = (group, *(tuple(x.tolist()) for x in shape))
@@ -226,6 +227,7 @@ def _contact_rows(
     local = where(inside, jnp.asarray(kind.body)[body], kind.moves.shape[1] - 1)
     moves = jnp.asarray(kind.moves)[np.arange(len(tree))[:, None, None], local]
     side = (moves[:, :, 1] - moves[:, :, 0]).astype(push.dtype)
+    # the bodies of a tree have one reference point, so that both have the same arm
     arm = split(where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
     wrench = row_wrenches(arm, split(push), split(turn) if turn.shape[2] else None)
     axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)

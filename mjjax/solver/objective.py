@@ -50,8 +50,8 @@ def separable_force(problem: Problem, Jaref: Array) -> tuple[Array, Array, Array
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
     unbounded = -(d * Jaref)
     above, below = unbounded >= high, unbounded <= low
-    # Without friction both bounds are zero: the force follows the upper one from zero on, the lower
-    # one below it, so that each side has the derivative by its own bound.
+    # With a frictionloss of zero both bounds are: the order of the choices gives each side the
+    # derivative by its own bound.
     force = where(above, high, where(below, low, unbounded))
     return force, d, ~above & ~below
 

@@ -145,8 +145,8 @@ def step_along(
     grad_norm = scaled_norm(problem, rules, grad)
     # The objective is convex: it falls by no more than its slope at the start promises. Where the
     # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
-    decrease = jnp.minimum(found.decrease, -alpha * slope0)
-    small = (rules.scale * decrease < rules.tolerance) | (grad_norm < rules.tolerance)
+    bounded = jnp.minimum(found.decrease, -alpha * slope0)
+    small = (rules.scale * bounded < rules.tolerance) | (grad_norm < rules.tolerance)
     # a state that is not a number stays so: stop rather than iterate to the limit
     done = state.done | small | (alpha == 0) | ~jnp.isfinite(grad_norm)
     if unit and in_single(grad):
@@ -192,7 +192,8 @@ def ray(
         force = jnp.clip(unbounded, low, high)
         inside = (unbounded > low) & (unbounded < high)
         # A row costs -f r - f^2 / (2 D), with f its force and r its residual. This is the
-        # difference of two such costs, factored, so that no large numbers are subtracted.
+        # difference of two such costs, factored, so that no large numbers are subtracted. (Cones
+        # have no such form: their costs are.)
         cost = -along * Jv0[None] * force - (force - force0[None]) * (
             Jaref0[None] + half_inverse_D[None] * (force + force0[None])
         )

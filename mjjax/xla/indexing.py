@@ -187,7 +187,7 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     if len(segments) == 1 and len(segments[0].windows) == 1:
         return _sum_segment(x, segments[0], size)
     if len(index) <= 2 * SMALL_PRODUCT:
-        return matmul(x, jnp.asarray(np.eye(size)[index], x.dtype))
+        return matmul(x, jnp.asarray(index[:, None] == np.arange(size), x.dtype))
     most = np.bincount(index).max()
     table = np.full((size, most), len(index))  # empty places pick the zero behind the last entry
     filled = np.zeros(size, int)
