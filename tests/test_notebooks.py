@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mjjax.xla.compiling import known_options
+from mjjax.xla.compiling import as_flags, known_options
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -46,7 +46,7 @@ def test_outputs_are_stripped(path: Path) -> None:
 def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     """Keeps what a newcomer opens first working, up to the numbers it asserts at its end."""
     # most of a notebook's programs run once; these options halve the time of their compilation
-    flags = " ".join(f"--{name}={str(value).lower()}" for name, value in known_options().items())
+    flags = as_flags(known_options())
     out = run(tmp_path, ["".join(x["source"]) for x in code_cells(path)], XLA_FLAGS=flags)
     assert out.endswith("all as expected\n")
 
@@ -60,4 +60,6 @@ def test_code_of_documents_runs(name: str, tmp_path: Path) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks
-    run(tmp_path, blocks)
+    # the README as its readers run it, the others with cheaper code, as the notebooks
+    flags = {} if name == "README.md" else {"XLA_FLAGS": as_flags(known_options())}
+    run(tmp_path, blocks, **flags)

@@ -30,6 +30,11 @@ def known_options() -> dict[str, Any]:
     return {name: value for name, value in CHEAP.items() if known(name)}
 
 
+def as_flags(options: dict[str, Any]) -> str:
+    """Options of the compiler as the text of the variable XLA_FLAGS."""
+    return " ".join(f"--{name}={str(value).lower()}" for name, value in options.items())
+
+
 def quick(function: Callable, **options: Any) -> Callable:
     """`jax.jit` for a program that runs a few times only; `options` are those of `jax.jit`."""
     return jax.jit(function, compiler_options=known_options(), **options)
