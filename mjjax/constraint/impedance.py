@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mjjax.core.constants import MAXIMP, MINIMP, MINVAL
+from mjjax.core.constants import MAXIMP, MINIMP, MINVAL, SOLREF
 from mjjax.math import safe
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array, namespace, where
@@ -43,10 +43,12 @@ def stiffness_damping(
 
     Standard (ref0 > 0, a time constant): K = 1 / (dmax timeconst dampratio)^2, B = 2 / (dmax
     timeconst), with timeconst at least two time steps under `refsafe`. Direct (ref0 <= 0):
-    K = -ref0 / dmax^2, B = -ref1 / dmax.
+    K = -ref0 / dmax^2, B = -ref1 / dmax. Formats that are mixed, one number positive and the other
+    not, give way to the default, as in MuJoCo.
     """
     xp = namespace(solref)
-    ref0, ref1 = solref[:, 0], solref[:, 1]
+    mixed = mixed_format(solref)
+    ref0, ref1 = (where(mixed, SOLREF[k], solref[:, k]) for k in range(2))
     dmax = _within(solimp)[:, 1]
     standard = ref0 > 0
     safe0 = xp.maximum(ref0, 2 * timestep) if refsafe else ref0
@@ -56,6 +58,11 @@ def stiffness_damping(
     k = where(standard, spring, -ref0 / xp.maximum(MINVAL, dmax * dmax))
     b = where(standard, 2 / xp.maximum(MINVAL, dmax * time), -ref1 / xp.maximum(MINVAL, dmax))
     return k, b
+
+
+def mixed_format(solref: Array) -> Array:
+    """Whether references (n, 2) mix the standard format with the direct one."""
+    return (solref[:, 0] > 0) != (solref[:, 1] > 0)
 
 
 def softness(imp: Array) -> Array:

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.plan.search import plan_of, slot_geoms, slot_pairs
-from mjjax.constraint.impedance import impedance, regularization, softness, stiffness_damping
+from mjjax.constraint.impedance import (
+    impedance,
+    mixed_format,
+    regularization,
+    softness,
+    stiffness_damping,
+)
 from mjjax.constraint.layout import RowLayout
 from mjjax.constraint.scalar_rows import ScalarRows
 from mjjax.core.constants import MINVAL
@@ -138,8 +144,9 @@ def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Ar
 
 def _friction_damping(model: Model, contact: Contact, n: int) -> Array:
     """B (n,) of the friction rows of elliptic contacts, whose `solreffriction` may be their own."""
-    own = jnp.any(contact.solreffriction[:n] != 0, axis=-1)[:, None]
-    solref = where(own, contact.solreffriction[:n], contact.solref[:n])
+    friction = contact.solreffriction[:n]
+    own = jnp.any(friction != 0, axis=-1) & ~mixed_format(friction)
+    solref = where(own[:, None], friction, contact.solref[:n])
     return _reference(model, solref, contact.solimp[:n])[1]
 
 

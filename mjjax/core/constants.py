@@ -10,6 +10,7 @@ MAXVAL = 1e10  # a state beyond this counts as diverged
 MAXCONPAIR = 50  # contacts of a pair of geoms
 NGROUP = 6
 NREF = 2
+SOLREF = (0.02, 1.0)  # default time constant [s] and damping ratio
 NIMP = 5
 NDYN = NGAIN = NBIAS = 10
 NEQDATA = 11
