@@ -80,6 +80,12 @@ def whole_number(value: Any, what: str) -> int:
         raise TypeError(f"{what}, not {value!r:.40}") from None
 
 
+def is_of_other_library(value: Any) -> bool:
+    """Whether this is an array of another library than NumPy and JAX, which DLPack hands over."""
+    ours = isinstance(value, jax.Array | np.ndarray | np.generic)
+    return hasattr(value, "__dlpack__") and not ours
+
+
 def without_entries(
     shape: tuple[int, ...], kind: type, own: Mapping[str, Any], table: Iterable[str]
 ) -> Any:
@@ -111,7 +117,7 @@ def _of_others(name: str, value: Any, like: Any) -> Any:
         return value
     if hasattr(value, "__jax_array__"):
         return jnp.asarray(value)
-    if hasattr(value, "__dlpack__"):
+    if is_of_other_library(value):
         return jnp.from_dlpack(value)
     if hasattr(value, "__array__"):
         return np.asarray(value)

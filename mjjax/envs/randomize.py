@@ -12,7 +12,7 @@ from mjjax.core.struct import PyTree, specs
 from mjjax.envs.checks import require_key
 from mjjax.envs.environment import Environment, EnvState, Info, Params
 from mjjax.model.model import Model
-from mjjax.model.refusals import require_no_negative
+from mjjax.model.refusals import NOT_NEGATIVE, require_no_negative
 from mjjax.pipeline.boundary import check_shapes, require_kinds
 
 
@@ -47,7 +47,7 @@ def randomize(
     axes = jax.tree.unflatten(jax.tree.structure(changed), axes)
     keys = jax.random.split(key, worlds)
     models = jax.jit(jax.vmap(change, in_axes=(None, 0), out_axes=axes))(model, keys)
-    for name in ("body_mass", "body_inertia"):
+    for name in NOT_NEGATIVE:
         require_no_negative(models, name)
     return models
 

@@ -11,7 +11,7 @@ from mjjax.core.below import work
 from mjjax.core.limits import Limits
 from mjjax.core.struct import PyTree, array, static
 from mjjax.model.option import Option, Statistic
-from mjjax.model.refusals import require_no_negative, unknown_field
+from mjjax.model.refusals import NOT_NEGATIVE, require_no_negative, unknown_field
 from mjjax.model.static_fields import StaticFields
 from mjjax.model.structure import Structure, with_structure_of_leaves
 from mjjax.model.summary import model_text
@@ -319,7 +319,7 @@ class Model(PyTree, NamedInModel, StaticFields):
         abstract = isinstance(vars(self).get("body_mass"), jax.ShapeDtypeStruct)
         if "structure" in changes or abstract or not self._of_arrays():
             return new
-        for name in ("body_mass", "body_inertia"):
+        for name in NOT_NEGATIVE:
             if name in changes:
                 require_no_negative(new, name)
         return new._widened(switched(new, self))

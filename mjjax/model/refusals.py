@@ -23,6 +23,9 @@ def unknown_field(model: Any, name: str) -> str:
     return f"; {near}" if near else ""
 
 
+NOT_NEGATIVE = ("body_mass", "body_inertia")
+
+
 def require_no_negative(model: Any, name: str) -> None:
     """Refuses masses and inertias that the compiler refuses, where they can be seen.
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from mjjax.core.convert import whole_number
+from mjjax.core.convert import is_of_other_library, whole_number
 from mjjax.core.representation import short
 from mjjax.core.struct import Size
 from mjjax.model.callbacks import Callbacks
@@ -53,12 +53,8 @@ class FieldNames(NamedTuple):
 
 Argument = RealArray | ElementId | WholeNumber | FieldNames
 
-_POINT, _DOFS, _COORDINATES, _NUMBER = (
-    RealArray((3,)),
-    RealArray(("nv",)),
-    RealArray(("nq",)),
-    RealArray(()),
-)
+_POINT, _NUMBER = RealArray((3,)), RealArray(())
+_DOFS, _COORDINATES = RealArray(("nv",)), RealArray(("nq",))
 _BODY, _GEOM = ElementId("body"), ElementId("geom")
 _RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": ElementId("body", optional=True)}
 _READING: dict[str, Argument] = {"time": _NUMBER, "interp": WholeNumber(-1)}
@@ -180,7 +176,7 @@ def real_array(x: Any, what: str, dtype: Any = None) -> jax.Array:
     Raises:
         ValueError: these are no real numbers.
     """
-    if hasattr(x, "__dlpack__") and not isinstance(x, jax.Array | np.ndarray | np.generic):
+    if is_of_other_library(x):
         found = jnp.from_dlpack(x)
     else:
         try:

@@ -24,9 +24,8 @@ from mjjax.xla.packing import pack, shapes_of, unpack
 
 Tree = Any
 GROUPS, WORLDS_PER_GROUP = 8, 64  # a group is an eighth of the batch, and at most so many worlds
-WORLDS_PER_VECTOR = (
-    16  # its size is a multiple of this: what is left of vectors would be rounded otherwise
-)
+# Its size is a multiple of this: what is left of vectors would be rounded otherwise.
+WORLDS_PER_VECTOR = 16
 RUNNING_PART = 2  # it goes on while more than half of its worlds run (measured, as are the others)
 WORLDS_IN_GROUPS = 64  # below this batch size groups cost more than they save
 # On an accelerator a quarter of the batch runs alone, if that still gives it something to do.

@@ -1,9 +1,9 @@
 """States of loops in few arrays.
 
 A loop carries every array of its state by itself, and takes the states of some worlds array by
-array. What has one shape travels as one array: real numbers, and integers with truth values. This
-buys a hundredth of the operations of a step, more where worlds are regrouped (notes: "one array,
-which loops carry").
+array. What has one shape travels as one array: real numbers, and integers with truth values. In the
+line search alone this buys 6 of 473 operations of a humanoid's step (notes: "one array, which loops
+carry").
 """
 
 from collections.abc import Callable

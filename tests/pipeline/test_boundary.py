@@ -288,6 +288,7 @@ def test_arguments_are_what_they_are_declared_as(function: str, name: str) -> No
     if isinstance(declared, RealArray):
         shape = np.shape(given[name])
         wrong = [np.ones((7, *shape)), np.ones((9,) * (1 + len(shape))), "ab", 1j]
+        wrong += [1.0] if shape else []
     elif isinstance(declared, ElementId):
         wrong = [-7, 99, "nobody", 0.5, model.light("sun"), object()]
     else:
