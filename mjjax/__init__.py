@@ -104,7 +104,6 @@ from mjjax.model.storage import load_state, save_state
 from mjjax.model.structure import Structure
 from mjjax.model.view import id2name, name2id
 from mjjax.model.visual import Visual
-from mjjax.pipeline.check_gradients import check_gradients
 from mjjax.pipeline.describe import print_data, print_model, warning_text, warning_texts
 from mjjax.pipeline.devices import jit_worlds, shard_worlds, use_all_cores
 from mjjax.pipeline.forward import (
@@ -114,18 +113,19 @@ from mjjax.pipeline.forward import (
     fwd_position,
     fwd_velocity,
 )
-from mjjax.pipeline.gradient_report import Finding, GradientReport, Verdict
+from mjjax.pipeline.gradients.check_gradients import check_gradients
+from mjjax.pipeline.gradients.gradient_report import Finding, GradientReport, Verdict
 from mjjax.pipeline.integrate import euler, implicit, rungekutta4
 from mjjax.pipeline.interop import get_data, put_data, put_model
 from mjjax.pipeline.inverse import compare_fwd_inv, inverse, inverse_skip
-from mjjax.pipeline.linearize import (
+from mjjax.pipeline.make_data import make_data, reset_data
+from mjjax.pipeline.planning.linearize import (
     InverseJacobian,
     TransitionJacobian,
     inverse_jacobian,
     transition_jacobian,
 )
-from mjjax.pipeline.make_data import make_data, reset_data
-from mjjax.pipeline.plan import Plan, improve_plan, shift_plan, start_plan
+from mjjax.pipeline.planning.plan import Plan, improve_plan, shift_plan, start_plan
 from mjjax.pipeline.public import PUBLIC, public
 from mjjax.pipeline.recompile import recompile as _recompile  # noqa: F401 for `Spec.recompile`
 from mjjax.pipeline.rollout import rollout

@@ -32,8 +32,9 @@ from mjjax.compiler.elements.sleep import sleep_policies
 from mjjax.compiler.elements.tendons import compile_tendons
 from mjjax.compiler.simplify import simplify, without_paint
 from mjjax.compiler.visual import visual
+from mjjax.core.errors import Origin
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.spec import Origin, Spec
+from mjjax.mjcf.spec import Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 
 PHASES: tuple[Callable[[Context], None], ...] = (

@@ -15,7 +15,8 @@ from mjjax.core.struct import specs
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.element import Element
+from mjjax.mjcf.spec import Spec
 from mjjax.mjcf.table import DISABLE_FLAGS, ENABLE_FLAGS
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic

@@ -13,7 +13,7 @@ from mjjax.core.below import does, work
 from mjjax.core.constants import MINVAL
 from mjjax.core.limits import Limits
 from mjjax.math.tracked import numbers, value_of
-from mjjax.mjcf import read_path, read_string
+from mjjax.mjcf import assets, keyframes, read_path, read_string
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
 from mjjax.xla.namespace import Array, namespace, where
@@ -37,11 +37,21 @@ def load_string(
     limits: Limits | None = None,
 ) -> Model:
     """Model from a string; see `Model.from_xml_string`."""
-    spec = read_string(xml, dict(assets or {}), directories=directories, limits=limits)
+    spec = read_string(xml, assets, directories=directories, limits=limits)
     return compile_model(spec)
 
 
 @does("Spec.compile")
+def compile_edited(spec: Spec) -> Model:
+    """Model of a description that can be edited and compiled again; see `Spec.compile`."""
+    assets.find_files(spec)
+    model = compile_model(spec)
+    for key in spec.elements["key"]:
+        key.values.pop(keyframes.PENDING, None)
+    spec.compiled = keyframes.owners(spec)
+    return model
+
+
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
     compiled = compile_spec(spec)

@@ -7,10 +7,11 @@ import numpy as np
 
 from mjjax.core.words import nearest
 from mjjax.mjcf.edit import ORIENTATIONS, Section, attributes_of, find
-from mjjax.mjcf.element import IN_BODIES
+from mjjax.mjcf.element import IN_BODIES, Element
+from mjjax.mjcf.element_lists import OUTSIDE
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 from mjjax.mjcf.shortcuts import GIVEN, SHORTCUTS
-from mjjax.mjcf.spec import OUTSIDE, Element, Spec
+from mjjax.mjcf.spec import Spec
 
 Reference = str | tuple[Element, str]
 _SECTIONS = ("option", "compiler", "statistic")

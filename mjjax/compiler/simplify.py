@@ -12,9 +12,10 @@ from mjjax.compiler.elements.bodies import combine
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.defaults import builtin
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.order import settle
 from mjjax.mjcf.references import references
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 _DRAWN = ("material", "texture")
 _UNPAINTED = ("geom", "mesh", "material")  # of others MuJoCo looks up the material

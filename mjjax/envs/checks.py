@@ -9,8 +9,10 @@ import numpy as np
 from jax import Array
 
 from mjjax.core.representation import short
+from mjjax.envs.spaces import Box
 from mjjax.model.model import Model
-from mjjax.pipeline.arguments import check_shape
+from mjjax.pipeline.arguments import check_shape, real_array
+from mjjax.xla.namespace import where
 
 VMAP = "vmap over worlds"
 
@@ -65,6 +67,26 @@ def require_state(state: Any, fields: Iterable[str], what: str) -> None:
     if other := set(physics) ^ set(fields):
         raise ValueError(f"{what}: the state is of another environment ({min(other)} tells them)")
     check_shape(state.time, (), f"{what}: the time of a state", VMAP)
+
+
+def within(action: Any, space: Box, what: str) -> Array:
+    """An action within the bounds of its space; NaN stays.
+
+    Args:
+        action: real numbers; one alone is the action of a single actuator.
+        space: bounds.
+        what: what it is, for the message.
+
+    Raises:
+        ValueError: it is of another shape, or these are no real numbers.
+    """
+    action = real_array(action, what)
+    if space.shape == (1,) and not action.ndim:
+        action = action[None]
+    check_shape(action, space.shape, what, VMAP)
+    # not a clip, whose derivative at the bound itself is half
+    action = where(action < space.low, space.low, action)
+    return where(action > space.high, space.high, action)
 
 
 def truth(x: Any, what: str) -> Array:

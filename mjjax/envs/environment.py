@@ -14,12 +14,12 @@ from mjjax.core.enums import WarningType
 from mjjax.core.struct import PyTree, array
 from mjjax.dynamics.actuation import accepted_ctrl
 from mjjax.envs.checks import (
-    VMAP,
     require_key,
     require_params,
     require_state,
     truth,
     weighted,
+    within,
 )
 from mjjax.envs.spaces import Box
 from mjjax.model.data import Data
@@ -215,7 +215,8 @@ class Environment:
         require_state(state, self._fields, f"step of {self.name}")
         before = make_data(model).replace(**state.physics)
         check_shapes(f"step of {self.name}", {"model": model, "data": before})
-        ctrl = real_array(self.control(model, self._within(action, params)), self._controls)
+        action = within(action, self.action_space(params), self._action)
+        ctrl = real_array(self.control(model, action), self._controls)
         check_shape(ctrl, (model.structure.nu,), self._controls)
         ctrl, bad = accepted_ctrl(model, ctrl)
         before = before.with_warnings({WarningType.BADCTRL: bad})
@@ -254,17 +255,6 @@ class Environment:
     @property
     def _controls(self) -> str:
         return f"what control() of {self.name} returns"
-
-    def _within(self, action: Any, params: Params) -> Array:
-        """An action within the bounds of its space; NaN stays."""
-        space = self.action_space(params)
-        action = real_array(action, self._action)
-        if space.shape == (1,) and not action.ndim:
-            action = action[None]  # a number for one actuator
-        check_shape(action, space.shape, self._action, VMAP)
-        # not a clip, whose derivative at the bound itself is half
-        action = where(action < space.low, space.low, action)
-        return where(action > space.high, space.high, action)
 
     def _seen(self, model: Model, data: Data) -> Array:
         """An observation, as an array."""

@@ -1,18 +1,22 @@
 """MJCF and URDF files to `Spec`: reading, includes, default classes, shortcuts. No JAX in here."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from mjjax.core.errors import MjcfError
+from mjjax.core.below import does
+from mjjax.core.errors import MjcfError, Origin
 from mjjax.core.limits import Limits
+from mjjax.mjcf import new, write  # noqa: F401  they do work of `Spec` and `Element`
 from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.build import build
+from mjjax.mjcf.element import DefaultClass, Element
 from mjjax.mjcf.read import Files, read_tree
-from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+from mjjax.mjcf.spec import Spec
 
 __all__ = ["DefaultClass", "Element", "Origin", "Spec", "read_path", "read_string"]
 
 
+@does("Spec.from_file")
 def read_path(
     path: str | os.PathLike[str],
     directories: Iterable[str | os.PathLike[str]] = (),
@@ -43,9 +47,10 @@ def read_path(
     return read_string(content, file=file, base=base, directories=directories, limits=limits)
 
 
+@does("Spec.from_string")
 def read_string(
     xml: str | bytes,
-    assets: dict[str, bytes] | None = None,
+    assets: Mapping[str, bytes] | None = None,
     *,
     file: str = "",
     base: str | None = None,

@@ -7,9 +7,10 @@ import numpy as np
 
 from mjjax.core.enums import JointType
 from mjjax.mjcf.assets import keep_files
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keyframes import WRITTEN_REF
 from mjjax.mjcf.orientation import orientations
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 # Settings that act on a whole model and have no equivalent in single elements.
 _GLOBAL = (

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from mjjax.core.constants import NGROUP
+from mjjax.core.errors import Origin
 from mjjax.mjcf import defaults
 from mjjax.mjcf.budget import Budget
+from mjjax.mjcf.element import DefaultClass, Element
 from mjjax.mjcf.read import Files, Node, joined
-from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+from mjjax.mjcf.spec import Spec
 
 T = TypeVar("T")
 

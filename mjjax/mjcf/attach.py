@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from mjjax.mjcf import keyframes
 from mjjax.mjcf.adapt import adapt
+from mjjax.mjcf.element import DefaultClass, Element
 from mjjax.mjcf.keyframes import PENDING, Snapshot
 from mjjax.mjcf.references import ASSETS, IN_TREE, Reference, references
-from mjjax.mjcf.spec import DefaultClass, Element, Spec
+from mjjax.mjcf.spec import Spec
 
 # Kinds outside the world that come along with what they refer to, so that each finds the others.
 FOLLOWERS = ("pair", "exclude", "tendon", "equality", "actuator", "sensor")

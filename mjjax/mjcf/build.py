@@ -10,10 +10,11 @@ from mjjax.mjcf import assets, defaults, keyframes, urdf
 from mjjax.mjcf.budget import MODEL
 from mjjax.mjcf.check import check, not_a_number, refuse_unsupported
 from mjjax.mjcf.edit import Section, Sections
+from mjjax.mjcf.element import DefaultClass, Element
 from mjjax.mjcf.flexcomp import check_flexcomps
 from mjjax.mjcf.macros import MACROS, Draft
 from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, URDF, Files, Node, read_tree
-from mjjax.mjcf.spec import DefaultClass, Element, Spec
+from mjjax.mjcf.spec import Spec
 
 _HOLDERS = ("body", "frame", "replicate")
 # Section of single elements and the kinds it holds.

@@ -11,9 +11,10 @@ from mjjax.math.quat import conj, from_axis_angle, rotate
 from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.cable_skin import cable_skin
 from mjjax.mjcf.defaults import builtin, overlay
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.orientation import EPS, IDENTITY, from_axes, mul, normalize
 from mjjax.mjcf.read import Node
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 _TYPES = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX)
 _INSTEAD = {

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from mjjax.mjcf.defaults import builtin
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.read import Node
-from mjjax.mjcf.spec import Element
 
 _WHITE = (1.0, 1.0, 1.0, 1.0)
 

@@ -4,12 +4,13 @@ import functools
 from typing import Any
 
 from mjjax.core.below import does
+from mjjax.core.errors import Origin
 from mjjax.core.words import nearest
 from mjjax.mjcf.edit import ORIENTATIONS
+from mjjax.mjcf.element import DEFAULT_ROWS, DefaultClass, Element
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS
 from mjjax.mjcf.shortcuts import SHORTCUTS
-from mjjax.mjcf.spec import DefaultClass, Element, Origin
 
 ROOT_CLASS = "main"
 _WHOLE = ("springlength",)  # one value stands for two, whatever the class says
@@ -18,14 +19,6 @@ _NOT_VALUES = frozenset(("class", "childclass", *ORIENTATIONS))
 _HIDDEN: dict[str, dict[str, Any]] = {
     "actuator.general": {"inheritrange": 0.0},
     "joint": {"align": 2},
-}
-# Kinds that a default class holds values for, and the table row with their attributes.
-DEFAULT_ROWS = {
-    kind: kind for kind in "joint geom site camera light pair material mesh".split()
-} | {
-    "actuator": "actuator.general",
-    "equality": "default.equality",
-    "tendon": "default.tendon",
 }
 # Sections whose elements are of one kind; the tag is their value "type".
 _TYPED = {"sensor": "sensor", "equality": "equality", "spatial": "wrap", "fixed": "wrap"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mjjax.core.below import work
 from mjjax.core.errors import Origin
 from mjjax.core.representation import represent, short, table
 from mjjax.mjcf.edit import ORIENTATIONS, Section, attributes_of, coerce, find
@@ -22,6 +23,14 @@ IN_BODIES = {
     "sites": "site",
     "cameras": "camera",
     "lights": "light",
+}
+# Kinds that a default class holds values for, and the table row with their attributes.
+DEFAULT_ROWS = {
+    kind: kind for kind in "joint geom site camera light pair material mesh".split()
+} | {
+    "actuator": "actuator.general",
+    "equality": "default.equality",
+    "tendon": "default.tendon",
 }
 
 
@@ -118,9 +127,7 @@ class Element:
             self.values["alt"] = None
 
     def _add(self, tag: str, classname: str = "", **values: Any) -> "Element":
-        from mjjax.mjcf import new  # it builds elements
-
-        return new.inside(self, tag, classname, values)
+        return work("Element.add")(self, tag, classname, values)
 
     def attach_body(
         self, body: "Element", prefix: str | None = None, suffix: str | None = None
@@ -134,9 +141,7 @@ class Element:
             ValueError: it is no body, or a body of this model.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
-        from mjjax.mjcf import new  # it builds elements
-
-        return new.attach_part(self, "body", body, prefix, suffix)
+        return work("Element.attach")(self, "body", body, prefix, suffix)
 
     def attach_frame(
         self, frame: "Element", prefix: str | None = None, suffix: str | None = None
@@ -145,9 +150,7 @@ class Element:
 
         As `attach_body`.
         """
-        from mjjax.mjcf import new  # it builds elements
-
-        return new.attach_part(self, "frame", frame, prefix, suffix)
+        return work("Element.attach")(self, "frame", frame, prefix, suffix)
 
     def members(self) -> Iterator["Element"]:
         """What a body or frame holds, also in frames of it, in the order of ids.
@@ -230,8 +233,6 @@ class DefaultClass:
         values = self.__dict__.get("values", {})
         if kind not in values:
             raise AttributeError(f"a default class has no {kind!r}")
-        from mjjax.mjcf.defaults import DEFAULT_ROWS  # it builds default classes
-
         row = DEFAULT_ROWS[kind]
         if not isinstance(values[kind], Section):
             values[kind] = Section(row, values[kind])

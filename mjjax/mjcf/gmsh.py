@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mjjax.mjcf.spec import Origin
+from mjjax.core.errors import Origin
 
 _SIMPLEX = {1: 1, 2: 2, 3: 4}  # by dimension, the element type: line, triangle, tetrahedron
 

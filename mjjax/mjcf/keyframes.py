@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mjjax.core.enums import DynType, JointType
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.orientation import IDENTITY, compose, orientations
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)  # by joint type
 # Part of a keyframe -> what its values belong to.

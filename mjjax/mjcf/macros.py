@@ -21,11 +21,12 @@ from mjjax.mjcf.attach import (
 from mjjax.mjcf.budget import Budget
 from mjjax.mjcf.cable import composite
 from mjjax.mjcf.defaults import builtin
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keyframes import Snapshot
 from mjjax.mjcf.orientation import orientations
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.references import references
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 Fill = Callable[[Element, Node, str], None]
 

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mjjax.core.below import does
+from mjjax.core.errors import Origin
 from mjjax.core.words import nearest
 from mjjax.mjcf import assets, keyframes
 from mjjax.mjcf.attach import (
@@ -16,18 +18,20 @@ from mjjax.mjcf.attach import (
 from mjjax.mjcf.build import LISTS, element
 from mjjax.mjcf.defaults import ROOT_CLASS, builtin
 from mjjax.mjcf.edit import coerce, find
+from mjjax.mjcf.element import DefaultClass, Element
 from mjjax.mjcf.keyframes import Snapshot
 from mjjax.mjcf.macros import MACROS
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.references import IN_TREE
 from mjjax.mjcf.schema import ELEMENTS
-from mjjax.mjcf.spec import DefaultClass, Element, Origin, Spec
+from mjjax.mjcf.spec import Spec
 
 _NOT_IN_WORLD = ("joint", "freejoint", "inertial")
 _TAGS = {"actuator": "general", "sensor": "", "equality": "", "tendon": ""}
 _SECTION = {kind: tag for tag, kinds in LISTS.items() for kind in kinds}
 
 
+@does("Element.add")
 def inside(parent: Element, tag: str, classname: str, values: Mapping[str, Any]) -> Element:
     """Adds an element to a body, frame, tendon, material or tuple.
 
@@ -55,6 +59,7 @@ def inside(parent: Element, tag: str, classname: str, values: Mapping[str, Any])
         return parent.add(made)
 
 
+@does("Spec.add")
 def outside(spec: Spec, kind: str, tag: str, classname: str, values: Mapping[str, Any]) -> Element:
     """Adds an element that does not stand in the world; errors as in `inside`."""
     tag = tag or _TAGS.get(kind, kind)
@@ -87,6 +92,7 @@ def _make(
     return element(node, classname, classes)
 
 
+@does("Spec.add_default")
 def default_class(spec: Spec, name: str, parent: str) -> DefaultClass:
     """Adds a default class that starts from the values of another.
 
@@ -100,6 +106,7 @@ def default_class(spec: Spec, name: str, parent: str) -> DefaultClass:
     return found
 
 
+@does("Spec.delete")
 def delete(spec: Spec, gone: Element) -> None:
     """Removes an element and all constraints, actuators, sensors, ... that refer to it."""
     known = known_names(spec)
@@ -134,6 +141,7 @@ def _snapshots(spec: Spec) -> list[Snapshot]:
     return found
 
 
+@does("Spec.attach")
 def attach_world(
     spec: Spec, source: Spec, holder: Element, prefix: str | None, suffix: str | None
 ) -> Element:
@@ -144,6 +152,7 @@ def attach_world(
     return frame
 
 
+@does("Element.attach")
 def attach_part(
     holder: Element, kind: str, part: Element, prefix: str | None, suffix: str | None
 ) -> Element:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from mjjax.mjcf.defaults import builtin
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.element import Element
+from mjjax.mjcf.spec import Spec
 
 
 def settle(spec: Spec) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mjjax.math import quat as q
 from mjjax.math.tracked import real_array, settled, together
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 from mjjax.xla.namespace import A, namespace, where
 
 EPS = 1e-14  # lengths below this are zero to MuJoCo's compiler

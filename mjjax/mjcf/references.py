@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 # Attributes that mean the same in every element, and the kind they name.
 _REFERENCES = {

@@ -1,66 +1,29 @@
-"""`Spec`: a model as the user described it, before it is compiled.
+"""`Spec`: a model as the user described it, before it is compiled."""
 
-What reads, edits, compiles and writes descriptions builds on this module; the methods of `Spec`
-that call it import it when they are called.
-"""
-
+import dataclasses
 import functools
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mjjax.core.below import work
 from mjjax.core.errors import Origin
-from mjjax.core.files import write_atomic
 from mjjax.core.limits import Limits
 from mjjax.core.representation import table
+from mjjax.mjcf.defaults import builtin, read_defaults
 from mjjax.mjcf.edit import Section, Sections
-from mjjax.mjcf.element import IN_BODIES, DefaultClass, Element
-
-__all__ = ["DefaultClass", "Element", "Origin", "Spec"]
-
-# Lists of what stands outside the world, in the same way.
-OUTSIDE = {
-    "pairs": "pair",
-    "excludes": "exclude",
-    "equalities": "equality",
-    "tendons": "tendon",
-    "actuators": "actuator",
-    "sensors": "sensor",
-    "keys": "key",
-    "numerics": "numeric",
-    "texts": "text",
-    "tuples": "tuple",
-    "meshes": "mesh",
-    "hfields": "hfield",
-    "textures": "texture",
-    "materials": "material",
-    "skins": "skin",
-}
+from mjjax.mjcf.element import DefaultClass, Element
+from mjjax.mjcf.element_lists import ElementLists
 
 
-def _builtin(row: str) -> Section:
-    from mjjax.mjcf import defaults
-
-    return Section(row, defaults.builtin(row))
-
-
-def _defaults() -> dict[str, DefaultClass]:
-    from mjjax.mjcf import defaults
-
-    return defaults.read_defaults([])
-
-
-def _world() -> Element:
-    from mjjax.mjcf import defaults
-
-    return defaults.world()
+def _section(row: str) -> Section:
+    return Section(row, builtin(row))
 
 
 @dataclass(eq=False)
-class Spec:
+class Spec(ElementLists):
     """A model description that can be read, edited, written and compiled.
 
     Made by `Spec.from_file`, `Spec.from_string` or, empty, by `Spec()`. Includes and default
@@ -80,11 +43,6 @@ class Spec:
             what the user wrote.
         visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
-        worldbody: the world; bodies and frames nest in it.
-        elements: everything outside the world by kind, in document order: ``pair exclude
-            equality tendon actuator sensor key numeric text tuple mesh hfield texture material
-            skin``.
-            Assets that are read from a file hold its path under ``path``.
         origins: where the sections stand, for messages.
         warnings: messages for the user.
         sources: the files it was read from: its own, included ones, those of attached models.
@@ -97,18 +55,14 @@ class Spec:
     """
 
     modelname: str = "MuJoCo Model"
-    compiler: Section = field(default_factory=functools.partial(_builtin, "compiler"))
-    lengthrange: Section = field(default_factory=functools.partial(_builtin, "lengthrange"))
-    option: Section = field(default_factory=functools.partial(_builtin, "option"))
+    compiler: Section = field(default_factory=functools.partial(_section, "compiler"))
+    lengthrange: Section = field(default_factory=functools.partial(_section, "lengthrange"))
+    option: Section = field(default_factory=functools.partial(_section, "option"))
     flag: Section = field(default_factory=lambda: Section("flag", {}))
-    size: Section = field(default_factory=functools.partial(_builtin, "size"))
+    size: Section = field(default_factory=functools.partial(_section, "size"))
     statistic: Section = field(default_factory=lambda: Section("statistic", {}))
     visual: Sections = field(default_factory=lambda: Sections("visual", {}))
-    defaults: dict[str, DefaultClass] = field(default_factory=_defaults)
-    worldbody: Element = field(default_factory=_world)
-    elements: dict[str, list[Element]] = field(
-        default_factory=lambda: {kind: [] for kind in OUTSIDE.values()}
-    )
+    defaults: dict[str, DefaultClass] = field(default_factory=lambda: read_defaults([]))
     origins: dict[str, Origin] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
@@ -118,10 +72,6 @@ class Spec:
     compiled: dict[str, list[Element]] = field(default_factory=dict, repr=False)
     turns: int = 0
     limits: Limits = field(default_factory=Limits)
-
-    def __post_init__(self) -> None:
-        for top in (self.worldbody, *(e for found in self.elements.values() for e in found)):
-            top.model = self
 
     def __repr__(self) -> str:
         inside = Counter(element.kind for element in self.worldbody.walk())
@@ -146,9 +96,7 @@ class Spec:
             MjcfError: the file cannot be read or is not valid MJCF.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        from mjjax.mjcf import read_path
-
-        return read_path(path, directories, limits)
+        return work("Spec.from_file")(path, directories, limits)
 
     @classmethod
     def from_string(
@@ -159,60 +107,11 @@ class Spec:
         limits: Limits | None = None,
     ) -> "Spec":
         """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
-        from mjjax.mjcf import read_string
-
-        return read_string(xml, dict(assets or {}), directories=directories, limits=limits)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "elements" not in self.__dict__:
-            raise AttributeError(name)
-        if name in IN_BODIES:
-            kind = IN_BODIES[name]
-            if kind == "body":
-                return list(self.in_order())
-            return [e for body in self.in_order() for e in body.members() if e.kind == kind]
-        if name in OUTSIDE:
-            return list(self.elements[OUTSIDE[name]])
-        for plural, kind in (IN_BODIES | OUTSIDE).items():
-            if name == kind:
-                return functools.partial(self._find, plural)
-            if name == f"add_{kind}" and plural in OUTSIDE:
-                return functools.partial(self._add, kind)
-        raise AttributeError(f"a Spec has no attribute {name!r}")
-
-    def _find(self, plural: str, name: str) -> Element | None:
-        return next((e for e in getattr(self, plural) if e.name == name), None)
-
-    def _add(self, kind: str, tag: str = "", classname: str = "", **values: Any) -> Element:
-        from mjjax.mjcf import new
-
-        return new.outside(self, kind, tag, classname, values)
-
-    def append(self, element: Element) -> Element:
-        """Puts an element that stands outside the world after the others; returns it."""
-        element.model = self
-        self.elements[element.kind].append(element)
-        return element
+        return work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
 
     def add_default(self, name: str, parent: str = "main") -> DefaultClass:
         """A new default class that starts from the values of another one."""
-        from mjjax.mjcf import new
-
-        return new.default_class(self, name, parent)
-
-    def in_order(self) -> Iterator[Element]:
-        """The bodies in the order of their ids."""
-        waiting = [self.worldbody]
-        while waiting:
-            body = waiting.pop()
-            yield body
-            waiting.extend(reversed([e for e in body.members() if e.kind == "body"]))
-
-    def everything(self) -> Iterator[Element]:
-        """All elements: the world depth first, then the others kind by kind."""
-        yield from self.worldbody.walk()
-        for elements in self.elements.values():
-            yield from elements
+        return work("Spec.add_default")(self, name, parent)
 
     def origin(self, section: str) -> Origin:
         """Where a section stands; also for one that the file does not have."""
@@ -226,11 +125,9 @@ class Spec:
         Raises:
             ValueError: the element is the world, or not in this model.
         """
-        from mjjax.mjcf import new
-
         if element.spec is not self or element is self.worldbody:
             raise ValueError("the element is not in this model, or is its world")
-        new.delete(self, element)
+        work("Spec.delete")(self, element)
 
     def attach(
         self,
@@ -257,8 +154,6 @@ class Spec:
             ValueError: there is no such site or frame, or both are given.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
-        from mjjax.mjcf import new
-
         if child is self or (site is not None and frame is not None):
             raise ValueError("attach another model, to a site or a frame")
         holder: Any = self.worldbody if site is None and frame is None else site or frame
@@ -266,13 +161,13 @@ class Spec:
             holder = self._find("frames" if site is None else "sites", holder)
         if not isinstance(holder, Element) or holder.spec is not self:
             raise ValueError(f"there is no such {'frame' if site is None else 'site'} in the model")
-        return new.attach_world(self, child, holder, prefix, suffix)
+        return work("Spec.attach")(self, child, holder, prefix, suffix)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
         """An independent copy; `copies` gets the copy of each element."""
         copies = {} if copies is None else copies
-        return Spec(
-            modelname=self.modelname,
+        return dataclasses.replace(
+            self,
             compiler=self.compiler.copy(),
             lengthrange=self.lengthrange.copy(),
             option=self.option.copy(),
@@ -286,11 +181,8 @@ class Spec:
             origins=dict(self.origins),
             warnings=list(self.warnings),
             sources=list(self.sources),
-            base=self.base,
             assets=dict(self.assets),
-            directories=self.directories,
-            turns=self.turns,
-            limits=self.limits,
+            compiled={},
         )
 
     def compile(self) -> Any:
@@ -300,14 +192,7 @@ class Spec:
             MjcfError: the description is not a valid model.
             UnsupportedFeature: it uses something that mjjax cannot compile.
         """
-        from mjjax.mjcf import assets, keyframes
-
-        assets.find_files(self)
-        model = work("Spec.compile")(self)
-        for key in self.elements["key"]:
-            key.values.pop(keyframes.PENDING, None)
-        self.compiled = keyframes.owners(self)
-        return model
+        return work("Spec.compile")(self)
 
     def recompile(self, model: Any, data: Any) -> tuple[Any, Any]:
         """Compiles again; the state of everything that still exists is kept.
@@ -344,19 +229,11 @@ class Spec:
 
     def to_xml(self) -> str:
         """MJCF text that is read back as the same model; macros are expanded."""
-        from mjjax.mjcf.write import to_xml
-
-        return to_xml(self)
+        return work("Spec.to_xml")(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Writes MJCF to a file; the file is complete or, after an error, as it was before.
 
         Files that the model refers to stay where they are: in a file elsewhere they get full paths.
         """
-        from mjjax.mjcf import assets
-
-        moved = self.copy()
-        assets.find_files(moved)
-        moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
-        assets.keep_files(moved, moved.everything())
-        write_atomic(path, moved.to_xml().encode())
+        work("Spec.to_file")(self, path)

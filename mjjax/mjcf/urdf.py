@@ -11,10 +11,10 @@ import numpy as np
 
 from mjjax.math.quat import rotate
 from mjjax.mjcf.check import read_value
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.orientation import from_z, normalize, orientations
 from mjjax.mjcf.read import Node
 from mjjax.mjcf.schema import ELEMENTS, attributes
-from mjjax.mjcf.spec import Element
 
 _WORLD = "world"  # the link that is the world
 _DEEPEST = 250  # links

@@ -4,18 +4,23 @@ Numbers are written so that they are read back exactly; macros and includes are 
 classes are not written, but for what only a class can say.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import lxml.etree as etree
 
+from mjjax.core.below import does
 from mjjax.core.enums import DynType, JointType
+from mjjax.core.files import write_atomic
+from mjjax.mjcf import assets
 from mjjax.mjcf.build import LISTS
 from mjjax.mjcf.defaults import ORIENTATIONS, builtin
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.order import settle
 from mjjax.mjcf.schema import ELEMENTS, Attribute
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 
 _NOT_WRITTEN = frozenset(("class", "childclass", *ORIENTATIONS))
 _FREE = {"type", "name", "group", "align"}  # what a free joint may say
@@ -25,6 +30,7 @@ _TENDON = "default.tendon"
 Classes = dict[tuple[tuple[str, Any], ...], str]  # names of classes by their values
 
 
+@does("Spec.to_xml")
 def to_xml(spec: Spec) -> str:
     """The model as MJCF; reading it gives the same model.
 
@@ -60,6 +66,16 @@ def to_xml(spec: Spec) -> str:
                 parent.remove(node)
     etree.indent(root)
     return etree.tostring(root, encoding="unicode") + "\n"
+
+
+@does("Spec.to_file")
+def to_file(spec: Spec, path: str | os.PathLike[str]) -> None:
+    """Writes the model; files that it refers to keep their places, by full paths if need be."""
+    moved = spec.copy()
+    assets.find_files(moved)
+    moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
+    assets.keep_files(moved, moved.everything())
+    write_atomic(path, to_xml(moved).encode())
 
 
 def _section(

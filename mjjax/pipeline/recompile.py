@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.below import does
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keyframes import KEYFRAME_PARTS, width
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.spec import Spec
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data

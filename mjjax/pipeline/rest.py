@@ -9,8 +9,8 @@ from jax import lax
 from jax.core import Tracer
 
 from mjjax.core.enums import DisableBit, SleepPolicy, Stage
+from mjjax.core.errors import Origin
 from mjjax.core.profile import stage
-from mjjax.mjcf.spec import Origin
 from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model

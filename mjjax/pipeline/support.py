@@ -17,8 +17,7 @@ from mjjax.core.enums import (
     JointType,
     SensorType,
 )
-from mjjax.core.errors import UnsupportedFeature
-from mjjax.mjcf.spec import Origin
+from mjjax.core.errors import Origin, UnsupportedFeature
 from mjjax.model.data import CollisionRules
 from mjjax.model.model import Model
 from mjjax.sensor.table import KERNELS

@@ -1,6 +1,7 @@
 """The order of the folders: each imports only what stands above it."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ LAYERS = (
 ROOMS = {
     "collision": ("shape", "fields", "rays", "primitive", "convex", "plan", "queue", ""),
     "compiler": ("common", "assets", "elements", "constants", ""),
+    "pipeline": ("", "gradients", "planning"),
     "envs": ("", "tasks"),
 }
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
@@ -85,6 +87,39 @@ def test_imports_only_layers_above(path: str) -> None:
         if (other := imported_layer(name)) and LAYERS.index(other) > LAYERS.index(own)
     ]
     assert not below, f"{path} imports {below}"
+
+
+def graph() -> dict[str, set[str]]:
+    """Modules by dotted name, with those that they import, at once or when a function is called.
+
+    What is imported for types alone is not counted: an element knows its model, which has elements.
+    """
+    names = {f"mjjax/{p}".removesuffix(".py").replace("/", ".") for p in MODULES}
+    names = {name.removesuffix(".__init__") for name in names}
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        typing = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        imported: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node not in typing:
+                each = {f"{node.module}.{alias.name}" for alias in node.names}
+                imported |= {x if x in names else x.rpartition(".")[0] for x in each}
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+        own = f"mjjax/{path}".removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        found[own] = (imported & names) - {own}
+    return found
+
+
+def test_no_module_is_imported_by_what_it_imports() -> None:
+    """Lets one read any module after those that it imports, and import it alone."""
+    graphlib.TopologicalSorter(graph()).prepare()
 
 
 def room(folder: str, parts: list[str]) -> str:

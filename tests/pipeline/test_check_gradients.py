@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.pipeline.gradient_report import Verdict
-from mjjax.pipeline.gradient_verdict import judge, other_in_reverse
-from mjjax.pipeline.probe import MOVE_POINTS, Move, Outcome, differences, one_sided
+from mjjax.pipeline.gradients.gradient_report import Verdict
+from mjjax.pipeline.gradients.gradient_verdict import judge, other_in_reverse
+from mjjax.pipeline.gradients.probe import MOVE_POINTS, Move, Outcome, differences, one_sided
 
 ASSETS = importlib.resources.files("mjjax") / "assets"
 XML = """

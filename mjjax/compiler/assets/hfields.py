@@ -8,8 +8,8 @@ import numpy as np
 from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import reals
 from mjjax.mjcf import assets
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.read import Files
-from mjjax.mjcf.spec import Element
 from mjjax.xla.namespace import A, namespace
 
 _PNG = "image/png"

@@ -19,8 +19,8 @@ from mjjax.compiler.common.fields import reals
 from mjjax.core.enums import GeomType
 from mjjax.mjcf import assets
 from mjjax.mjcf import orientation as poses
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.meshfile import FileTriangles, read_mesh, real
-from mjjax.mjcf.spec import Element
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
 _MIN_VERTICES = 4

@@ -8,9 +8,9 @@ from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import ints, reals
 from mjjax.core.constants import MINVAL
 from mjjax.mjcf import assets
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.meshfile import real
 from mjjax.mjcf.skinfile import Bone, SkinFile, read_skin
-from mjjax.mjcf.spec import Element
 
 _DATA = ("vertex", "texcoord", "face")
 # What is kept in one array for all skins: shape of an empty one and type.

@@ -12,8 +12,8 @@ from mjjax.compiler.common.fields import ints
 from mjjax.core.enums import TextureType
 from mjjax.core.limits import Limits
 from mjjax.mjcf import assets
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.read import Files
-from mjjax.mjcf.spec import Element
 from mjjax.model.texture import CHANNELS, KTX, PNG, SIDES, File, Texture, Textures, kind_of
 
 _FACES = "RLUDFB."

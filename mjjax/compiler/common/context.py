@@ -8,7 +8,8 @@ import numpy as np
 from mjjax.compiler.common.names import Names
 from mjjax.compiler.common.tree import BodyMembers, BodyTree, Frames
 from mjjax.math.tracked import Tracked
-from mjjax.mjcf.spec import Element, Spec
+from mjjax.mjcf.element import Element
+from mjjax.mjcf.spec import Spec
 
 _PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from mjjax.compiler.common.context import Context
+from mjjax.core.errors import Origin
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.spec import Element, Origin
+from mjjax.mjcf.element import Element
 from mjjax.model.visual import Visual
 
 _HEADER = 2  # the user's slot and the cursor

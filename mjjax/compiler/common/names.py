@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from mjjax.core.errors import MjcfError
+from mjjax.core.errors import MjcfError, Origin
 from mjjax.core.words import nearest
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keywords import OBJECT_TYPES
-from mjjax.mjcf.spec import Element, Origin
 
 # Kinds whose names differ from MuJoCo's name of the object type.
 _KIND = {"xbody": "body"}

@@ -7,7 +7,7 @@ import numpy as np
 from mjjax.math import quat as q
 from mjjax.math.tracked import real_array, together
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 MEMBER_KINDS = ("joint", "geom", "site", "camera", "light")
 

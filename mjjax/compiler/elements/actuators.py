@@ -15,7 +15,7 @@ from mjjax.compiler.common.fields import (
 from mjjax.core.constants import NBIAS, NDYN, NGAIN
 from mjjax.core.enums import BiasType, DynType, GainType, JointType, TrnType
 from mjjax.math.tracked import numbers
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 # Attribute that names the target: transmission, kind of the target.
 _TARGETS = {

@@ -9,7 +9,7 @@ from mjjax.compiler.common.fields import bools, ints, reals
 from mjjax.core.constants import NEQDATA, NIMP, NREF
 from mjjax.core.enums import EqType, JointType, ObjType
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 _CONDIMS = (1, 3, 4, 6)
 

@@ -7,8 +7,8 @@ from mjjax.compiler.common.fields import reals
 from mjjax.core.enums import JointType
 from mjjax.math import quat
 from mjjax.math.tracked import numbers, real_array
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.orientation import normalize
-from mjjax.mjcf.spec import Element
 from mjjax.xla.namespace import where
 
 _MAX_NUMERIC = 500

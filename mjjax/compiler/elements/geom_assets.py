@@ -12,7 +12,7 @@ from mjjax.compiler.elements.shapes import Measure, box, box_shell, like_box
 from mjjax.core.enums import GeomType
 from mjjax.math import quat as q
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 
 def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:

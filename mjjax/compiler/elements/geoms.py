@@ -10,7 +10,7 @@ from mjjax.core.constants import NFLUID
 from mjjax.core.enums import GeomType
 from mjjax.math.tracked import numbers, together
 from mjjax.mjcf import orientation as poses
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 _CONDIMS = (1, 3, 4, 6)
 _STRETCHED = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.ELLIPSOID, GeomType.BOX)

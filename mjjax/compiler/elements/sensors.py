@@ -10,8 +10,8 @@ import numpy as np
 from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import compile_history, reals, user
 from mjjax.core.enums import DataType, JointType, ObjType, SensorType, Stage
+from mjjax.mjcf.element import Element
 from mjjax.mjcf.keywords import OBJECT_TYPES
-from mjjax.mjcf.spec import Element
 
 _NOTHING = (int(ObjType.UNKNOWN), -1)
 _FRAMES = (ObjType.BODY, ObjType.XBODY, ObjType.GEOM, ObjType.SITE, ObjType.CAMERA)

@@ -8,7 +8,7 @@ from mjjax.compiler.common.context import Context
 from mjjax.compiler.common.fields import check_autolimits, ints, limited, reals, user
 from mjjax.core.enums import GeomType, WrapType
 from mjjax.math.tracked import real_array
-from mjjax.mjcf.spec import Element
+from mjjax.mjcf.element import Element
 
 _WRAPPED = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
 _OBJECTS = {

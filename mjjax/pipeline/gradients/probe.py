@@ -57,6 +57,22 @@ class Move(NamedTuple):
     along: np.ndarray
 
 
+class Probed(NamedTuple):
+    """A model in a state, whose stages are probed.
+
+    Attributes:
+        model: model.
+        data: data at the state, whose quaternions are of unit length.
+        callbacks: functions of the user's.
+        names: leaves of the model that have a derivative.
+    """
+
+    model: Model
+    data: Data
+    callbacks: Callbacks
+    names: tuple[str, ...]
+
+
 class Outcome(NamedTuple):
     """What a stage made of n directions; real fields by name, with their shapes at the end.
 
@@ -173,23 +189,16 @@ def stage_program() -> Callable[..., tuple[Fields, Fields, Fields, tuple[Fields,
 
 
 def probe(
-    model: Model,
-    data: Data,
-    callbacks: Callbacks,
-    names: Sequence[str],
-    moves: Sequence[Move],
-    cotangents: Mapping[str, Fields] | None = None,
+    probed: Probed, moves: Sequence[Move], cotangents: Mapping[str, Fields] | None = None
 ) -> Iterator[tuple[str, Outcome]]:
     """Runs one stage after the other with `at_once` directions at most.
 
     Args:
-        model: model.
-        data: data at the state, whose quaternions are of unit length.
-        callbacks: functions of the user's.
-        names: leaves of the model that have a derivative.
+        probed: model, state and callbacks.
         moves: directions.
         cotangents: weights of the results of some stages; by default random ones.
     """
+    model, data, callbacks, names = probed
     n = at_once(data)
     leaves, moved = reals(model), fields(data)
     slopes = {name: np.zeros((n, *leaves[name].shape)) for name in names}
@@ -222,6 +231,16 @@ def probe(
             **_decisions(data, moved),
         )
         yield stage, outcome
+
+
+def probe_stage(
+    probed: Probed,
+    stage: str,
+    moves: Sequence[Move],
+    cotangents: Mapping[str, Fields] | None = None,
+) -> Outcome:
+    """What one stage made of the moves, after those before it."""
+    return next(found for name, found in probe(probed, moves, cotangents) if name == stage)
 
 
 def at_once(data: Data) -> int:

@@ -1,8 +1,7 @@
 """Comparison of derivatives with differences, stage by stage, for every input."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,24 +13,26 @@ from mjjax.model.callbacks import NONE, Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.terms import TERMS
-from mjjax.pipeline.entries import entry, pair
-from mjjax.pipeline.gradient_report import Finding, GradientReport, Verdict
-from mjjax.pipeline.gradient_verdict import (
+from mjjax.pipeline.gradients.blame import blamed_entry, blamed_result
+from mjjax.pipeline.gradients.directions import INPUTS, differentiable_fields, random_moves
+from mjjax.pipeline.gradients.entries import entry, pair
+from mjjax.pipeline.gradients.gradient_report import Finding, GradientReport, Verdict
+from mjjax.pipeline.gradients.gradient_verdict import (
     Issue,
     judge,
     not_finite_in_reverse,
     other_in_reverse,
 )
-from mjjax.pipeline.probe import PROBED_STAGES, Fields, Move, Outcome, at_once, probe, reals
+from mjjax.pipeline.gradients.probe import (
+    PROBED_STAGES,
+    Move,
+    Outcome,
+    Probed,
+    at_once,
+    probe,
+    reals,
+)
 
-# Inputs of a step in `Data`; the rest of it is computed.
-INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
-# Options that decide how exactly something is computed, and not what.
-NUMERICAL = {f"opt.{name}tolerance" for name in ("", "ls_", "noslip_", "ccd_", "sleep_")}
-# What adds to the inertia: if it moved down by more than that, nothing would be left.
-INERTIAS = {"dof_armature", "tendon_armature"}
-# What has been without delay comes from a buffer as soon as there is one: zero is not moved.
-DELAYS = {"actuator_delay", "sensor_delay"}
 TRACED = 6  # results per stage whose errors are traced to an entry of the input
 
 
@@ -71,8 +72,10 @@ def check_gradients(
     calls = callbacks or NONE
     if isinstance(calls.passive, ContactsFromDistance):
         calls = dataclasses.replace(calls, passive=None)
-    check = _Check(_exact(model), _unit(model, data), calls, tolerance)
-    moves = check.random_moves(np.random.default_rng(seed))
+    exact = _exact(model)
+    probed = Probed(exact, _unit(model, data), calls, differentiable_fields(exact))
+    check = _Check(probed, tolerance)
+    moves = random_moves(probed, np.random.default_rng(seed))
     for first in range(0, len(moves), at_once(data)):
         check.run(moves[first : first + at_once(data)])
     findings = [*check.findings(), *_absent_terms(model), *check.contacts()]
@@ -121,12 +124,6 @@ def _bad_inputs(model: Model, data: Data) -> Iterator[Finding]:
             yield Finding("", Verdict.NOT_FINITE, name, where, (), text)
 
 
-def _absent_fields(model: Model) -> set[str]:
-    """Fields by which no derivative can be taken, because their term is off for some entry."""
-    off = [TERMS[name] for name, mask in model.terms.items() if not mask.all()]
-    return {field for term in off for field in term.fields if not term.derived}
-
-
 def _absent_terms(model: Model) -> Iterator[Finding]:
     leaves = reals(model)
     for name, mask in model.terms.items():
@@ -150,39 +147,19 @@ class _Check:
         end: data after the constraint stage.
     """
 
-    def __init__(self, model: Model, data: Data, callbacks: Callbacks, tolerance: float):
-        self.model, self.data, self.callbacks = model, data, callbacks
-        self.tolerance, self.end = tolerance, data
-        off = _absent_fields(model) | NUMERICAL
-        self.names = [n for n, x in reals(model).items() if x.size and n not in off]
+    def __init__(self, probed: Probed, tolerance: float):
+        self.probed, self.tolerance = probed, tolerance
+        self.end = probed.data
         self.issues: list[Issue] = []
         self.noted: dict[tuple[str, str, str], Finding] = {}
         self.decided: dict[str, list[str]] = {}
         self.no_effect: list[str] = []
         self.uncompared: dict[str, None] = {}
 
-    def random_moves(self, rng: np.random.Generator) -> list[Move]:
-        """One direction for every input; a model's entries move in proportion to their size."""
-        leaves, moves = reals(self.model), []
-        for name in INPUTS:
-            shape = np.shape(self.data.qvel if name == "qpos" else getattr(self.data, name))
-            if np.prod(shape):
-                moves.append(Move(name, rng.normal(size=shape)))
-        for name in self.names:
-            x = np.asarray(leaves[name])
-            unit = np.min(leaves["dof_M0"]) if name in INERTIAS else 1
-            along = rng.normal(size=x.shape) * _scale(x, unit)
-            if name.endswith("quat"):
-                along -= x * np.sum(along * x, axis=-1, keepdims=True)
-            if name in DELAYS:
-                along = np.where(x > 0, along, 0)
-            moves.append(Move(name, along))
-        return moves
-
     def run(self, moves: Sequence[Move]) -> None:
         """Tries some moves and notes what is not right."""
         effect, kinked = [move.name in INPUTS for move in moves], set()
-        for stage, outcome in self._probe(moves):
+        for stage, outcome in probe(self.probed, moves):
             if stage == "fwd_constraint":
                 self.end = outcome.after
             if self._note_values(stage, outcome):
@@ -203,7 +180,7 @@ class _Check:
 
     def findings(self) -> list[Finding]:
         """All that was found, in the order of the pipeline."""
-        order = {name: i for i, name in enumerate(reals(self.data))}
+        order = {name: i for i, name in enumerate(reals(self.probed.data))}
         first = order["xpos"]  # state and results stand before it, but are computed last
         groups: dict[tuple[str, Verdict, str], list[Issue]] = {}
         for issue in self.issues:
@@ -226,7 +203,7 @@ class _Check:
         geoms = np.asarray(self.end.contact.geom)
         if not len(geoms):
             return
-        touching = list(dict.fromkeys(pair(self.model, g) for g in geoms if g[0] >= 0))
+        touching = list(dict.fromkeys(pair(self.probed.model, g) for g in geoms if g[0] >= 0))
         names = ", ".join(touching) or "none"
         text = f"contacts: {names}; pairs that are not in contact have no derivative"
         yield Finding("", Verdict.OFF, "contact", names, (), text)
@@ -239,17 +216,9 @@ class _Check:
             text += ", ".join(self.uncompared)
             yield Finding("", Verdict.UNSETTLED, "contact", "", tuple(self.uncompared), text)
 
-    def _probe(
-        self, moves: Sequence[Move], cotangents: Mapping[str, Fields] | None = None
-    ) -> Iterator[tuple[str, Outcome]]:
-        return probe(self.model, self.data, self.callbacks, self.names, moves, cotangents)
-
-    def _at(self, stage: str, *args: Any) -> Outcome:
-        return next(outcome for name, outcome in self._probe(*args) if name == stage)
-
     def _words(self, field: str, index: tuple[int, ...]) -> tuple[str, str]:
         """Owner of an entry, and the field with it."""
-        where = entry(self.model, self.end, field, index)
+        where = entry(self.probed.model, self.end, field, index)
         return where, " of ".join(filter(None, (field, where)))
 
     def _note(self, stage: str, field: str, index: tuple[int, ...], *by: str, text: str) -> None:
@@ -267,38 +236,28 @@ class _Check:
     def _note_reverse(self, stage: str, outcome: Outcome, moves: Sequence[Move]) -> None:
         bad = not_finite_in_reverse(outcome)
         if bad:
-            field = self._blamed(stage, outcome, moves, lambda x: not_finite_in_reverse(x))
+            field = blamed_result(self.probed, stage, outcome, moves, not_finite_in_reverse)
             _, by = self._words(*bad)
             text = f"derivative of {{result}} by {by} in reverse mode"
             self._note(stage, field, (), by, text=text)
             return
         other = other_in_reverse(outcome, moves)
         if other:
-            field = self._blamed(stage, outcome, moves, lambda x: other_in_reverse(x, moves))
+            field = blamed_result(
+                self.probed, stage, outcome, moves, lambda x: other_in_reverse(x, moves)
+            )
             text = f"{field} by {other.name}: reverse mode gives something else than forward mode"
             finding = Finding(stage, Verdict.WRONG, field, "", (other.name,), text)
             self.noted.setdefault((stage, field, "reverse"), finding)
-
-    def _blamed(
-        self, stage: str, outcome: Outcome, moves: Sequence[Move], bad: Callable[[Outcome], Any]
-    ) -> str:
-        """The result whose part of the weighted sum is `bad` in reverse mode, by bisection."""
-        fields = [name for name, x in outcome.cotangent.items() if x.size]
-        while len(fields) > 1:
-            half = fields[: len(fields) // 2]
-            weights = {f: x * (f in half) for f, x in outcome.cotangent.items()}
-            again = self._at(stage, moves, {stage: weights})
-            fields = half if bad(again) else fields[len(half) :]
-        return fields[0]
 
     def _note_decisions(self, outcome: Outcome, moves: Sequence[Move]) -> None:
         here = outcome.after
         for i, k in np.argwhere(outcome.changed[: len(moves)]):
             sets = [{tuple(g) for g in x} for x in (here.contact.geom, outcome.geoms[i, k])]
-            names = [pair(self.model, g) for g in (sets[0] ^ sets[1]) if g[0] >= 0]
+            names = [pair(self.probed.model, g) for g in (sets[0] ^ sets[1]) if g[0] >= 0]
             if not names:
                 rows = np.flatnonzero((here.efc_mass > 0) ^ outcome.rows[i, k])
-                names = [entry(self.model, here, "efc_mass", (int(r),)) for r in rows]
+                names = [entry(self.probed.model, here, "efc_mass", (int(r),)) for r in rows]
             for name in names:
                 inputs = self.decided.setdefault(name, [])
                 if moves[i].name not in inputs:
@@ -309,7 +268,10 @@ class _Check:
         worst = issues[0]
         by = worst.move.name
         if trace:
-            worst, by = self._traced(worst)
+            worst, place = blamed_entry(self.probed, worst, self.tolerance)
+            if place is not None:
+                owner = "qvel" if by == "qpos" else by
+                by = " of ".join(filter(None, (by, self._words(owner, place)[0])))
         where, result = self._words(worst.field, worst.index)
         left, right = (f"{x:.6g}" for x in worst.expected)
         says = {
@@ -320,51 +282,3 @@ class _Check:
         also = f"; also by {', '.join(more)}" if more else ""
         text = f"derivative of {result} by {by}{says}{also}"
         return Finding(worst.stage, worst.verdict, worst.field, where, (by, *more), text)
-
-    def _traced(self, issue: Issue) -> tuple[Issue, str]:
-        """The issue by a single entry of the input, as far as it can be found, and the entry."""
-        along, entries = issue.move.along, np.flatnonzero(issue.move.along)
-        while True:
-            groups = np.array_split(entries, min(at_once(self.data), len(entries)))
-            moves = [Move(issue.move.name, _only(along, some)) for some in groups]
-            outcome = self._at(issue.stage, moves)
-            found = [
-                x
-                for x in judge(issue.stage, outcome, moves, self.tolerance)
-                if (x.field, x.verdict) == (issue.field, issue.verdict)
-            ]
-            if not found:
-                return issue, issue.move.name
-            issue = max(found, key=lambda x: x.error)
-            entries = np.flatnonzero(issue.move.along)
-            if len(entries) == 1:
-                break
-        index = tuple(int(k) for k in np.unravel_index(int(entries[0]), along.shape))
-        rate = float(along[index])
-        left, right = issue.expected
-        per_unit = issue._replace(mine=issue.mine / rate, expected=(left / rate, right / rate))
-        owner = "qvel" if issue.move.name == "qpos" else issue.move.name
-        where = self._words(owner, index)[0]
-        return per_unit, " of ".join(filter(None, (issue.move.name, where)))
-
-
-def _scale(x: np.ndarray, unit: float) -> np.ndarray:
-    """How far entries of a leaf move: in proportion to themselves, a little if they are zero.
-
-    A little is a part of the largest entry where there are signs, and of the smallest where there
-    are none, as of masses: these may be of any size, and keep their sign. Where all are zero, it
-    is one `unit`.
-    """
-    size = np.abs(x)
-    if not size.any():
-        return np.full_like(x, unit)
-    if (x < 0).any():
-        return size + 1e-3 * size.max()
-    return np.where(size > 0, size, 1e-3 * size[size > 0].min())
-
-
-def _only(along: np.ndarray, entries: np.ndarray) -> np.ndarray:
-    """A direction with only some of its entries, as indices of the flat array."""
-    mask = np.zeros(along.size, bool)
-    mask[entries] = True
-    return np.where(mask.reshape(along.shape), along, 0)

@@ -14,7 +14,7 @@ from mjjax.model.model import Model
 from mjjax.pipeline.carried import carried, take
 from mjjax.pipeline.forward import forward
 from mjjax.pipeline.integrate import integrate
-from mjjax.pipeline.linearize import Readings, TransitionJacobian, linear
+from mjjax.pipeline.planning.linearize import Readings, TransitionJacobian, linear
 from mjjax.xla.linalg import cho_solve, matmul
 from mjjax.xla.namespace import Array, where
 

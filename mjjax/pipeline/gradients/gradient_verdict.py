@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mjjax.pipeline.gradient_report import Verdict
-from mjjax.pipeline.probe import Move, Outcome
+from mjjax.pipeline.gradients.gradient_report import Verdict
+from mjjax.pipeline.gradients.probe import Move, Outcome
 
 SMALL_ENTRY = 1e-2  # part of the largest derivative below which entries count as this part
 ROUNDING = 1e-8  # between the two modes, relative to the terms of the inner products

@@ -1,0 +1,1 @@
+"""Comparison of derivatives with differences, stage by stage, and what it says about them."""
