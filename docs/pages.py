@@ -1,7 +1,7 @@
-"""Pages of the site that are made of the code: functions, features, figures.
+"""Makes the pages of the site that come from the code: functions, features and figures.
 
-A hook of MkDocs; `mkdocs build --strict` calls it. The columns of the other engines in the table of
-features are data, refreshed from a table of capabilities by
+This is a hook of MkDocs, which `mkdocs build --strict` calls. The columns of the other engines in
+the table of features are data. This command refreshes them from a table of capabilities:
 
     python docs/pages.py TABLE.md
 """
@@ -21,7 +21,7 @@ DATA = Path(__file__).parent / "data"
 FEATURES = DATA / "features.csv"
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
-# Page of a public name, by the folder that it is defined in.
+# The title of the page that shows a public name, by the folder that defines the name.
 TITLES = {
     "model": "Model and data",
     "pipeline": "Stepping, state, derivatives",
@@ -42,7 +42,7 @@ TITLES = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that are made."""
+    """Adds the pages that this hook makes."""
     from mkdocs.structure.files import File
 
     sys.path.insert(0, str(ROOT))
@@ -54,13 +54,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Puts tables where a page asks for them."""
+    """Puts a table in the place of its mark in a page."""
     markdown = markdown.replace("{{ table of README.md }}", readme_table())
     return markdown.replace("{{ table of tasks }}", tasks_table())
 
 
 def tasks_table() -> str:
-    """Tasks of `mjjax.envs`, as their docstrings describe them."""
+    """Table of the tasks of `mjjax.envs`, made of their docstrings."""
     from mjjax.envs import TASKS
 
     lines = ["| task | what is asked for | reward and end |", "|---|---|---|"]
@@ -71,13 +71,13 @@ def tasks_table() -> str:
 
 
 def readme_table() -> str:
-    """What is simulated and refused, as the README says it."""
+    """The README's table of what is simulated and refused."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 
 def public() -> dict[str, list[tuple[str, str]]]:
-    """Public names by page: as users write them, and where they are defined."""
+    """Public names by page: each as users write it, and the path where it is defined."""
     import mjjax
 
     found: dict[str, list[tuple[str, str]]] = {page: [] for page in TITLES}
@@ -115,7 +115,7 @@ def _is_class(path: str) -> bool:
 
 
 def _fields(path: str) -> Iterator[str]:
-    """Tables of the arrays of a class that declares them, and of its access by name."""
+    """Tables of the arrays that a class declares, and of its access by name."""
     from mjjax.core.struct import PyTree, specs
 
     module, _, name = path.rpartition(".")
@@ -131,7 +131,7 @@ def _fields(path: str) -> Iterator[str]:
 
 
 def _views(value: type) -> Iterator[str]:
-    """Table of what is found by name, with the fields of each kind."""
+    """Table of the kinds of elements that a class finds by name, with the fields of each kind."""
     from mjjax.model.view import Named, methods, view_fields
 
     if not issubclass(value, Named):
@@ -149,7 +149,7 @@ def _cell(text: str) -> str:
 
 
 def features_page() -> str:
-    """The table of features: ours from the marks of the tests, the others' from the data."""
+    """The table of features: our column comes from the marks of the tests, the others from data."""
     from tests.features import MEANINGLESS, shown
 
     ours = shown(ROOT / "tests")
@@ -158,12 +158,13 @@ def features_page() -> str:
     tested = sum(row["id"] in ours for row in rows)
     lines = [
         "# Features against MuJoCo C, MJX and MuJoCo Warp\n",
-        f"{tested} of {len(rows)} rows are shown by a test of mjjax, which compares with MuJoCo "
-        f"3.6.0 where there is something to compare; {len(MEANINGLESS)} have no meaning in JAX. "
-        "**yes**: a test shows it (its files are in the tooltip); **-**: not applicable; empty: "
-        "not shown. The others' columns were read from their code and documents at MuJoCo 3.6.0: "
-        "Y yes, P partly, N no or refused, I accepted and ignored; *via C*: by compiling with C; "
-        "*a→b*: the copy in 3.6.0 and the newest.\n",
+        f"Tests of mjjax show {tested} of the {len(rows)} rows. They compare with MuJoCo 3.6.0 "
+        f"where there is something to compare. {len(MEANINGLESS)} rows have no meaning in JAX. In "
+        "the column mjjax, **yes** means that a test shows the feature (the tooltip names its "
+        "files), **-** means that the feature does not apply, and an empty cell means that no test "
+        "shows it. The columns of the other engines were read from their code and documents at "
+        "MuJoCo 3.6.0. Y means yes, P partly, N no or refused, and I accepted and ignored. *via C* "
+        "means that the model is compiled with C. *a→b* gives the copy in 3.6.0 and the newest.\n",
     ]
     section = None
     for row in rows:
@@ -185,14 +186,15 @@ def features_page() -> str:
 
 
 def figures_page() -> str:
-    """What `python -m benchmarks ... --json` saved under `docs/data`, with date and machine."""
+    """The figures that `python -m benchmarks ... --json` saved, with date and machine."""
     from mjjax.cli.report import table
 
     lines = [
         "# Figures\n",
-        "Steps per second of all worlds together, and more, as `python -m benchmarks MODEL --json "
-        "docs/data/benchmarks-NAME.json` measured them. Compare within a table only: machines "
-        "differ. What made steps faster, and what did not, is in `benchmarks/NOTES.md`.\n",
+        "These tables have the steps per second of all worlds together, and more. `python -m "
+        "benchmarks MODEL --json docs/data/benchmarks-NAME.json` measured them. Compare figures "
+        "only within a table, because the machines differ. `benchmarks/NOTES.md` tells what made "
+        "steps faster and what did not.\n",
     ]
     for path in sorted(DATA.glob("benchmarks-*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -209,7 +211,7 @@ def figures_page() -> str:
 
 
 def refresh(source: Path) -> None:
-    """Writes the others' columns from a table with rows `| id | capability | from | C | ...`."""
+    """Writes the other engines' columns, read from rows `| id | capability | from | C | ...`."""
     section, rows = "", []
     for line in source.read_text(encoding="utf-8").splitlines():
         if line.startswith(("## ", "### ")):
