@@ -1,13 +1,13 @@
-"""Exceptions raised at load time and while a program is traced; nothing raises in a step."""
+"""Exceptions, raised while a model is loaded or a program is traced. A running step raises none."""
 
 from typing import NamedTuple
 
 
 class MjjaxError(Exception):
-    """An element of a model file that cannot be used, with where it stands and what to do.
+    """An element of a model file cannot be used. The message says where it is and what to do.
 
     Attributes:
-        what: what is wrong, one sentence without a final full stop.
+        what: what is wrong, in one sentence without a final full stop.
         element: the XML tag, e.g. ``"joint"``, or ``""``.
         name: the element's name, or ``""``.
         file: path of the file that holds the element, or ``""``.
@@ -42,11 +42,11 @@ class UnsupportedFeature(MjjaxError, NotImplementedError):
 
 
 class AbsentTerm(ValueError):
-    """A value that needs a term which the program leaves out (`model.terms`)."""
+    """A coefficient has a value, but its term is not in the program (`model.terms`)."""
 
 
 class Origin(NamedTuple):
-    """Where an element was written."""
+    """The place in a file where an element was written."""
 
     element: str = ""
     file: str = ""

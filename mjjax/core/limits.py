@@ -7,17 +7,17 @@ from mjjax.core.errors import Origin
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model file may ask for, before it is refused (`UnsupportedFeature`).
+    """How much a model file may ask for before it is refused (`UnsupportedFeature`).
 
-    Files are not trusted: `Model.from_xml_path(path)` loads any file with little memory and time.
-    For one that you trust: `from_xml_path(path, limits=mjjax.Limits(nv=20_000))`.
+    Files are not trusted: `Model.from_xml_path(path)` needs little memory and time for any file. If
+    you trust a file, raise a limit: `from_xml_path(path, limits=mjjax.Limits(nv=20_000))`.
 
     Attributes:
         xml_bytes: bytes of all XML files of a model.
         file_bytes: bytes of one mesh, height field or texture file.
-        elements: elements of XML, and of what macros make of it.
+        elements: elements of XML, including those that macros make.
         bodies: bodies.
-        nv: degrees of freedom: the inertia matrix is dense.
+        nv: degrees of freedom, which are limited because the inertia matrix is dense.
         numbers: numbers in one field of a model.
         pixels: pixels of one picture.
         texture_bytes: bytes of the pixels of all textures, which are read when they are drawn.
@@ -37,7 +37,7 @@ class Limits:
     steps: int = 50_000
 
     def bound(self, origin: Origin, what: str, amount: float, name: str) -> None:
-        """Refuses what is larger than the limit of a name.
+        """Refuses an amount that is larger than the limit called `name`.
 
         Raises:
             UnsupportedFeature: `amount` is more than the limit `name`.
@@ -52,7 +52,7 @@ class Limits:
 
 
 def bound(origin: Origin, what: str, amount: float, most: int, how: str = "") -> None:
-    """Refuses what is larger than a limit; `how`: what to do about it.
+    """Refuses an amount that is larger than a limit; `how` ends the message with what to do.
 
     Raises:
         UnsupportedFeature: `amount` is more than `most`.

@@ -1,13 +1,14 @@
-"""The dataclass of the project: a frozen pytree whose fields are also its table.
+"""The dataclass of the project: a frozen pytree whose fields are declared in a table.
 
-A field is declared once, with its shape in terms of named sizes, its type, unit and meaning;
-allocation, checks and documentation read the declaration (`specs`). What is made of other fields
-when it is read is a property, declared the same way (`made_of`). This is the only module that
+Each field is declared once, with its shape in terms of named sizes, its type, unit and meaning.
+Allocation, checks and documentation read this declaration (`specs`). A value that is computed from
+other fields when it is read is a property, declared by `made_of`. This is the only module that
 imports flax.
 
-A tree keeps no array without entries, such as the activations of a model that has none: what people
-write over all leaves (`reshape(n, -1, ...)`, `jax.lax.map` in batches, checkpoints) fails on these.
-Such a field is None in the tree and an array without entries when it is read.
+A tree keeps no array without entries, such as the activations of a model without activations. Code
+that users write over all leaves (`reshape(n, -1, ...)`, `jax.lax.map` in batches, checkpoints)
+would fail on such arrays. The field is None in the tree, and an array without entries when it is
+read.
 """
 
 import dataclasses
@@ -27,17 +28,18 @@ Size = str | int
 class PyTree(struct.PyTreeNode):
     """Frozen dataclass that JAX maps over; a subclass may define its own `replace`.
 
-    flax's own registration keeps every field as a leaf and copies them one by one in Python
-    whenever a tree is made; this one leaves out what has no entries and makes a tree of 90 leaves
-    in a third of the time.
+    flax's own registration keeps every field as a leaf and copies the fields one by one in Python
+    whenever a tree is made. The registration here leaves out arrays without entries, and makes a
+    tree of 90 leaves in a third of the time.
     """
 
-    # kept, since a model is given to every call: children and what is static; that it was checked
+    # A model is an argument of every call, so its children, its static part and the result of its
+    # check are kept.
     __slots__ = ("_checked", "_flat")
 
     _flax_dataclass: ClassVar[bool] = True  # a dataclass already, for flax: it registers nothing
     _made_by: ClassVar[str] = ""
-    """What users call for one."""
+    """The function that users call to make one."""
     _filled: ClassVar[bool] = False
     """Whether a number stands for an array of that number in every entry."""
 
@@ -67,7 +69,7 @@ class PyTree(struct.PyTreeNode):
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]  # as arrays have none
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash either
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -79,10 +81,10 @@ class PyTree(struct.PyTreeNode):
             f"{kind} cannot be changed in place; make a new one: {x} = {x}.replace({name}=...)"
         )
 
-    if not TYPE_CHECKING:  # which would take every misspelt name for a field
+    if not TYPE_CHECKING:  # a type checker would take every misspelt name for a field
 
         def __getattr__(self, name: str) -> Any:
-            """A field that the tree does not keep: one without entries, or a mark that is None."""
+            """A field that the tree does not keep: an array without entries, or None as a mark."""
             table = specs(type(self))
             spec = table.get(name)
             if spec is None:
@@ -94,14 +96,14 @@ class PyTree(struct.PyTreeNode):
             return without_entries(self._worlds() + shape, spec.dtype, vars(self), table)
 
     def replace(self, **changes: Any) -> Any:
-        """The same with some fields changed.
+        """The same object with some fields changed.
 
-        A value is converted to the type of its field: lists, numbers, NumPy arrays and arrays of
-        another precision leave the compiled program as it is. In a tree whose leaves are no arrays
-        nothing is converted.
+        A value is converted to the type of its field. Therefore lists, numbers, NumPy arrays and
+        arrays of another precision do not cause a new compilation. In a tree whose leaves are not
+        arrays, nothing is converted.
 
         Raises:
-            TypeError: there is no such field, or the value is no array of numbers.
+            TypeError: there is no such field, or the value is not an array of numbers.
         """
         return self._replaced(changes)
 
@@ -124,7 +126,7 @@ class PyTree(struct.PyTreeNode):
         return new
 
     def _not_made(self, missing: list[str], unknown: list[str]) -> str:
-        """Why a tree cannot be made of some fields, and what makes one."""
+        """The message that says why a tree cannot be made of some fields, and how to make one."""
         kinds = {"missing": missing, "unknown": unknown}
         found = (
             f"{kind} {', '.join(names[:3])}{', ...' * (len(names) > 3)}"
@@ -135,7 +137,7 @@ class PyTree(struct.PyTreeNode):
         return f"{type(self).__name__}: fields {', '.join(found) or 'too many'}{how}"
 
     def _hint(self, name: str) -> str:
-        """What to do about a field that there is not; continues a message."""
+        """The end of the message about a field that does not exist: what to do."""
         made = sources(self)
         return (
             f"; {name} is made of {', '.join(made[name])} when it is read" if name in made else ""
@@ -161,7 +163,7 @@ class PyTree(struct.PyTreeNode):
         return sizes is None or 0 not in extents(spec.shape, sizes)
 
     def _rebuilt(self) -> "PyTree":
-        """This tree after JAX has made it of leaves."""
+        """This tree, after JAX has made it from leaves."""
         return self
 
 
@@ -172,7 +174,7 @@ def _fields(cls: Any) -> dict[str, Any]:
 
 
 def _register(cls: type[PyTree]) -> None:
-    """Makes a class a node for JAX and flax: arrays are children, None where there is none."""
+    """Registers a class for JAX and flax: its arrays are children, a missing array is None."""
     fields = dataclasses.fields(cls)
     arrays = tuple(f.name for f in fields if f.metadata.get("pytree_node", True))
     statics = tuple(f.name for f in fields if f.name not in arrays)
@@ -225,7 +227,7 @@ class FieldSpec:
         shape: sizes by name (``"nbody"``) or number, without batch dimensions.
         dtype: ``float`` (the default precision of JAX), ``int`` (int32) or ``bool``.
         unit: physical unit, ``""`` for none.
-        doc: one line.
+        doc: its meaning in one line.
     """
 
     name: str
@@ -246,7 +248,7 @@ def static(default: Any = dataclasses.MISSING, *, doc: str = "") -> Any:
 
 
 def extents(shape: tuple[Size, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """A declared shape in numbers; sizes that are not known are zero. `"nmocap*3"` is a product."""
+    """A declared shape in numbers. Unknown sizes are zero. `"nmocap*3"` is a product."""
     return tuple(n if isinstance(n, int) else _extent(n, sizes) for n in shape)
 
 
@@ -270,7 +272,7 @@ def _specs(cls: Any) -> dict[str, FieldSpec]:
 
 
 def made_of(*fields: str, shape: tuple[Size, ...]) -> Callable[[Callable[..., Any]], Any]:
-    """Declares the getter of a property that is made of some fields when it is read."""
+    """Declares the getter of a property that is computed from some fields when it is read."""
 
     def declare(getter: Any) -> Any:
         getter.made_of, getter.shape = fields, shape
@@ -285,7 +287,7 @@ def sources(cls: Any) -> dict[str, tuple[str, ...]]:
 
 
 def shapes(cls: Any) -> dict[str, tuple[Size, ...]]:
-    """Shapes of the array fields of a `PyTree` class (or instance) and of what is made of them."""
+    """Shapes of the array fields and the `made_of` properties of a `PyTree` class (or instance)."""
     made = {name: getter.shape for name, getter in _getters(cls).items()}
     return {name: spec.shape for name, spec in specs(cls).items()} | made
 

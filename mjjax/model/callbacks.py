@@ -1,4 +1,4 @@
-"""`Callbacks`: functions of the user's that take part in a simulation."""
+"""`Callbacks`: functions of the user that take part in a simulation."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -15,32 +15,32 @@ Collider = Callable[..., Any]
 
 @dataclasses.dataclass(frozen=True)
 class Callbacks:
-    """Functions called within a step where MuJoCo calls its `mjcb_*`; pass it as `callbacks=`.
+    """Functions that a step calls where MuJoCo calls its `mjcb_*`; pass the object as `callbacks=`.
 
-    Each is pure and traced with the step. Those that change which geoms collide, or how
-    (`contact_filter`, `collision`), are given to `make_data` too, which makes room for their
-    contacts. Two objects that hold the same functions are equal, so
-    that one made anew for every call compiles once.
+    Each function is pure and is traced with the step. If you use `contact_filter` or `collision`,
+    give the object to `make_data` too, which makes room for their contacts. Two objects that hold
+    the same functions are equal. You can make a new one for every call, and it compiles once.
 
     Attributes:
-        control: `(model, data) -> data` with new controls or applied forces; called after the
-            velocity stage, in every stage of `RK4`; not if actuation is disabled.
-        passive: `(model, data) -> data` with more in `qfrc_passive`; not called if springs and
+        control: `(model, data) -> data` sets new controls or applied forces. It is called after the
+            velocity stage, in every stage of `RK4`, but not if actuation is disabled.
+        passive: `(model, data) -> data` adds to `qfrc_passive`. It is not called if springs and
             dampers are both disabled.
-        contact_filter: `(model, data, geom1, geom2) -> bool`, true to discard the pair. It takes
-            the place of the geoms' contact bitmasks; explicit pairs are not asked about. The geom
+        contact_filter: `(model, data, geom1, geom2) -> bool` is true to discard the pair. It takes
+            the place of the geoms' contact bitmasks. It is not called for explicit pairs. The geom
             ids are traced.
-        sensor: `(model, data, stage) -> data` with the readings of the user sensors of a `Stage`.
-        act_dyn: `(model, data, id) -> rate` of the activation of an actuator with user dynamics;
-            an array of `actdim` rates if it has several. The id is traced, here and below.
-        act_gain: `(model, data, id) -> gain` of an actuator with user gain; 1 without it.
-        act_bias: `(model, data, id) -> bias` of an actuator with user bias; 0 without it.
-        collision: pair of geom types (the lower first) -> narrow phase of one pair, a function
-            `(pos1, mat1, size1, pos2, mat2, size2, margin)` to the arrays `dist` (m,), `pos`
-            (m, 3), `normal` (m, 3) and `tangent` (m, 3) of m contact slots, in world coordinates:
-            distances (1e10 in an empty slot), midpoints, unit vectors from geom 1 to geom 2, and
-            hints for the second axis of the frame (or zero). It may not be asked about pairs whose
-            bounding spheres are further apart than the margin. None: the pair never collides.
+        sensor: `(model, data, stage) -> data` writes the readings of the user sensors of a `Stage`.
+        act_dyn: `(model, data, id) -> rate` gives the rate of the activation of an actuator with
+            user dynamics, or an array of `actdim` rates. The id is traced, here and below.
+        act_gain: `(model, data, id) -> gain` of an actuator with user gain; without it, 1.
+        act_bias: `(model, data, id) -> bias` of an actuator with user bias; without it, 0.
+        collision: maps a pair of geom types (the lower first) to the narrow phase of one pair, or
+            to None if such pairs never collide. The narrow phase is a function
+            `(pos1, mat1, size1, pos2, mat2, size2, margin)`. For m contact slots it returns the
+            arrays `dist` (m,), `pos` (m, 3), `normal` (m, 3) and `tangent` (m, 3), in world
+            coordinates: distances (1e10 in an empty slot), midpoints, unit vectors from geom 1 to
+            geom 2, and hints for the second axis of the frame (or zero). It may not be called for
+            pairs whose bounding spheres are further apart than the margin.
     """
 
     control: Callable[[Model, Data], Data] | None = None

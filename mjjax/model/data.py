@@ -26,8 +26,9 @@ class CollisionRules(NamedTuple):
     """What callbacks change about collision detection.
 
     Attributes:
-        filtered: a callback decides which pairs of geoms collide, not their bitmasks.
-        colliders: pairs of geom types with the narrow phase in place of ours, None for none.
+        filtered: whether a callback, in place of the bitmasks, decides which geoms collide.
+        colliders: pairs of geom types, each with the narrow phase that replaces ours; None where
+            the pair never collides.
     """
 
     filtered: bool = False
@@ -48,8 +49,10 @@ class Contact(PyTree):
     frame: jax.Array = array(
         "nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents; MJX has (n, 3, 3)"
     )
-    includemargin: jax.Array = array("nconmax", unit="m", doc="margin - gap: included below it")
-    friction: jax.Array = array("nconmax", 5, doc="two sliding, torsional, two rolling")
+    includemargin: jax.Array = array(
+        "nconmax", unit="m", doc="margin - gap; a nearer contact gets rows"
+    )
+    friction: jax.Array = array("nconmax", 5, doc="2 sliding, 1 torsional, 2 rolling")
     solref: jax.Array = array("nconmax", 2, doc="reference of the normal direction")
     solreffriction: jax.Array = array("nconmax", 2, doc="reference of the friction directions")
     solimp: jax.Array = array("nconmax", 5, doc="impedance")
@@ -73,10 +76,10 @@ class Contact(PyTree):
 class Data(PyTree, Named):
     """State, inputs and results of one world (`mjData`), without batch dimensions.
 
-    After `step`, state fields are those after the step, derived fields those before it, as in
-    MuJoCo. Row fields `efc_*` have fixed slots in MuJoCo's order; a slot without a row is zero.
-    What `rne_postconstraint` and `subtree_vel` compute has no rows unless a sensor of the model
-    needs it, or one of them was called: MuJoCo has zeros there.
+    After `step`, the state fields belong to the state after the step, and the derived fields to the
+    state before it, as in MuJoCo. The row fields `efc_*` have fixed slots in MuJoCo's order; a slot
+    without a row is zero. The fields that `rne_postconstraint` and `subtree_vel` compute are empty
+    until one of them is called, unless a sensor of the model needs them. MuJoCo has zeros there.
     """
 
     def _sizes(self) -> Mapping[str, int]:
@@ -91,33 +94,33 @@ class Data(PyTree, Named):
     _made_by: ClassVar[str] = "mjjax.make_data(model)"
 
     structure: Structure = static(doc="structure of the model, for access by name")
-    rules: CollisionRules = static(doc="what the callbacks given to `make_data` change")
+    rules: CollisionRules = static(doc="what callbacks change about collisions")
     slots: RowSlots = static(doc="slots of the constraint rows")
     # state and inputs
     time: jax.Array = array(unit="s", doc="simulation time")
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
     qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
     act: jax.Array = array("na", doc="actuator activation")
-    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver start")
+    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
     ctrl: jax.Array = array("nu", doc="control")
     qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
     xfrc_applied: jax.Array = array(
-        "nbody", 6, unit="N, N m", doc="applied force, torque at the centre of mass, world axes"
+        "nbody", 6, unit="N, N m", doc="applied force and torque at the centre of mass, world axes"
     )
     mocap_pos: jax.Array = array("nmocap", 3, unit="m", doc="positions of mocap bodies")
     mocap_quat: jax.Array = array("nmocap", 4, doc="orientations of mocap bodies")
     eq_active: jax.Array = array("neq", dtype=bool, doc="whether an equality constraint is on")
     userdata: jax.Array = array("nuserdata", doc="user data, untouched by the engine")
-    history: jax.Array = array("nhistory", doc="past controls and readings, MuJoCo's layout")
+    history: jax.Array = array("nhistory", doc="past controls and readings, in MuJoCo's layout")
     sleep: Sleep | None = array(doc="sleeping trees; `None` without the flag `sleep`")
     # results
     qacc: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="acceleration")
     act_dot: jax.Array = array("na", doc="time derivative of the activation")
     sensordata: jax.Array = array("nsensordata", doc="sensor readings")
-    energy: jax.Array = array(2, unit="J", doc="potential, kinetic energy (flag `energy`)")
+    energy: jax.Array = array(2, unit="J", doc="potential and kinetic energy (flag `energy`)")
     warning: jax.Array = array(9, dtype=int, doc="count of warnings by `WarningType`")
     solver_niter: jax.Array = array(dtype=int, doc="solver iterations used")
-    solver_gradient: jax.Array = array(doc="what the solver left, scaled: see fwd_constraint")
+    solver_gradient: jax.Array = array(doc="scaled gradient at the end; see `fwd_constraint`")
     ncon: jax.Array = array(dtype=int, doc="number of detected contacts")
     nefc: jax.Array = array(dtype=int, doc="number of constraint rows")
     nisland: jax.Array = array(dtype=int, doc="number of islands")
@@ -147,7 +150,7 @@ class Data(PyTree, Named):
     armature: jax.Array = array(
         "narmature",
         unit="kg, kg m, kg m^2",
-        doc="what qM has beside cinert and cdof: its diagonal; with tendons' armature, by trees",
+        doc="armature in qM: its diagonal, or with tendon armature the entries of its blocks",
     )
     ten_length: jax.Array = array("ntendon", unit="m", doc="tendon length")
     ten_J: jax.Array = array("ntendon", "nv", doc="tendon moment arms, dense")
@@ -172,7 +175,7 @@ class Data(PyTree, Named):
     )
     # acceleration
     cacc: jax.Array = array(
-        "nreaction", 6, doc="body acceleration about the root's com, -gravity incl."
+        "nreaction", 6, doc="body acceleration about the root's com, minus gravity"
     )
     cfrc_int: jax.Array = array("nreaction", 6, doc="force from the parent about the root's com")
     cfrc_ext: jax.Array = array("nreaction", 6, doc="external force about the root's com")
@@ -183,28 +186,28 @@ class Data(PyTree, Named):
     qfrc_constraint: jax.Array = array("nv", unit="N or N m", doc="constraint force")
     qfrc_inverse: jax.Array = array("nv", unit="N or N m", doc="result of inverse dynamics")
     solver_fwdinv: jax.Array = array(
-        2, doc="forward minus inverse dynamics: norms of constraint, applied force (flag `fwdinv`)"
+        2, doc="norms of forward minus inverse constraint and applied force (flag `fwdinv`)"
     )
     # constraint rows
-    efc_scalar_pos: jax.Array = array("nscalar", doc="efc_pos of the rows that are no contacts'")
-    efc_scalar_margin: jax.Array = array("nscalar", doc="efc_margin of these rows")
+    efc_scalar_pos: jax.Array = array("nscalar", doc="efc_pos of the rows without a contact")
+    efc_scalar_margin: jax.Array = array("nscalar", doc="efc_margin of the rows without a contact")
     efc_scalar_frictionloss: jax.Array = array(
-        "nscalar", unit="N or N m", doc="efc_frictionloss of these rows"
+        "nscalar", unit="N or N m", doc="efc_frictionloss of the rows without a contact"
     )
     efc_mass: jax.Array = array(
-        "nmass", doc="efc_D of these rows, then of contacts: one for all edges of a pyramid"
+        "nmass", doc="efc_D of rows without a contact, then of contacts (one value per pyramid)"
     )
     efc_spring: jax.Array = array(
-        "nitem", doc="of a scalar row or contact: K I (pos - margin) (MuJoCo's efc_KBIP)"
+        "nitem", doc="K I (pos - margin) of a scalar row or contact (see MuJoCo's efc_KBIP)"
     )
-    efc_damping: jax.Array = array("nitem", unit="1/s", doc="of a scalar row or contact: B")
+    efc_damping: jax.Array = array("nitem", unit="1/s", doc="B of a scalar row or contact")
     efc_friction_damping: jax.Array = array(
         "nelliptic", unit="1/s", doc="B of the friction of elliptic contacts"
     )
     efc_vel: jax.Array = array("njmax", doc="velocity in constraint space")
     efc_force: jax.Array = array("njmax", doc="force in constraint space")
     efc_Jgeneral: jax.Array = array(
-        "ngeneral", "nv", doc="Jacobian of the rows that touch several dofs and are no contacts"
+        "ngeneral", "nv", doc="Jacobian of the rows of several dofs without a contact"
     )
 
     @property
@@ -218,7 +221,7 @@ class Data(PyTree, Named):
     def crb(self) -> Array:
         """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`.
 
-        That of the world is zero, as in MuJoCo.
+        The entry of the world body is zero, as in MuJoCo.
         """
 
         def composite(cinert: Array) -> Array:
@@ -229,7 +232,7 @@ class Data(PyTree, Named):
     @property
     @made_of("cinert", "cdof", "armature", shape=("nv", "nv"))
     def qM(self) -> Array:
-        """(nv, nv) joint-space inertia, dense; made on demand. A batch has worlds in front."""
+        """(nv, nv) dense joint-space inertia, made on demand. A batch has worlds in front."""
         entries = jnp.vectorize(
             functools.partial(work("Data.qM"), self.structure), signature="(b,i),(v,j),(a)->(m)"
         )
@@ -280,12 +283,12 @@ class Data(PyTree, Named):
         return where(self.efc_D > 0, -damping * self.efc_vel - spring, 0)
 
     def _split(self, items: Array) -> tuple[Array, Array]:
-        """Values of scalar rows (..., nscalar) and the others."""
+        """Values of scalar rows (..., nscalar), and of contacts."""
         n = self.efc_scalar_pos.shape[-1]
         return items[..., :n], items[..., n:]
 
     def _join(self, scalar: Array, contact: Array) -> Array:
-        """A row field."""
+        """A row field, joined from its values in scalar rows and in contacts."""
         n = self.contact.dist.shape[-1]
         contact = contact.reshape(*scalar.shape[:-1], n, self.slots.per_contact)
         return self.slots.join(self.efc_vel.shape[-1], scalar, contact)
@@ -297,7 +300,7 @@ class Data(PyTree, Named):
 
     @property
     def tree_asleep(self) -> jax.Array:
-        """(ntree,) -11 to -1 if awake; asleep: the next tree of its cycle. A batch has worlds."""
+        """(ntree,) -11 to -1 if the tree is awake, else the next tree of its sleeping cycle."""
         if self.sleep is None:
             return jnp.full(self.structure.ntree, FULLY_AWAKE, jnp.int32)
         return self.sleep.tree_asleep
@@ -322,7 +325,7 @@ class Data(PyTree, Named):
         return data_text(self)
 
     def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
-        """This data with more warnings; a count is a number or a truth value."""
+        """This data with some counts of warnings added; a count is a number or a truth value."""
         none = jnp.int32(0)
         more = [counts[k].astype(jnp.int32) if k in counts else none for k in WarningType]
         return self.replace(warning=self.warning + jnp.stack(more))

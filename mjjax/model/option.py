@@ -18,7 +18,7 @@ from mjjax.core.struct import PyTree, array, specs, static
 
 
 class Option(PyTree):
-    """Physics options (`mjOption`). Real numbers are traced; the rest decides the program."""
+    """Physics options (`mjOption`). Real numbers are traced; the others decide the program."""
 
     _filled: ClassVar[bool] = True
 
@@ -53,11 +53,11 @@ class Option(PyTree):
     disableactuator: int = static(0, doc="bit i disables actuator group i")
 
     def replace(self, **changes: Any) -> "Option":
-        """These with some changed; see `Model.replace` for what is an array.
+        """These options with some of them changed; arrays are converted as in `Model.replace`.
 
         Raises:
-            TypeError: there is no such option, or a value is of another kind.
-            ValueError: a value is none of its enumeration.
+            TypeError: there is no such option, or a value has the wrong kind.
+            ValueError: a value is not in its enumeration.
         """
         whole = {name: _whole(name, changes[name]) for name in _WHOLE.intersection(changes)}
         return self._replaced(changes | whole)

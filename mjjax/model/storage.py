@@ -174,14 +174,14 @@ def _unpacked(meta: dict[str, Any], pictures: dict[str, np.ndarray]) -> Any:
 def save_state(data: Data, path: Path) -> None:
     """Saves the state of a world, or of a batch of worlds, to a file.
 
-    That is what decides how the simulation goes on: time, positions, velocities, activations,
-    controls, applied forces, mocap poses, buffers of delayed signals, warm start, which trees
-    sleep, and the accelerations, forces and readings that sleeping trees keep or a callback of the
-    next step may read. Everything else in `data` follows from it with `forward`.
+    The state decides how the simulation goes on. It consists of time, positions, velocities,
+    activations, controls, applied forces, mocap poses, buffers of delayed signals, warm start,
+    which trees sleep, and the accelerations, forces and readings that sleeping trees keep or that
+    a callback of the next step may read. `forward` computes everything else in `data` from it.
 
     Args:
         data: one world, or a batch.
-        path: the file; it is complete or, after an error, as it was before.
+        path: the file. If writing fails, the file stays as it was before.
 
     Raises:
         OSError: the file cannot be written.
@@ -193,20 +193,21 @@ def save_state(data: Data, path: Path) -> None:
 
 
 def load_state(data: Data, path: Path) -> Data:
-    """`data` with the state that `save_state` wrote; the rest follows from it with `forward`.
+    """`data` with the state that `save_state` wrote; `forward` computes the rest from it.
 
-    The simulation goes on with the same bits, also that of sleeping trees. Data with other
-    capacities (`nconmax`, `njmax`) take everything but the forces and velocities of constraint
-    rows, which `forward` gives them. Numbers become those of the data's precision.
+    The simulation goes on with the same bits, also in sleeping trees. If `data` has other
+    capacities (`nconmax`, `njmax`) than the saved data, it takes everything but the forces and
+    velocities of constraint rows, which `forward` computes. Numbers are converted to the precision
+    of `data`.
 
     Args:
         data: data of the same model and of as many worlds.
         path: the file.
 
     Raises:
-        ValueError: the file is damaged, was not written by `save_state`, or by a newer mjjax; its
-            state is of another model, of another number of worlds, or one of the two has sleeping
-            trees and the other one does not.
+        ValueError: the file is damaged, or was not written by `save_state`, or was written by a
+            newer mjjax; or its state belongs to another model or number of worlds; or only one of
+            the file and `data` has sleeping trees.
         OSError: the file cannot be read.
     """
     meta, arrays = _read(path, lambda content: unpack("state", content))
@@ -260,7 +261,7 @@ def _sizes(data: Data) -> dict[str, int]:
 
 
 def _joints(data: Data) -> list[int]:
-    """Types of the joints: a position of a slide is none of a hinge."""
+    """Types of the joints: a position of a slide means nothing for a hinge."""
     return data.structure.jnt_type.tolist()
 
 

@@ -41,20 +41,20 @@ NAMED = {
 
 
 class Structure(StaticFields):
-    """The static half of a model; hashable, so that JAX compiles once per structure.
-
-    A tree whose leaves are no arrays, such as axes for `jax.vmap`, has the structure's `for_marks`:
-    it equals that of the same model with any terms.
+    """The static half of a model. It is hashable, so that JAX compiles once per structure.
 
     MuJoCo's integer and boolean arrays and its sizes are attributes under their own names
     (`s.nv`, `s.jnt_type`, `s.dof_bodyid`), declared in `StaticFields`. Two structures are equal
-    when their contents are; the digest is taken once. Static plans (tree masks, collision pairs,
-    constraint rows) are functions of a structure, cached by the modules that use them.
+    if their contents are equal; the digest is taken once. Static plans (tree masks, collision
+    pairs, constraint rows) are functions of a structure, cached by the modules that use them.
+
+    Some trees have marks in the place of arrays, such as axes for `jax.vmap`. Their structure is
+    `for_marks`, which is equal for all terms that the same model may have.
 
     Attributes:
         sizes: MuJoCo's sizes by name.
-        arrays: integer and boolean arrays by name; `tex_data` may be `Textures`, which are read
-            whenever the attribute is.
+        arrays: integer and boolean arrays by name; `tex_data` may be `Textures`, whose files are
+            read whenever the attribute is read.
         names: names by kind (``"body"``, ``"joint"``, ...), ``""`` where unnamed.
         terms: which entries of the terms in `mjjax.model.terms` are in the program, by term.
         model_name: name of the model.
@@ -62,9 +62,9 @@ class Structure(StaticFields):
         warnings: messages of the compiler; not part of the identity.
 
     Raises:
-        ValueError: a declared size or array is missing, another one is given, or an array has
-            another shape or type than declared. Only arrays may be missing if `partial`: for
-            worlds in which some kinds of elements play no part.
+        ValueError: a declared size or array is missing, one that is not declared is given, or an
+            array has another shape or type than declared. With `partial`, arrays may be missing:
+            this serves worlds in which some kinds of elements play no part.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class Structure(StaticFields):
         return self._digest == other._digest
 
     def is_of(self, other: "Structure") -> bool:
-        """Whether both are of one model, with the same terms or with others."""
+        """Whether both structures belong to the same model, whatever their terms."""
         return self._without_terms == other._without_terms
 
     @functools.cached_property
     def for_marks(self) -> "Structure":
-        """This structure for a tree of marks, equal to that of the same model with any terms."""
+        """This structure for a tree of marks; it does not depend on the terms of the model."""
         new = copy.copy(self)
         new._is_for_marks, new.for_arrays = True, self
         return new
@@ -134,7 +134,7 @@ class Structure(StaticFields):
         return f"Structure({self.model_name!r}, {size})"
 
     def widened(self, terms: Mapping[str, np.ndarray]) -> "Structure":
-        """This structure with more entries of some terms; itself if none is new."""
+        """This structure with more entries of some terms switched on; itself if none is new."""
         merged = {k: v | terms[k] if k in terms else v for k, v in self.terms.items()}
         if all(np.array_equal(merged[k], self.terms[k]) for k in merged):
             return self
@@ -152,7 +152,7 @@ class Structure(StaticFields):
         }
 
     def id_of(self, kind: str, name: str) -> int:
-        """Id of the `kind` called `name`; `KeyError` with the valid names, nearest first."""
+        """Id of the element `name` of a `kind`; a `KeyError` lists valid names, nearest first."""
         ids = self._ids.get(kind, {})
         if name not in ids:
             known = listed(name, sorted(ids)) or "none is named"

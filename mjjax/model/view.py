@@ -177,9 +177,9 @@ class Field(NamedTuple):
 
 @functools.lru_cache(maxsize=128)
 def view_fields(owner: type, kind: str) -> dict[str, Field]:
-    """The fields of a kind's views on a `Model` or `Data`, by their names there.
+    """The fields of a kind's views on a `Model` or `Data`, by their names in the view.
 
-    Those that an element has one row of come first, and win where names are the same.
+    Fields with one row per element come first. Where two fields have the same name, the first wins.
     """
     own = KINDS[kind]
     declared = shapes(owner)
@@ -201,15 +201,15 @@ def view_fields(owner: type, kind: str) -> dict[str, Field]:
 class View:
     """The rows that belong to one named element, in a `Model` or a `Data`.
 
-    Fields have the names that MuJoCo's views give them (`model.geom("foot").size` are the rows of
-    `geom_size`) and the shape of a row: a number where MuJoCo has an array of one, (9,) for a
-    rotation. Where a field has several rows of one element they stay an axis: the coordinates and
-    dofs of a joint (`qpos`, `damping`, ...), the readings of a sensor (`data`), vertices of a mesh
-    (`vert`). A height field's `data` is (nrow, ncol), a texture's (height, width, nchannel). A
-    batched `Data` has worlds in front. `print` shows what there is.
+    Fields have the names that MuJoCo's views give them: `model.geom("foot").size` is the row of
+    `geom_size`. A field has the shape of its row: a number where MuJoCo has an array of one number,
+    (9,) for a rotation. If a field has several rows of one element, these rows are its first axis:
+    the coordinates and dofs of a joint (`qpos`, `damping`, ...), the readings of a sensor (`data`),
+    the vertices of a mesh (`vert`). The `data` of a height field has shape (nrow, ncol), that of a
+    texture (height, width, nchannel). In a batched `Data` the worlds come first. `print` shows all.
 
-    The derivative is that of the field. A view cannot be written to: `replace` makes a model or
-    data with other numbers.
+    A field has the derivative of the array that it is read from. You cannot write to a view: make
+    a model or data with other numbers by `replace`.
 
     Attributes:
         id: MuJoCo's id.
@@ -272,7 +272,7 @@ class View:
         return slice(first, first + math.prod(grid)), grid
 
     def _shown(self, field: Field) -> str:
-        """A field's rows: numbers where they are few and known, read without JAX."""
+        """A field's rows as text: numbers if they are few and known. Reads them without JAX."""
         if field.name in sources(type(self._owner)):
             return "made when it is read"
         value = getattr(self._owner, field.name)
@@ -289,7 +289,7 @@ class View:
             return text
 
     def _without(self, name: str) -> str:
-        """What to say about a field that there is not."""
+        """The message about a field that the view does not have."""
         fields = view_fields(type(self._owner), self._kind)
         text = f"a {self._kind} of a {type(self._owner).__name__} has no {name!r}"
         if name in ABSENT:
@@ -299,18 +299,18 @@ class View:
 
 
 def element_id(s: Structure, kind: str, element: Any, what: str) -> int:
-    """The id of an element that decides a program.
+    """The id of an element, as a number that is known while tracing.
 
     Args:
         s: structure.
-        kind: what names its kind in a `Structure`.
+        kind: name of its kind in a `Structure`.
         element: its name, its id or a view of it.
-        what: who asks, for the message.
+        what: name of the caller, for the message.
 
     Raises:
         KeyError: no element has that name.
         IndexError: no element has that id.
-        TypeError: it is none of these, a view of another kind, or traced.
+        TypeError: `element` is neither a name nor an id nor a view of that kind, or it is traced.
     """
     if isinstance(element, str):
         return s.id_of(kind, element)
@@ -345,9 +345,9 @@ def _view(kind: str, what: str) -> Callable[[Any, str | int], View]:
 class Named:
     """Access by name, for `Model` and `Data`: `model.body("torso").id`, `data.joint("knee").qpos`.
 
-    Each method takes a name, or an id that is known while tracing, and returns a `View`. It raises
-    `KeyError` for a name and `IndexError` for an id that does not exist. In a compiled program a
-    view costs no more than the rows that are read.
+    Each method takes a name, or an id that is known while tracing, and returns a `View`. If there
+    is no such element, it raises `KeyError` for a name and `IndexError` for an id. In a compiled
+    program a view costs no more than the rows that you read.
     """
 
     actuator = _view("actuator", "An actuator and its activations.")
@@ -363,7 +363,7 @@ class Named:
 
 
 class NamedInModel(Named):
-    """Access by name to what only a `Model` has."""
+    """Access by name to the kinds of elements that only a `Model` has."""
 
     exclude = _view("exclude", "An excluded pair of bodies.")
     hfield = _view("hfield", "A height field; `data` are its elevations (nrow, ncol).")
@@ -379,7 +379,7 @@ class NamedInModel(Named):
 
 
 def methods(owner: type) -> dict[str, tuple[list[str], str]]:
-    """Names of the methods of each kind on a `Model` or `Data`, and what they give."""
+    """Names of the methods of each kind on a `Model` or `Data`, and their descriptions."""
     found: dict[str, tuple[list[str], str]] = {}
     for cls in (Named, NamedInModel):
         for name, method in vars(cls).items() if issubclass(owner, cls) else ():
@@ -389,12 +389,12 @@ def methods(owner: type) -> dict[str, tuple[list[str], str]]:
 
 
 def name2id(model: Any, kind: ObjType | int, name: str) -> int:
-    """Id of the element called `name`, -1 if there is none (`mj_name2id`)."""
+    """Id of the element called `name`, or -1 if there is none (`mj_name2id`)."""
     names = model.structure.names.get(NAMED.get(ObjType(kind), ""), ())
     return names.index(name) if name and name in names else -1
 
 
 def id2name(model: Any, kind: ObjType | int, index: int) -> str | None:
-    """Name of an element, None if the id is invalid or it has none (`mj_id2name`)."""
+    """Name of an element; None if the id is invalid or the element has no name (`mj_id2name`)."""
     names = model.structure.names.get(NAMED.get(ObjType(kind), ""), ())
     return names[index] or None if 0 <= index < len(names) else None

@@ -1,4 +1,4 @@
-"""`Visual`: the settings of pictures (`mjVisual`), as far as they decide what is seen."""
+"""`Visual`: those settings of `mjVisual` that decide what a picture shows."""
 
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ class VisualGlobal(PyTree):
 
 
 class Headlight(PyTree):
-    """The light at the camera (`mjVisual.headlight`), which shines where that looks."""
+    """The light at the camera (`mjVisual.headlight`), which shines where the camera looks."""
 
     _filled: ClassVar[bool] = True
 

@@ -17,11 +17,11 @@ Target = TextIO | str | os.PathLike[str] | None
 
 ROW_FIELDS = "efc_pos efc_margin efc_frictionloss efc_D efc_vel efc_aref efc_force".split()
 MADE = [name for name in sources(Data) if name not in ROW_FIELDS]
-# Fields that others are made of, which MuJoCo does not have.
+# Fields that MuJoCo does not have; other fields are made of them.
 SHARED = {name for name in specs(Data) if name.startswith("efc_")} - {*ROW_FIELDS, "efc_Jgeneral"}
 SHARED |= {"armature"}
 
-# What a warning means, and what to do.
+# The meaning of each warning, and what to do about it.
 WARNINGS: dict[WarningType, str] = {
     WarningType.INERTIA: "the inertia matrix is not positive definite; check masses and armature",
     WarningType.CONTACTFULL: "contacts were dropped; make the data with a larger nconmax",
@@ -38,23 +38,25 @@ WARNINGS: dict[WarningType, str] = {
 def warning_text(kind: WarningType | int) -> str:
     """Name of a warning, what it means and what to do (`mju_warningText`).
 
-    `data.warning[kind]` counts it, per world since the reset; `warning_texts` tells what occurred.
+    `data.warning[kind]` counts how often it occurred in a world since the reset. `warning_texts`
+    puts all warnings that occurred into words.
     """
     return f"{WarningType(kind).name}: {WARNINGS[WarningType(kind)]}"
 
 
 def warning_texts(data: Data) -> list[str]:
-    """What went wrong since the reset, a sentence for each warning that occurred.
+    """A sentence for each warning that occurred since the reset.
 
-    MuJoCo prints warnings as they come and counts them in `mjData.warning`; here they are numbers
-    until someone asks. Outside of `jax.jit`, as the result is text; it has no derivative.
+    MuJoCo prints warnings as they occur and counts them in `mjData.warning`. mjjax only counts
+    them, until you call this function. Call it outside of `jax.jit`, because the result is text.
 
     Args:
         data: one world, or a batch, with the counts `warning` ([worlds,] 9).
 
     Returns:
-        In the order of `WarningType`: how often it occurred, in a batch in how many worlds and in
-        which first, what it means and what to do. Empty where all is well.
+        Sentences in the order of `WarningType`; none if all is well. Each says how often the
+        warning occurred, what it means and what to do. For a batch it also says in how many worlds
+        the warning occurred and in which world first.
 
     Raises:
         ValueError: `data` is traced, so that there are no numbers yet.
@@ -104,8 +106,8 @@ def print_model(model: Model, file: Target = None, digits: int = 4) -> None:
 def print_data(model: Model, data: Data, file: Target = None, digits: int = 4) -> None:
     """Writes every field of the data of one world as text (`mj_printFormattedData`).
 
-    Contact and row slots that are empty are left out, and warnings that did not occur. Arguments
-    as in `print_model`.
+    It leaves out empty slots of contacts and rows, and warnings that did not occur. The arguments
+    are those of `print_model`.
     """
     counts = np.asarray(data.warning)
     warnings = {warning_text(kind): counts[kind] for kind in WarningType if counts[kind]}

@@ -1,4 +1,4 @@
-"""Worlds spread over devices: each runs its own worlds and never waits for another.
+"""Spreads worlds over devices. Each device runs its own worlds and never waits for another one.
 
 mjjax.use_all_cores()
 model, batch = mjjax.shard_worlds(model, batch)
@@ -24,16 +24,16 @@ _WORLDS = P("worlds")
 
 
 def use_all_cores(count: int | None = None) -> bool:
-    """Makes JAX devices of the processor's cores; call it before JAX is first used.
+    """Makes each core of the processor a JAX device; call it before JAX is first used.
 
-    XLA runs small batched matrix products on about one core, whatever the batch; a batch spread
-    over devices runs on all of them.
+    XLA runs small batched matrix products on about one core, however large the batch is. A batch
+    that is spread over devices runs on all cores.
 
     Args:
-        count: how many CPU devices; by default as many as there are cores for this process.
+        count: number of CPU devices; by default the number of cores that this process may use.
 
     Returns:
-        Whether it was in time: if not, JAX keeps the devices that it has.
+        Whether the call was early enough. If not, JAX keeps the devices that it has.
     """
     count = count or cores()
     ensure_threads(count)
@@ -52,18 +52,18 @@ def cores() -> int:
 
 
 def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tuple[Model, Batch]:
-    """The model on every device, and of a batch of worlds each its part.
+    """Copies the model to every device, and gives each device its part of a batch of worlds.
 
-    With several processes (`jax.distributed.initialize`) each gives its own worlds; together they
-    are one batch over the devices of all.
+    With several processes (`jax.distributed.initialize`), each process gives its own worlds. All
+    worlds together are one batch over the devices of all processes.
 
     Args:
         model: one model for all worlds.
         batch: a tree of arrays with the worlds as leading dimension, such as a batch of `Data`.
-        devices: how many of `jax.devices()`; all by default.
+        devices: how many of `jax.devices()` to use; all by default.
 
     Raises:
-        ValueError: there are fewer devices, or the worlds cannot be divided evenly among them.
+        ValueError: there are not so many devices, or they cannot share the worlds evenly.
     """
     mesh = _mesh(devices)
     worlds = {np.shape(x)[0] if np.ndim(x) else None for x in jax.tree.leaves(batch)}
@@ -77,7 +77,7 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
 
 
 def _put(tree: Batch, sharding: NamedSharding) -> Batch:
-    """Arrays on the devices; of those of other processes, these have their own."""
+    """Arrays on the devices; each process gives the part that is on its own devices."""
     if jax.process_count() == 1:
         return jax.device_put(tree, sharding)
     return jax.tree.map(
@@ -92,18 +92,18 @@ def jit_worlds(
 ) -> Any:
     """`jax.jit` of `function(model, batch, *rest)`, run by each device on its part of the batch.
 
-    Loops, such as the solver's, run as often as the worlds of one device need, where a program of
-    `jax.jit` on a sharded batch runs them as often as any world does and exchanges a flag each
-    time. The derivative is that of `function`.
+    Loops, such as those of the solver, run as often as the worlds of one device need. With plain
+    `jax.jit` on a sharded batch, they would run as often as the slowest of all worlds needs, and
+    the devices would exchange a flag in each round. The derivative is that of `function`.
 
-    Results are those of `jax.jit(function)` up to rounding: for several devices, and for another
-    number of worlds on each, XLA compiles another program, which contracts sums of products
-    otherwise. Two devices give the same bits as eight with as many worlds on each.
+    The results agree with `jax.jit(function)` up to rounding. For several devices, and for another
+    number of worlds per device, XLA compiles another program, which may round sums of products
+    differently. Two devices give the same bits as eight devices with as many worlds on each.
 
     Args:
-        function: what to run; all of its results must have the worlds as leading dimension.
-        devices: how many of `jax.devices()`; all by default. As for `shard_worlds`.
-        options: of `jax.jit`, such as `donate_argnums`.
+        function: the function to run; all of its results must have the worlds as leading dimension.
+        devices: how many of `jax.devices()` to use; all by default, as for `shard_worlds`.
+        options: options of `jax.jit`, such as `donate_argnums`.
     """
     mesh = _mesh(devices)
 
@@ -120,21 +120,21 @@ def jit_worlds(
             return found
 
         specs = (P(), _WORLDS, *[P()] * len(rest))
-        # Loops run a number of rounds that differs between devices: not to be checked.
+        # The check is off: it would refuse loops whose number of rounds differs between devices.
         inner = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_WORLDS, check_vma=False)
         found = inner(*(x for x, _ in given))
         assert whole is not None
         return whole(found, worlds)
 
-    # Named, because arrays without elements would come back as if they were everywhere.
+    # The sharding is given, because arrays without elements would otherwise come back replicated.
     return jax.jit(spread, out_shardings=NamedSharding(mesh, _WORLDS), **options)
 
 
 def _with_elements(tree: Any) -> tuple[list[Any], Callable[[list[Any], int | None], Any]]:
-    """The arrays of a tree that have elements, and what makes the tree of them again.
+    """The arrays of a tree that have elements, and a function that makes the tree of them again.
 
-    Its second argument is the leading dimension of arrays without elements, if it is another. The
-    compiler of JAX 0.11.2 crashes where such arrays enter or leave the program of a device.
+    The second argument of that function is the leading dimension of arrays without elements, if it
+    changes. The compiler of JAX 0.11.2 crashes if such arrays enter or leave a device's program.
     """
     leaves, form = jax.tree.flatten(tree)
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]

@@ -104,7 +104,7 @@ def velocity(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -
 
 
 def _sensed_energy(model: Model, data: Data, skipsensor: bool) -> Data:
-    """Without the flag `energy` it is zero, unless a sensor of energy has computed it."""
+    """The energy; without the flag `energy` it is zero, unless an energy sensor computed it."""
     read = (model.structure.sensor_type == SensorType.E_POTENTIAL).any()
     if not read or skipsensor or model.opt.disabled(DisableBit.SENSOR):
         return data.replace(energy=jnp.zeros_like(data.energy))
@@ -130,8 +130,8 @@ def constraint(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool)
 def forward(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Forward dynamics without integration (`mj_forward`).
 
-    Pure and differentiable in `model` and `data`: exact derivatives of every stage, that of the
-    constraint solver at its optimum.
+    It is pure and differentiable in `model` and `data`. The derivatives of every stage are exact;
+    the constraint solver has the derivative at its optimum.
     """
     return forward_skip(model, data, callbacks=callbacks)
 
@@ -148,11 +148,11 @@ def forward_skip(
 
     Args:
         model: model.
-        data: data; holds the results of the stages that are skipped.
-        skipstage: static; `Stage.POS` skips what depends on positions only, with the energies,
-            `Stage.VEL` also what depends on velocities.
+        data: data with the results of the stages that are skipped.
+        skipstage: static; `Stage.POS` skips everything that depends on positions only, with the
+            energies; `Stage.VEL` also skips everything that depends on velocities.
         skipsensor: static; whether to leave `sensordata` as it is.
-        callbacks: functions of the user's.
+        callbacks: functions of the user.
     """
     calls = callbacks or NONE
     if skipstage < Stage.POS:

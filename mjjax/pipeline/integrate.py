@@ -46,7 +46,7 @@ def advance(
         act_dot: (na,) activation rates.
         qacc: (nv,) acceleration that changes the velocity.
         qvel: (nv,) velocity that changes the position; the new velocity by default.
-        callbacks: functions of the user's, for trees that fall asleep.
+        callbacks: functions of the user, which are called for trees that fall asleep.
     """
     s, h = model.structure, model.opt.timestep
     if s.nhistory:
@@ -70,8 +70,8 @@ def advance(
 def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Semi-implicit Euler (`mj_Euler`), implicit in joint damping unless `eulerdamp` is disabled.
 
-    (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint. Derivatives are exact; at zero
-    damping that by `dof_damping` is the one from above.
+    (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint. Derivatives are exact. At zero
+    damping, the derivative by `dof_damping` is the one from above.
     """
     opt = model.opt
     if opt.disabled(DisableBit.DAMPER | DisableBit.EULERDAMP):
@@ -81,9 +81,9 @@ def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
 
 
 def implicit_inertia(model: Model, data: Data) -> Inertia:
-    """M - h D, with D the derivative of forces that the integrator treats implicitly.
+    """M - h D, where D is the derivative of the forces that the integrator treats implicitly.
 
-    That of Euler's method is minus the damping.
+    For Euler's method, D is minus the damping.
     """
     s, h = model.structure, model.opt.timestep
     inertia = inertia_of(model, data)
@@ -98,9 +98,9 @@ def implicit_inertia(model: Model, data: Data) -> Inertia:
 def implicit(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Implicit integration in velocity (`mj_implicit`).
 
-    (M - h D) qacc' = qfrc_smooth + qfrc_constraint with D the derivative of the smooth forces with
-    respect to velocity; `implicitfast` leaves out the bias force, which makes D symmetric, and what
-    has no place in M as MuJoCo stores it.
+    (M - h D) qacc' = qfrc_smooth + qfrc_constraint, where D is the derivative of the smooth forces
+    with respect to velocity. `implicitfast` leaves the bias force out of D, so that D is symmetric.
+    It also leaves out the entries of D for which MuJoCo's sparse M has no place.
     """
     qacc = _implicit_qacc(model, data)
     return advance(model, data, data.act_dot, qacc, callbacks=callbacks)
@@ -116,7 +116,7 @@ def velocity_derivative(model: Model, data: Data) -> Array:
 def _implicit_qacc(model: Model, data: Data) -> Array:
     """Solution of (M - h D) qacc = qfrc_smooth + qfrc_constraint (nv,).
 
-    Where forces grow with velocity the matrix need not be positive definite.
+    The matrix need not be positive definite if forces grow with velocity.
     """
     force = data.qfrc_smooth + data.qfrc_constraint
     inertia, s = implicit_inertia(model, data), model.structure
@@ -128,7 +128,7 @@ def _implicit_qacc(model: Model, data: Data) -> Array:
 
 
 def _implicit_method(model: Model) -> Callable[[Array, Array], Array]:
-    """The solution of the implicit system; without negative damping Euler's is definite."""
+    """The method that solves the implicit system; Euler's is definite without negative damping."""
     if model.opt.integrator == IntegratorType.IMPLICIT:
         return solve
     euler = model.opt.integrator == IntegratorType.EULER
@@ -137,11 +137,11 @@ def _implicit_method(model: Model) -> Callable[[Array, Array], Array]:
 
 
 class Tableau(NamedTuple):
-    """An explicit method of which each stage starts where a step began, with the rates before it.
+    """An explicit method; each stage starts where the step began, with the previous rates.
 
     Attributes:
         first: weight of the rates at the start in the final average.
-        stages: of each further stage the fraction of the time step and the weight.
+        stages: the fraction of the time step and the weight of each further stage.
     """
 
     first: float
@@ -155,17 +155,17 @@ BOGACKI_SHAMPINE = Tableau(2 / 9, ((0.5, 1 / 3), (0.75, 4 / 9)))
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
 
-    Derived fields are those of the last stage, sensors those of the first, as in MuJoCo. In
+    The derived fields are those of the last stage, the sensors those of the first, as in MuJoCo. In
     float32, where the solver has its own stopping rules, it starts each stage from the acceleration
-    of the one before, not from that of the last step: fewer iterations to the same optimum.
+    of the previous stage, not of the last step. It then finds the optimum in fewer iterations.
     """
     return _runge_kutta(RK4, model, data, callbacks)
 
 
 def bogacki_shampine(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Third-order Runge-Kutta of Bogacki and Shampine, for `Adaptive`; not in MuJoCo.
+    """Third-order Runge-Kutta of Bogacki and Shampine, for `Adaptive`. MuJoCo does not have it.
 
-    Otherwise as `rungekutta4`.
+    In all other respects it works as `rungekutta4`.
     """
     return _runge_kutta(BOGACKI_SHAMPINE, model, data, callbacks)
 
@@ -228,7 +228,7 @@ def integrate(
     Args:
         model: model.
         data: data after `forward`.
-        callbacks: functions of the user's.
+        callbacks: functions of the user.
         again: static; whether the integrator may evaluate the dynamics again. If not, Euler's
             method takes the place of `RK4`.
     """

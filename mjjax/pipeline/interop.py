@@ -1,6 +1,6 @@
-"""Models and data of MuJoCo's Python package, and back. The engine itself never imports it.
+"""Converts models and data from MuJoCo's Python package, and back.
 
-Whoever calls these has `mujoco` (3.6.0) installed and hands in its objects.
+Callers have `mujoco` (3.6.0) installed and pass its objects. The engine itself never imports it.
 """
 
 import dataclasses
@@ -40,14 +40,14 @@ _CONTACT = "dist pos frame includemargin friction solref solreffriction solimp d
 
 
 def put_model(model: Any) -> Model:
-    """A model of MuJoCo's as one of ours, with every number that it has now.
+    """Makes a `Model` from a model of MuJoCo, with every number that it has now.
 
     Args:
         model: `mujoco.MjModel`; a `Model` is returned as it is, and a path is loaded.
 
     Raises:
-        TypeError: it is neither.
-        UnsupportedFeature: it has soft bodies or plugins.
+        TypeError: `model` is none of these.
+        UnsupportedFeature: the model has soft bodies or plugins.
     """
     if isinstance(model, Model):
         return model
@@ -98,7 +98,7 @@ def _integers(value: Any, kind: type) -> np.ndarray:
 
 
 def _values(cls: Any, theirs: Any) -> dict[str, Any]:
-    """Members of one of MuJoCo's structures for a tree of ours."""
+    """Members of one of MuJoCo's structures, for the fields of one of our trees."""
     real = specs(cls)
     static = [f.name for f in dataclasses.fields(cls) if f.name not in real]
     return {n: np.array(getattr(theirs, n), float) for n in real} | {
@@ -126,7 +126,7 @@ def _shaped(model: Any) -> dict[str, np.ndarray]:
 
 
 def _of_meshes(model: Any) -> dict[str, np.ndarray]:
-    """Hulls as MuJoCo has them, and our trees of triangles."""
+    """The hulls of MuJoCo's meshes, and the trees of triangles that mjjax adds."""
     triangles = []
     for i in range(model.nmesh):
         v, nv = model.mesh_vertadr[i], model.mesh_vertnum[i]
@@ -153,9 +153,10 @@ def _sides(fields: dict[str, np.ndarray]) -> np.ndarray:
 def put_data(
     model: Any, data: Any, *, nconmax: int | None = None, njmax: int | None = None
 ) -> Data:
-    """Data of MuJoCo's as one of ours: state, inputs, results and contacts.
+    """Makes a `Data` from data of MuJoCo: state, inputs, results and contacts.
 
-    Rows of constraints have slots of their own here; they follow from `forward` or a step.
+    Constraint rows are not copied, because they have other slots here. `forward` or a step computes
+    them.
 
     Args:
         model: `mujoco.MjModel`, or the `Model` that was made of it.
@@ -165,7 +166,7 @@ def put_data(
 
     Raises:
         TypeError: `data` is no `mujoco.MjData`.
-        ValueError: the data are of another model.
+        ValueError: the data belong to another model.
     """
     if type(data).__name__ != "MjData":
         raise TypeError(f"put_data takes a mujoco.MjData, not a {type(data).__name__}")
@@ -187,7 +188,7 @@ def put_data(
 
 
 def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
-    """Refuses data, of some sizes, that are of another model."""
+    """Refuses data whose sizes are those of another model."""
     names = ("nq", "nv", "na", "nu", "nbody")
     if any(getattr(model, name) != made[name] for name in names):
         found, wanted = (
@@ -198,14 +199,14 @@ def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
 
 
 def _is_shared(name: str, ours: Any, theirs: Any) -> bool:
-    """Whether a field is the same in both: all but rows, contacts and what is ours alone."""
+    """Whether both engines have the field: not rows, contacts and the fields of mjjax alone."""
     if name.startswith("efc_") or name in ("armature", "warning", *_TREES):
         return False
     return hasattr(theirs, name) and np.size(getattr(theirs, name)) == ours.size
 
 
 def _contacts(slots: Contact, theirs: Any) -> Contact:
-    """The first contacts of MuJoCo's in as many slots as there are."""
+    """MuJoCo's first contacts, in as many slots as the data have."""
     n = min(len(theirs.dist), len(slots.dist))
     if not n:
         return slots
@@ -218,18 +219,18 @@ def _contacts(slots: Contact, theirs: Any) -> Contact:
 
 
 def get_data(model: Any, data: Data) -> Any:
-    """Our data as MuJoCo's: a `mujoco.MjData`, or a list of them for a batch.
+    """Makes a `mujoco.MjData` from a `Data`, or a list of them from a batch.
 
-    State, inputs and results are ours; contacts and rows of constraints are those that MuJoCo finds
-    in the same state, in its own storage.
+    State, inputs and results are copied. Contacts and constraint rows are those that MuJoCo itself
+    finds in the same state, in its own storage.
 
     Args:
         model: the `mujoco.MjModel`.
         data: one world, or a batch with one leading dimension.
 
     Raises:
-        TypeError: these are not a `mujoco.MjModel` and data of ours.
-        ValueError: the data are of another model.
+        TypeError: the arguments are not a `mujoco.MjModel` and a `Data`.
+        ValueError: the data belong to another model.
     """
     if type(model).__name__ != "MjModel" or not isinstance(data, Data):
         kinds = f"a {type(model).__name__} and a {type(data).__name__}"
@@ -244,7 +245,7 @@ def get_data(model: Any, data: Data) -> Any:
     shared = [n for n, x in vars(data).items() if n in specs(Data) and _is_shared(n, x, theirs)]
     for name in shared:
         _write(theirs, name, getattr(data, name))
-    mujoco.mj_forward(model, theirs)  # finds contacts and rows, and overwrites results
+    mujoco.mj_forward(model, theirs)  # finds contacts and rows, but overwrites the results
     for name in shared:
         _write(theirs, name, getattr(data, name))
     for there, count in zip(theirs.warning, data.warning, strict=False):  # ours has more kinds

@@ -21,12 +21,12 @@ def inverse(model: Model, data: Data, callbacks: Callbacks | None = None) -> Dat
     """Inverse dynamics (`mj_inverse`): the force in `qfrc_inverse` that produces `qacc`.
 
     qfrc_inverse = M qacc + qfrc_bias - qfrc_passive - qfrc_constraint, with the constraint forces
-    in closed form. With the flag `invdiscrete`, `qacc` is the change of velocity in a step over
-    its duration, as the integrator makes it. Derivatives are exact; where constraints switch they
-    are one-sided.
+    in closed form. With the flag `invdiscrete`, `qacc` is the change of velocity that the
+    integrator makes in a step, divided by the duration of the step. Derivatives are exact; where
+    constraints switch on or off they are one-sided.
 
     Raises:
-        ValueError: flag `invdiscrete` with `RK4`, whose steps cannot be inverted.
+        ValueError: the flag `invdiscrete` is on with `RK4`, whose steps cannot be inverted.
     """
     return inverse_skip(model, data, callbacks=callbacks)
 
@@ -61,7 +61,7 @@ def inverse_skip(
 def continuous_acceleration(model: Model, data: Data) -> Array:
     """Acceleration (nv,) from which the integrator makes the change of velocity `qacc` h.
 
-    M^-1 (M - h D) qacc, with D the derivative that the integrator treats implicitly.
+    It is M^-1 (M - h D) qacc, where D is the derivative that the integrator treats implicitly.
     """
     kind = IntegratorType(model.opt.integrator)
     if kind == IntegratorType.RK4:
@@ -74,10 +74,10 @@ def continuous_acceleration(model: Model, data: Data) -> Array:
 
 
 def compare_fwd_inv(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """How far inverse dynamics is from the forward results in `data` (`mj_compareFwdInv`).
+    """Compares inverse dynamics with the forward results in `data` (`mj_compareFwdInv`).
 
-    Sets `solver_fwdinv`: norms of the differences of constraint forces and of applied forces, zero
-    without constraints; and `qfrc_inverse`.
+    Sets `qfrc_inverse`, and in `solver_fwdinv` the norms of the differences of constraint forces
+    and of applied forces. Without constraints these norms are zero.
     """
     applied = data.qfrc_applied + data.qfrc_actuator + xfrc_accumulate(model, data)
     back = inverse_skip(model, data, Stage.VEL, True, callbacks=callbacks)

@@ -42,39 +42,38 @@ def rollout(
 ) -> tuple[Data, dict[str, Array]]:
     """Simulates one world for `nstep` steps with `jax.lax.scan`.
 
-    Compiled as a whole, also outside of `jax.jit`.
+    The rollout is compiled as a whole, also outside of `jax.jit`.
 
-    Exact derivatives by controls, initial data and model. What reverse mode keeps of n steps, with
-    S bytes of state and R bytes of intermediate results of a step (R is hundreds of S):
+    Derivatives by controls, initial data and model are exact. `checkpoint` says what reverse mode
+    keeps of n steps. A step has S bytes of state and R bytes of intermediate results; R is hundreds
+    of S. The recorded fields take room of their own.
 
-    - `"step"`: the state of each step, n S + R; each step is computed twice.
-    - `"sqrt"`: states at sqrt(n) places and of the steps between two of them, 2 sqrt(n) S + R;
-      each step is computed three times.
-    - `"none"`: everything, n R; the fastest for few steps of few worlds.
-
-    What is recorded takes its own room.
+    - `"step"` keeps the state of each step, n S + R bytes. Each step is computed twice.
+    - `"sqrt"` keeps states at sqrt(n) places, and of all steps between two of these places,
+      2 sqrt(n) S + R bytes. Each step is computed three times.
+    - `"none"` keeps everything, n R bytes. It is the fastest for few steps of few worlds.
 
     Args:
         model: model.
         data: initial data.
-        ctrl: (nstep, nu) controls, or (nu,) constant, or None for those in `data`.
+        ctrl: (nstep, nu) controls, or (nu,) constant controls, or None for those in `data`.
         nstep: number of steps; by default the length of `ctrl`.
-        callbacks: functions of the user's, called in each step.
+        callbacks: functions of the user, called in each step.
         keep: fields of `Data` to record after each step.
-        derived: names of the derived fields that are wanted in the last data; all by default. As
-            for `step`: the others stay as they are in `data`, and `()` makes the cheapest rollout.
-            Under `jax.jit` what is not used afterwards is not computed either way.
+        derived: names of the derived fields that are wanted in the last data; all by default. As in
+            `step`, the other fields stay as they are in `data`; `()` makes the cheapest rollout.
+            Under `jax.jit`, fields that are not used afterwards are not computed in any case.
         checkpoint: what reverse mode keeps; results and derivatives do not depend on it.
-        substeps: static; into how many equal parts each step is divided, or `Adaptive`. `refsafe`
-            and implicit damping see the parts; reverse mode keeps states of parts.
+        substeps: static; number of equal parts into which each step is divided, or `Adaptive`.
+            `refsafe` and implicit damping use the parts; reverse mode keeps the states of parts.
 
     Returns:
         Data after the last step, and the recorded fields, each (nstep, ...).
 
     Raises:
-        AbsentTerm: a coefficient is not zero where its term is not in the program.
-        ValueError: controls of another shape; no `nstep`, or another one than theirs; there is no
-            such way of checkpointing, no such field, or less than one sub-step.
+        AbsentTerm: a coefficient is not zero, but its term is not in the program.
+        ValueError: `ctrl` has a wrong shape; `nstep` is missing or is not the length of `ctrl`;
+            or there is no such checkpointing or field, or less than one sub-step.
     """
     require_terms(model)
     ctrl = _controls(model, data, ctrl, nstep)
@@ -85,7 +84,7 @@ def rollout(
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
     names = tuple(keep), None if derived is None else tuple(derived)
-    # callbacks may use traced values of their surroundings: not for a program that is remembered
+    # Callbacks may use traced values from where they were defined, so their program is not cached.
     run = _remembered if callbacks is None else _rollout
     return run(model, data, ctrl, length, callbacks, *names, checkpoint, substeps)
 
@@ -103,7 +102,7 @@ def _rollout(
 ) -> tuple[Data, Kept]:
     integrator = bogacki_shampine if isinstance(substeps, Adaptive) else integrate
 
-    # traced once, for the fields that it reads and for the loop
+    # `jit` makes JAX trace it once, although both `carried` and the loop use it.
     @jax.jit
     def one(model: Model, data: Data) -> tuple[Data, Kept]:
         data = whole_step(model, data, callbacks, integrator)
@@ -138,7 +137,7 @@ def _divided(
     lengths: Array,
     some: bool,
 ) -> tuple[State, Kept]:
-    """A time step in parts of some lengths (n,) [s]; if only `some` are needed, others are zero."""
+    """A time step in parts of the lengths (n,) [s]; with `some`, parts of length 0 are left out."""
 
     def part(now: tuple[State, Kept], length: Array) -> tuple[State, Kept]:
         at = model.replace(opt=model.opt.replace(timestep=length))
@@ -152,7 +151,7 @@ def _divided(
     def body(now: tuple[State, Kept], length: Array) -> tuple[tuple[State, Kept], None]:
         if not some:
             return part(now, length), None
-        # behind the last part of all worlds nothing is computed, also under vmap
+        # After the last part that any world needs, nothing is computed, also under vmap.
         needed = largest_of_worlds(length > 0)
         return jax.lax.cond(needed, own, lambda now, _: now, now, length), None
 
@@ -162,7 +161,7 @@ def _divided(
 
 
 def _controls(model: Model, data: Data, ctrl: Any, nstep: int | None) -> Array | None:
-    """Controls (nstep, nu) or (nu,), if there are any."""
+    """Controls (nstep, nu) or (nu,), or None."""
     if ctrl is None:
         return None
     nu = model.structure.nu
@@ -202,7 +201,7 @@ def _scan_in_blocks(
     def within(state: State, given: tuple[Array, Array | None]) -> tuple[State, Kept]:
         if not rest:
             return body(state, given[1])
-        # the same in all worlds: behind the end nothing is computed, also under vmap
+        # The end is the same in all worlds. After it nothing is computed, also under vmap.
         kept = jax.eval_shape(body, state, given[1])[1]
         none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
         return jax.lax.cond(
@@ -220,7 +219,7 @@ def _scan_in_blocks(
 
 
 def _block(length: int) -> int:
-    """Steps in a block: about the root of the length, with few steps left over."""
+    """Number of steps in a block: about the root of the length, so that few steps are left over."""
     root = max(1, math.isqrt(length))
     sizes = range(max(1, root // 2), 2 * root + 1)
     return min(sizes, key=lambda k: (-length % k + k + -(-length // k), k))

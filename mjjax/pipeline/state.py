@@ -58,8 +58,8 @@ def extract_state(model: Model, state: Array, srcsig: State | int, dstsig: State
     """The components `dstsig` of a vector that holds `srcsig` (`mj_extractState`).
 
     Raises:
-        ValueError: a signature or the size of the vector is invalid, or `dstsig` is no part of
-            `srcsig`.
+        ValueError: a signature or the size of the vector is invalid, or `dstsig` has components
+            that `srcsig` lacks.
     """
     state = _checked(model, state, srcsig)
     if int(dstsig) & ~int(srcsig):

@@ -24,27 +24,28 @@ def step(
 ) -> Data:
     """Advances one world by one time step (`mj_step`).
 
-    Pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and worlds, and
-    differentiate it in either mode. After it, the state is that after the step and derived fields
-    belong to the state before.
+    The function is pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and
+    worlds, and differentiate it in either mode. In the result, the state is that after the step,
+    and the derived fields belong to the state before it.
 
-    A world that diverges, its state or acceleration not finite or beyond 1e10, is reset to `qpos0`
-    and counted in `data.warning`, unless `autoreset` is disabled. If `data` is bad, it is reset and
-    takes its first step, as in MuJoCo. If the step makes it bad, it is returned as reset, at time
-    0, whereas MuJoCo takes the first step too. The derivative is zero in both cases.
+    A world diverges if its state or acceleration is not finite or beyond 1e10. It is then reset to
+    `qpos0` and counted in `data.warning`, unless `autoreset` is disabled. If `data` is bad already,
+    the world is reset and takes its first step, as in MuJoCo. If the step makes it bad, the world
+    is returned as reset, at time 0; MuJoCo takes the first step too. In both cases the derivative
+    is zero.
 
     Args:
         model: model.
         data: data.
-        callbacks: functions of the user's, MuJoCo's `mjcb_control` and others.
-        derived: static; names of the derived fields that are wanted, all by default. The others
-            stay as they are in `data`, and what only they need is not computed. With `()` only the
-            state, the counts of warnings and what the next step reads are updated. Donate `data` to
+        callbacks: functions of the user, such as MuJoCo's `mjcb_control`.
+        derived: static; names of the derived fields that are wanted, all by default. The other
+            fields stay as they are in `data`, and what only they need is not computed. `()` updates
+            only the state, the counts of warnings and what the next step reads. Donate `data` to
             `jax.jit`, so that fields that stay are not copied.
 
     Raises:
-        AbsentTerm: a field of the model has values where its term is off (`Model.terms`).
-        ValueError: `derived` names a field that there is not.
+        AbsentTerm: a coefficient of the model has values, but its term is off (`Model.terms`).
+        ValueError: `derived` names a field that does not exist.
     """
     require_terms(model)
     if derived is None:
@@ -71,8 +72,9 @@ def whole_step(
 def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The first half of a step (`mj_step1`): everything before controls are needed.
 
-    Checks, position and velocity stages, control callback. With new controls or forces in `data`,
-    `step2` does the rest. A world whose state is bad is reset and goes on from there.
+    It runs the checks, the position and velocity stages and the control callback. Then set new
+    controls or forces in `data`, and call `step2` for the rest. A world whose state is bad is reset
+    and goes on from there.
     """
     calls = callbacks or NONE
     data = check_state(model, data)
@@ -85,7 +87,7 @@ def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
 def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The second half of a step (`mj_step2`): forces, acceleration and integration.
 
-    `RK4` is replaced by Euler's method, as in MuJoCo. A world that diverges is reset as in `step`.
+    Euler's method replaces `RK4`, as in MuJoCo. A world that diverges is reset as in `step`.
     """
     calls = callbacks or NONE
     data = fwd_actuation(model, data, calls)
@@ -93,6 +95,6 @@ def step2(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     data = constraint(model, data, calls, skipsensor=False)
     if model.opt.enabled(EnableBit.FWDINV):
         data = compare_fwd_inv(model, data, callbacks)
-    # no further evaluation of the dynamics: Euler's method in place of RK4
+    # The dynamics are not evaluated again, so Euler's method takes the place of RK4.
     data = integrate(model, data, callbacks, again=False)
     return reset_diverged(model, data)

@@ -18,19 +18,20 @@ from mjjax.xla.namespace import Array, where
 
 @dataclasses.dataclass(frozen=True)
 class Adaptive:
-    """Sub-steps as short as the motion asks for, for the `substeps` of `rollout`.
+    """Makes sub-steps as short as the motion requires; give it as `substeps` of `rollout`.
 
-    The pair of Bogacki and Shampine, of third order, takes the place of the model's integrator. A
-    sub-step is accepted where its velocity and that of the second-order method in the pair differ
-    by at most `tolerance` (1 + |qvel|), largest entries [m/s or rad/s]; the length of the next one
-    follows from their difference. The lengths have no derivative, that of the sub-steps is exact.
+    The third-order pair of Bogacki and Shampine takes the place of the model's integrator. A
+    sub-step is accepted if its velocity and the velocity of the second-order method in the pair
+    differ by at most `tolerance` (1 + |qvel|). Both sides are largest entries [m/s or rad/s]. The
+    difference also determines the length of the next sub-step. The lengths have no derivative; the
+    derivative of the sub-steps is exact.
 
-    Worlds of a batch take as many sub-steps as the one that needs most.
+    Every world of a batch takes as many sub-steps as the world that needs most.
 
     Attributes:
-        tolerance: largest error of a sub-step; in float32 not less than rounding leaves.
-        most: the most sub-steps of a step. Where it needs more, the last one takes what is left,
-            and `data.warning[WarningType.SUBSTEPFULL]` counts it.
+        tolerance: largest error of a sub-step; in float32 it is raised to what rounding allows.
+        most: largest number of sub-steps of a step. If a step needs more, the last sub-step takes
+            the rest of the time, and `data.warning[WarningType.SUBSTEPFULL]` counts this.
 
     Raises:
         ValueError: the tolerance is not positive, or `most` is less than 1.
@@ -46,12 +47,13 @@ class Adaptive:
 
 Substeps = int | Adaptive
 
-# Of the pair's error, in velocity: the weights of the rates at the start and after each stage, the
-# last of which is at the end of the sub-step.
+# The error of the pair in velocity is a weighted sum of rates. These are the weights of the rates
+# at the start and after each stage; the last stage is at the end of the sub-step.
 ERROR = (-5 / 72, (1 / 12, 1 / 9, -1 / 8))
 ORDER = 3  # the error of a sub-step grows with this power of its length
 SHORTEST = 2.0**-30  # part of a time step that is accepted whatever the error
-SAFETY, SHRINK, GROW = 0.9, 0.1, 4.0  # the next length: for the error wished for, in these bounds
+# The next length is SAFETY times the one for the wanted error, within these factors of the last.
+SAFETY, SHRINK, GROW = 0.9, 0.1, 4.0
 
 
 def lengths_of(
@@ -59,7 +61,8 @@ def lengths_of(
 ) -> tuple[Array, Array]:
     """Lengths (n,) of the sub-steps of a time step [s], and whether () they are too few.
 
-    Those not needed are zero, at the end. Derivatives: by the time step, at fixed parts of it.
+    Sub-steps that are not needed stand at the end and have length zero. The derivative by the time
+    step takes the division into parts as fixed.
 
     Raises:
         ValueError: the number of sub-steps is less than 1.
@@ -83,8 +86,8 @@ def _parts(
 
     if callbacks is None:
         return find(*lax.stop_gradient((model, data)))
-    # callbacks may use traced values of their surroundings, whose derivatives must not get into
-    # the loop: these values become arguments
+    # Callbacks may use traced values from where they were defined. The derivatives of such values
+    # must not get into the loop, so these values become arguments.
     run, constants = jax.closure_convert(find, model, data)
     return run(*lax.stop_gradient((model, data, *constants)))
 
@@ -92,7 +95,7 @@ def _parts(
 def _search(
     model: Model, data: Data, callbacks: Callbacks | None, rule: Adaptive
 ) -> tuple[Array, Array]:
-    """`_parts` by trial: each sub-step is repeated shorter until its error is small enough."""
+    """Finds the parts by trial: repeats each sub-step, shorter, until its error is small enough."""
     h, real = model.opt.timestep, data.qvel.dtype
     tolerance = max(rule.tolerance, 32 * float(jnp.finfo(real).eps))
 
@@ -109,7 +112,7 @@ def _search(
         accepted = (error <= 1) | (part <= SHORTEST)
         factor = jnp.clip(SAFETY * jnp.maximum(error, 1e-9) ** (-1 / ORDER), SHRINK, GROW)
         factor = where(jnp.isfinite(error), factor, SHRINK)
-        # the first trial has no length: it only evaluates the rates at the start
+        # The first trial has length zero: it only evaluates the rates at the start.
         stay = part == 0
         parts = parts.at[count].set(where(accepted, part, 0))
         count = count + (accepted & ~stay).astype(jnp.int32)
@@ -133,8 +136,8 @@ def _pair(
     Args:
         model: model.
         start: data after `forward`.
-        length: of the sub-step [s].
-        callbacks: functions of the user's.
+        length: length of the sub-step [s].
+        callbacks: functions of the user.
     """
 
     def stage(carry: tuple[Data, Rates, Array], row: Array) -> tuple[Any, None]:

@@ -1,4 +1,4 @@
-"""What a check of the derivatives found."""
+"""The report of a check of the derivatives."""
 
 import dataclasses
 import enum
@@ -10,9 +10,9 @@ from mjjax.core.representation import represent
 class Verdict(enum.StrEnum):
     """What is the matter with a derivative.
 
-    The first two are errors. A kink has a derivative on each side, and the engine's is between
-    them; where differences do not settle they can neither confirm nor refute; what is off is no
-    part of the program or fixed by a decision, so that its derivative is zero or refused.
+    `WRONG` and `NOT_FINITE` are errors. At a `KINK` each side has a derivative of its own, and the
+    engine's derivative lies between the two. `UNSETTLED` differences can neither confirm nor refute
+    a derivative. What is `OFF` is not part of the program, or a decision fixes it.
     """
 
     WRONG = "wrong"
@@ -30,14 +30,14 @@ class Finding:
     """One thing that a check found.
 
     Attributes:
-        stage: stage of the pipeline, `""` before it.
+        stage: stage of the pipeline; `""` if it was found before the first stage.
         verdict: what is the matter.
-        field: field of `Data`, or the input if it is not finite or off; `contact.` in front for
-            contacts, `opt.` for options.
-        where: body, joint, geom, pair, ... of the worst entry, `""` for a single number.
-        inputs: inputs by which the derivative is taken, the worst first, with the entry's owner
-            where it is known.
-        text: the whole in words.
+        field: field of `Data`, or the input if that is not finite or off. The names of contact
+            fields begin with `contact.`, those of options with `opt.`.
+        where: body, joint, geom, pair, ... of the worst entry; `""` for a single number.
+        inputs: inputs by which the derivative is taken, the worst first, with the owner of the
+            entry if it is known.
+        text: the whole finding in words.
     """
 
     stage: str
@@ -53,14 +53,14 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class GradientReport:
-    """What `check_gradients` found; `print` it.
+    """The findings of `check_gradients`; `print` the report to read them.
 
     Attributes:
         name: name of the model.
-        findings: in the order of the pipeline; the first error of a stage is likely the cause of
-            its others, an error never that of another stage's.
+        findings: in the order of the pipeline. The first error of a stage is likely the cause of
+            its other errors, but it never causes errors of another stage.
         checked: fields of the model and inputs whose derivatives were compared.
-        no_effect: fields of the model with a zero derivative in every stage, here and now.
+        no_effect: fields of the model with a zero derivative in every stage, in this state.
     """
 
     name: str
@@ -72,12 +72,12 @@ class GradientReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Findings that are wrong or not finite."""
+        """Findings about derivatives that are wrong or not finite."""
         return tuple(f for f in self.findings if f.verdict in ERRORS)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong or not finite."""
+        """Whether no derivative is wrong or not finite."""
         return not self.errors
 
     def __str__(self) -> str:

@@ -40,10 +40,10 @@ class TransitionJacobian(NamedTuple):
 class InverseJacobian(NamedTuple):
     """Derivatives of force f, readings s and inertia m by position q, velocity v, acceleration a.
 
-    Rows are what is differentiated: `DfDq[i, k]` is the derivative of force i by a displacement
-    along dof k, `DmDq[i, j, k]` that of `qM[i, j]`. `mjd_inverseFD` returns the transposes: its
-    `DfDq` is `DfDq.T` here, row k of its `DmDq` the entries of `DmDq[:, :, k]` that its sparse
-    matrix stores.
+    `DfDq[i, k]` is the derivative of force i by a displacement along dof k, and `DmDq[i, j, k]` is
+    the derivative of `qM[i, j]` by it. `mjd_inverseFD` returns the transposes: its `DfDq` is
+    `DfDq.T` here. Row k of its `DmDq` has the entries of `DmDq[:, :, k]` that its sparse matrix
+    stores.
     """
 
     DfDq: Array
@@ -60,26 +60,26 @@ class InverseJacobian(NamedTuple):
 def transition_jacobian(
     model: Model, data: Data, callbacks: Callbacks | None = None
 ) -> TransitionJacobian:
-    """Derivatives of `step` by state and controls (`mjd_transitionFD`), exact, by any integrator.
+    """Exact derivatives of `step` by state and controls (`mjd_transitionFD`), for any integrator.
 
-    Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
+    It works under `jit` and `vmap`, also with a model per world, and can itself be differentiated.
 
-    - At a limit of `ctrlrange` the derivative by a control is that towards the inside, beyond it
-      zero. (MuJoCo's is zero there even if controls are not clamped, and the `D` of its centred
-      differences has the opposite sign.)
-    - The matrix of an implicit step changes with controls and activations on which the damping by
-      actuators depends, as in `step`. (MuJoCo's differences keep it.)
-    - Past controls and readings in `history` are not part of the state and stay as they are, so
-      that a delayed control has no effect on the next state.
-    - Constraint forces are differentiated as those of the solver's optimum, whether or not it took
-      enough iterations to reach it; those of noslip as its iterations made them.
-    - A diverging world is not restarted; its derivatives may be infinite or no numbers.
-    - If callbacks set controls, these are derivatives of the closed loop.
+    - At a limit of `ctrlrange`, the derivative by a control is the one towards the inside. Beyond
+      the limit it is zero. (MuJoCo's is zero there even if controls are not clamped, and the `D` of
+      its centred differences has the opposite sign.)
+    - The matrix of an implicit step changes with the controls and activations that determine the
+      damping by actuators, as in `step`. (MuJoCo's differences keep this matrix fixed.)
+    - Past controls and readings in `history` are not part of the state. They stay as they are, so a
+      delayed control has no effect on the next state.
+    - Constraint forces are differentiated at the solver's optimum, whether or not the solver took
+      enough iterations to reach it. Forces of noslip have the derivative of its iterations.
+    - A diverging world is not reset; its derivatives may be infinite or NaN.
+    - If callbacks set controls, the derivatives are those of the closed loop.
 
     Args:
         model: model.
         data: state and controls, of one world.
-        callbacks: functions of the user's, differentiated with the step.
+        callbacks: functions of the user, differentiated with the step.
     """
     return linear(model, data, lambda model, data: data.sensordata, callbacks)[0]
 
@@ -87,13 +87,13 @@ def transition_jacobian(
 def linear(
     model: Model, data: Data, readings: Readings, callbacks: Callbacks | None = None
 ) -> tuple[TransitionJacobian, Array]:
-    """`transition_jacobian` with other readings than those of sensors, and the readings.
+    """`transition_jacobian` with other readings than those of sensors, and these readings.
 
     Args:
         model: model.
         data: state and controls, of one world.
-        readings: function of data after `forward`, (ns,).
-        callbacks: functions of the user's.
+        readings: function of the model and of data after `forward`, which returns (ns,) readings.
+        callbacks: functions of the user.
     """
     s, calls = model.structure, callbacks or NONE
 
@@ -111,8 +111,8 @@ def linear(
         end, values = outcome(placed, *x)
         return end, (placed, values)
 
-    # One after the other: by velocities and controls most of a step has no derivative. All start
-    # from the position stage of the first, which would otherwise run again without derivatives.
+    # The derivatives are taken one after the other, because most of a step has none by velocities
+    # and controls. All start from the position stage of the first, so that it runs only once.
     x = data.qvel, data.act, data.ctrl
     first, (placed, (qpos, value)) = jax.jacfwd(from_position, has_aux=True)(
         jnp.zeros_like(data.qvel)
@@ -129,20 +129,20 @@ def linear(
 def inverse_jacobian(
     model: Model, data: Data, actuation: bool = False, callbacks: Callbacks | None = None
 ) -> InverseJacobian:
-    """Derivatives of `inverse` by position, velocity and acceleration (`mjd_inverseFD`), exact.
+    """Exact derivatives of `inverse` by position, velocity and acceleration (`mjd_inverseFD`).
 
-    Works under `jit` and `vmap`, with a model per world too, and can be differentiated itself.
-    Readings of actuator forces are those in `data`, as in `inverse`: they count as constant.
+    It works under `jit` and `vmap`, also with a model per world, and can itself be differentiated.
+    Readings of actuator forces are those in `data`, as in `inverse`; they count as constant.
 
     Args:
         model: model.
         data: state and acceleration `qacc`, of one world.
         actuation: static; whether to differentiate `qfrc_inverse - qfrc_actuator`, the force that
             the actuators do not give, instead of `qfrc_inverse`.
-        callbacks: functions of the user's, differentiated with inverse dynamics.
+        callbacks: functions of the user, differentiated with inverse dynamics.
 
     Raises:
-        ValueError: flag `invdiscrete` with `RK4`, whose steps cannot be inverted.
+        ValueError: the flag `invdiscrete` is on with `RK4`, whose steps cannot be inverted.
     """
     s = model.structure
 

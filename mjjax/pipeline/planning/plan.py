@@ -18,10 +18,11 @@ from mjjax.pipeline.planning.linearize import Readings, TransitionJacobian, line
 from mjjax.xla.linalg import cho_solve, matmul
 from mjjax.xla.namespace import Array, where
 
-STEP_LENGTHS = 0.5 ** np.arange(10.0)  # of a step, tried side by side
-# Factors of the damping after an iteration that helped and after one that did not; its least value.
+STEP_LENGTHS = 0.5 ** np.arange(10.0)  # lengths of a step that are tried side by side
+# Factors of the damping after an iteration that helped and after one that did not; least damping.
 LESS, MORE, LEAST = 1 / 3, 4.0, 1e-6
-# Part of the cost below which what an iteration promises is rounding, or not worth more damping.
+# If an iteration promises to save less than this part of the cost, the saving is rounding, or it is
+# not worth more damping.
 NO_DECREASE = 1e-6
 
 
@@ -33,11 +34,11 @@ class Plan(NamedTuple):
         qpos: (n + 1, nq) positions.
         qvel: (n + 1, nv) velocities.
         act: (n + 1, na) activations.
-        gain: (n, nu, 2 nv + na) feedback K: u = ctrl + K (x - x_plan), where the difference of
-            states has a displacement of the position in its tangent space, one of the velocity and
-            one of the activations.
+        gain: (n, nu, 2 nv + na) feedback K: u = ctrl + K (x - x_plan). The difference of states
+            consists of a displacement of the position in its tangent space, the difference of
+            velocities and the difference of activations.
         cost: () half the sum of squares of all residuals.
-        damping: () what the next iteration adds to the curvature of the cost by each control.
+        damping: () number that the next iteration adds to the cost's curvature by each control.
     """
 
     ctrl: Array
@@ -52,16 +53,17 @@ class Plan(NamedTuple):
 
 
 def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> Plan:
-    """The plan of controls that are given, a first guess for `improve_plan`.
+    """Makes a plan of given controls, as a first guess for `improve_plan`.
 
-    Nothing is simulated yet: its motion is rest where it starts, its cost infinite. The first
-    iteration linearizes there and costs no more than the motion that follows from the controls.
+    This function simulates nothing: the plan rests where it starts, and its cost is infinite. The
+    first iteration linearizes about this rest. It gives a plan that costs no more than the motion
+    that follows from the controls.
 
     Args:
         model: model.
-        data: where the plan starts, one world.
+        data: one world, in the state in which the plan starts.
         ctrl: (n, nu) controls per time step.
-        damping: of the first iteration, in units of the cost per control squared.
+        damping: damping of the first iteration, in units of the cost per control squared.
     """
     s = model.structure
     ctrl = jnp.asarray(ctrl, data.ctrl.dtype)
@@ -73,26 +75,27 @@ def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> P
 
 
 def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final: Readings) -> Plan:
-    """One iteration of iLQR with bounds: a plan from `data` that costs no more.
+    """Makes one iteration of iLQR with bounds: it returns a plan from `data` that costs no more.
 
     The cost is sum_t |r(x_t, u_t)|^2 / 2 + |f(x_n)|^2 / 2. Dynamics and residuals are linearized
-    along the plan, all time steps at once. Backwards in time each control minimizes the quadratic
-    cost to go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten lengths of
-    the step are then simulated side by side, with feedback, and the cheapest motion is kept; if
-    none is cheaper than the plan's controls, these stay and the damping grows. It does not grow at
-    an optimum, where nothing is left to gain: a plan that is improved further stays ready for MPC.
+    along the plan, for all time steps at once. Backwards in time, each control minimizes the
+    quadratic cost to go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten
+    lengths of the step are then simulated side by side, with feedback. The cheapest motion is kept.
+    If none is cheaper than the plan's controls, the plan keeps its controls and the damping grows.
+    At an optimum there is nothing to gain, and it does not grow: the plan stays ready for MPC.
 
-    For model-predictive control call it in each control step with the measured `data`, and
-    `shift_plan` after it. Compile it: `jax.jit(lambda data, plan: improve_plan(model, data, plan,
-    residual, final))`, and `vmap` it over worlds. Its loops have no derivative in reverse mode.
+    For model-predictive control, call this in each control step with the measured `data`, and then
+    `shift_plan`. Compile it: `jax.jit(lambda data, plan: improve_plan(model, data, plan, residual,
+    final))`, and `vmap` it over worlds. Its loops have no derivative in reverse mode.
 
     Args:
         model: model.
-        data: where the plan starts, one world.
-        plan: plan from here or from nearby.
-        residual: function of (model, data after `forward` in a time step), (m,): the quantities
-            that are to be zero, each times the root of its weight; may read everything in data.
-        final: the same for the end, where the controls are those of the last time step.
+        data: one world, in the state in which the plan starts.
+        plan: plan from this state or from one nearby.
+        residual: function of (model, data after `forward` in a time step) that returns (m,)
+            quantities that are to be zero, each times the root of its weight. It may read
+            everything in data.
+        final: such a function for the end, where the controls are those of the last time step.
     """
     change, gain, promise = _backward(model, data, plan, residual, final)
 
@@ -111,7 +114,7 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
 
 
 def shift_plan(plan: Plan) -> Plan:
-    """The plan one time step later; its last control is repeated, the last state stays."""
+    """The plan one time step later; its last control and its last state are repeated."""
 
     def later(x: Array) -> Array:
         return jnp.concatenate([x[1:], x[-1:]])
@@ -134,7 +137,7 @@ def _cost(residual: Array) -> Array:
 def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Readings) -> Plan:
     """The motion from `data` with the plan's controls and feedback, within bounds.
 
-    A motion that diverges costs infinitely much.
+    The cost of a motion that diverges is infinite.
     """
     low, high = _bounds(model)
 
@@ -173,7 +176,7 @@ def _backward(
 ) -> tuple[Array, Array, Array]:
     """Changes of controls (n, nu), feedback gains (n, nu, 2 nv + na), and the cost they save ().
 
-    What they save is that of the quadratic problem, without its damping.
+    The saved cost is that of the quadratic problem, without its damping.
     """
     low, high = _bounds(model)
 
