@@ -37,14 +37,14 @@ _NO_LENGTHS = (
 
 
 class _CompilePlan(NamedTuple):
-    """What does not depend on values.
+    """Everything that does not depend on the values of the attributes.
 
     Attributes:
         spec: the description.
         parameters: the attributes by name.
         nominal: the model at the values of the description.
-        structure: of all models.
-        whole: derived constants follow the attributes.
+        structure: structure of the models for all values.
+        whole: whether derived constants follow the attributes.
     """
 
     spec: Spec
@@ -59,34 +59,34 @@ def parametrize(
 ) -> tuple[Values, Callable[[Values], Model]]:
     """The model as a function of some real attributes of its description.
 
-    `build(values)` is what `spec.compile()` gives with these values as the attributes, derived
-    constants included. It is pure: to be jitted, mapped and differentiated, in both modes. All
-    values give the same structure, so that nothing which takes the model compiles again.
+    `build(values)` makes the model that `spec.compile()` makes with these values, with its derived
+    constants. It is pure: you can jit it, vmap it and differentiate it in both modes. All values
+    give the same structure, so a function that takes the model is not compiled again.
 
-    The derivative is exact. What the compiler decides is decided by the description: which terms
-    are used, what is clipped, limited or merged. Other values stay on this branch, and nothing is
-    checked of them. Terms (`Model.terms`) that an attribute can switch on are in the program. The
-    frame of a capsule along -z, given by `fromto`, turns from there by the smallest rotation.
+    The derivative is exact. The compiler decides by the values in the description which terms are
+    used and what is clipped, limited or merged. Other values keep these decisions and are not
+    checked. Terms (`Model.terms`) that an attribute can switch on are in the program. If a capsule
+    points along -z (by `fromto`), other values turn its frame from there by the smallest rotation.
 
     Args:
-        spec: the description; the function does not follow later changes.
-        attributes: which ones, `"kind:name:attribute"` (`"geom:torso:size"`, `"actuator:lift:kp"`;
-            the inertia of a body under the body's name, `"inertial:torso:mass"`; settings
-            `"option:gravity"`, `"compiler:settotalmass"`) or an element and the attribute,
-            `(spec.geom("torso"), "size")`. A mapping gives them names of its own.
+        spec: the description; the function does not follow later changes of it.
+        attributes: which attributes, each as `"kind:name:attribute"` (`"geom:torso:size"`,
+            `"inertial:torso:mass"` for the body `torso`, `"option:gravity"`,
+            `"compiler:settotalmass"`) or as an element and an attribute, `(spec.geom("torso"),
+            "size")`. A mapping gives them names of your own.
 
     Returns:
-        values: what the description says, by the names of the attributes: float arrays, scalars or
-            vectors as in MJCF, in its units and frames (angles: `spec.compiler.angle`).
-        build: the function from such values to a `Model`. It raises ValueError for values of other
-            names or shapes.
+        values: the values in the description by the names of the attributes: float arrays, scalars
+            or vectors as in MJCF, in its units and frames (angles as in `spec.compiler.angle`).
+        build: the function from such values to a `Model`. It raises ValueError for values with
+            other names or shapes.
 
     Raises:
-        ValueError: there is no such element or attribute; it is no real number, has no value or no
-            effect; the compiler fuses or discards elements.
-        UnsupportedFeature: the compiler needs the number itself, as for the shape of a mesh; length
-            ranges of actuators depend on it, which are simulated; it turns principal axes that are
-            not unique, which `body_inertia` and `body_iquat` cannot follow.
+        ValueError: an element or attribute does not exist, or the attribute is not a real number,
+            has no value or no effect; or the compiler fuses or discards elements.
+        UnsupportedFeature: the compiler needs the number itself, as for the shape of a mesh; or
+            simulated length ranges of actuators depend on the attribute; or it turns principal axes
+            that are not unique, so that `body_inertia` and `body_iquat` cannot follow.
     """
     assets.find_files(spec)
     copies: dict[Any, Any] = {}
@@ -102,7 +102,7 @@ def parametrize(
 
 
 def _checked(build: Callable[[Values], Model], shapes: Any, values: Values) -> Model:
-    """`build` of values by the right names, of the right shapes."""
+    """`build`, after checks of the names and shapes of the values."""
     given = {name: jnp.shape(value) for name, value in values.items()}
     if given != shapes:
         raise ValueError(f"values must have the shapes {shapes}, not {given}")
@@ -232,12 +232,12 @@ def _host(
 
 
 def _apart(compiled: Compiled) -> list[Any]:
-    """What reaches a model only with its derived constants."""
+    """Fields that a model gets only with its derived constants."""
     return [compiled.fields["jnt_springdamper"], *compiled.statistic.values()]
 
 
 def _read(program: Jaxpr) -> set[Var]:
-    """The variables from which a program computes its results; not what it only hands on."""
+    """The variables from which a program computes results, without those it only hands on."""
     read = {v for v in program.outvars if isinstance(v, Var) and v not in program.invars}
     for equation in reversed(program.eqns):
         if read.intersection(equation.outvars):

@@ -1,8 +1,8 @@
-"""Contacts that are not there yet: a force that surfaces near each other have in derivatives only.
+"""A force between surfaces that do not touch yet, which exists in derivatives only.
 
-The derivative of a step knows the contacts of that step, so that a hand beside a box has none
-towards pushing it. "Contacts from distance" (Paulus et al., arXiv:2506.14186) give such pairs a
-derivative and leave the value as it is.
+The derivative of a step knows only the contacts of that step. A hand beside a box therefore has no
+derivative towards pushing it. "Contacts from distance" (Paulus et al., arXiv:2506.14186) give such
+pairs a derivative and leave the values as they are.
 """
 
 import dataclasses
@@ -23,25 +23,27 @@ from mjjax.xla.namespace import Array, where
 class ContactsFromDistance:
     """A derivative for contacts that do not touch yet: `Callbacks(passive=ContactsFromDistance())`.
 
-    Results are bit for bit those without it. In derivatives, in either mode, surfaces that may
-    collide and are apart by a distance r < `distance` are held by springs at rest: where their
-    distance changes by dr, the force -k dr acts on both along the normal, with
+    The results are bit for bit the same as without it. In derivatives of either mode, springs at
+    rest hold surfaces that may collide and have a distance r < `distance`. If this distance changes
+    by dr, the force -k dr acts on both bodies along the normal, with
 
         k = (1 - r / distance) / (w timeconst^2)
 
-    w the sum of both bodies' `body_invweight0`. It vanishes softly at `distance`, is that of
-    `timeconst` where surfaces meet, and has neither friction nor damping. Contacts that touch keep
-    their own derivative. As many pairs count as `data` has slots for contacts, the nearest first.
+    where w is the sum of both bodies' `body_invweight0`. The stiffness vanishes softly at
+    `distance`, belongs to `timeconst` where surfaces meet, and comes without friction and damping.
+    Contacts that touch keep their own derivative. The number of pairs is at most the number of
+    contact slots in `data`; the nearest pairs count first.
 
-    The larger `timeconst`, the weaker this is beside the exact derivative. Contacts are sought once
-    more, in programs of derivatives only.
+    The larger `timeconst`, the weaker this derivative is beside the exact one. A program with
+    derivatives searches contacts once more; other programs do not.
 
     Attributes:
         distance: how far apart surfaces may be [m].
         timeconst: time constant of the spring [s].
 
     Raises:
-        ValueError: one of them is not positive; at the call, contacts are filtered by a callback.
+        ValueError: `distance` or `timeconst` is not positive; or, when it is called, a callback
+            filters contacts.
     """
 
     distance: float = 0.1
@@ -52,7 +54,7 @@ class ContactsFromDistance:
             raise ValueError(f"distance and timeconst must be positive, got {self}")
 
     def __call__(self, model: Model, data: Data) -> Data:
-        """`data` with the derivative of that force in `qfrc_passive`."""
+        """`data` with the derivative of the spring force in `qfrc_passive`."""
         if data.rules.filtered:
             raise ValueError("ContactsFromDistance does not know which contacts a filter leaves")
         if not model.structure.nv:
@@ -61,7 +63,7 @@ class ContactsFromDistance:
         return data.replace(qfrc_passive=_with_slope_of(data.qfrc_passive, force))
 
     def _force(self, model: Model, data: Data) -> Array:
-        """What has the derivative of the force (nv,); its value does not count."""
+        """A vector (nv,) with the derivative of the force; its value is not used."""
         contact = collision(self._reaching_further(model), data).contact
         gap = contact.dist - (contact.includemargin - self.distance)
         body = jnp.asarray(model.structure.geom_bodyid)[jnp.maximum(contact.geom, 0)]

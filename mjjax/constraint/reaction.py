@@ -1,4 +1,4 @@
-"""Forces of the constraints on bodies, and what they leave for the joints to carry."""
+"""Forces of the constraints on bodies, and the forces that the joints have to carry."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from mjjax.xla.namespace import Array, where
 def contact_forces(model: Model, data: Data) -> Array:
     """Force and torque (nconmax, 6) of every contact in its frame: normal, tangents [N, N m].
 
-    That of the first geom on the second; zero for contacts without rows.
+    The force acts from the first geom on the second. It is zero for contacts without rows.
     """
     layout = layout_of(model, data)
     slots = data.contact.dist.shape[0]
@@ -46,7 +46,7 @@ def _decoded(data: Data, layout: RowLayout, edges: Array) -> Array:
 def contact_force(model: Model, data: Data, contact: Array | int) -> Array:
     """Force and torque (6,) of one contact slot in its frame [N, N m] (`mj_contactForce`).
 
-    The slot may be traced; one that there is not has no force, as in MuJoCo.
+    The slot may be traced. A slot that does not exist has no force, as in MuJoCo.
     """
     forces = contact_forces(model, data)
     chosen = np.arange(len(forces)) == contact
@@ -56,9 +56,9 @@ def contact_force(model: Model, data: Data, contact: Array | int) -> Array:
 def rne_postconstraint(model: Model, data: Data) -> Data:
     """Body accelerations and forces with all constraints known (`mj_rnePostConstraint`).
 
-    Fills `cacc`, `cfrc_ext` (applied forces, contacts, connects and welds) and `cfrc_int` (what
-    the parent exerts on each body), all about the centre of mass of the kinematic root. Forces of
-    tendons and limits count as internal. Exact derivatives.
+    It fills `cacc`, `cfrc_ext` (applied forces, contacts, connects and welds) and `cfrc_int` (the
+    force of the parent on each body), all about the centre of mass of the kinematic root. Forces
+    of tendons and limits count as internal. Derivatives are exact.
     """
     s = model.structure
     acc = body_accelerations(model, data, data.qacc)
@@ -97,7 +97,7 @@ def _contacts(model: Model, data: Data) -> Wrenches:
 
 
 def _equalities(model: Model, data: Data) -> Wrenches:
-    """Connects pull their anchors together; welds also turn."""
+    """Forces of connects, which pull their anchors together, and of welds, which also turn."""
     s, layout = model.structure, layout_of(model, data)
     if not (layout.kind == ConstraintType.EQUALITY).any():
         return

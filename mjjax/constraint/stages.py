@@ -58,7 +58,7 @@ def make_constraint(model: Model, data: Data) -> Data:
 
 
 def _with_addresses(contact: Contact, layout: RowLayout, on: Array) -> tuple[Contact, Array, Array]:
-    """Contacts with the addresses of their rows, how many rows those have, and how many lack any.
+    """Contacts with the addresses of their rows, the number of these rows, and of contacts without.
 
     Args:
         contact: contacts.
@@ -80,8 +80,8 @@ def _with_addresses(contact: Contact, layout: RowLayout, on: Array) -> tuple[Con
 def island(model: Model, data: Data) -> Data:
     """Islands: trees that active rows connect, `tree_island` and `nisland` (`mj_island`).
 
-    Numbered by their first trees. A tree without rows is in none, -1, and with the flag `island`
-    off there are none. Integers: no derivatives.
+    Islands are numbered by their first trees. A tree without rows has the island -1. If the flag
+    `island` is off, there are no islands. The results are integers and have no derivatives.
     """
     layout = layout_of(model, data)
     off = model.opt.disabled(DisableBit.ISLAND)
@@ -94,7 +94,7 @@ def island(model: Model, data: Data) -> Data:
 
 @stage
 def reference_constraint(model: Model, data: Data) -> Data:
-    """Row velocities J qvel, of which `Data.efc_aref` is made (`mj_referenceConstraint`)."""
+    """Row velocities J qvel, from which `Data.efc_aref` follows (`mj_referenceConstraint`)."""
     layout = layout_of(model, data)
     if not layout.nrow:
         return data
@@ -127,8 +127,8 @@ def mul_jac_t_vec(model: Model, data: Data, force: Array) -> Array:
 def project_constraint(model: Model, data: Data) -> Array:
     """Matrix (njmax, njmax) of the dual problem, J M^-1 J' + diag(R) (`mj_projectConstraint`).
 
-    C keeps it as `efc_AR` for the solvers that work on forces; here it is made on demand, with
-    zeros for empty slots. Derivatives are exact.
+    C keeps this matrix as `efc_AR` for the solvers that work on forces. Here it is computed when
+    you call the function, with zeros for empty slots. Derivatives are exact.
     """
     half = jax.vmap(lambda row: solve_m2(model, data, row))(constraint_jacobian(model, data))
     on = data.efc_D > 0

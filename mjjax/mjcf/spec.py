@@ -26,15 +26,17 @@ def _section(row: str) -> Section:
 class Spec(ElementLists):
     """A model description that can be read, edited, written and compiled.
 
-    Made by `Spec.from_file`, `Spec.from_string` or, empty, by `Spec()`. Includes and default
-    classes are resolved, macros are expanded. Lists: `bodies joints geoms sites cameras lights
-    frames` in the order of their ids, `pairs excludes equalities tendons actuators sensors keys
-    numerics texts tuples meshes hfields textures materials skins`. A singular with a name finds one
-    of them, or None: `spec.body("torso")`. `add_actuator`, `add_sensor`, ... add what is outside
-    the world, with attributes as keywords; where MJCF has several tags, the first argument is the
-    tag:
-    `spec.add_actuator("position", joint="knee", kp=10)`, `spec.add_sensor("gyro", site="imu")`.
-    What is in the world is added to its body: `spec.worldbody.add_body(name="torso")`.
+    Make one by `Spec.from_file`, by `Spec.from_string`, or by `Spec()` for an empty description.
+    Includes and default classes are resolved, and macros are expanded.
+
+    The lists `bodies joints geoms sites cameras lights frames` are in the order of their ids. There
+    are also `pairs excludes equalities tendons actuators sensors keys numerics texts tuples meshes
+    hfields textures materials skins`. The singular of a list finds one element by name, or None:
+    `spec.body("torso")`. Elements in the world are added to their body:
+    `spec.worldbody.add_body(name="torso")`. `add_actuator`, `add_sensor`, ... add elements outside
+    the world, with attributes as keywords. Where MJCF has several tags, the first argument is the
+    tag: `spec.add_actuator("position", joint="knee", kp=10)`,
+    `spec.add_sensor("gyro", site="imu")`.
 
     Attributes:
         modelname: name of the model.
@@ -43,12 +45,12 @@ class Spec(ElementLists):
             what the user wrote.
         visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
-        origins: where the sections stand, for messages.
+        origins: where the sections are in their files, for messages.
         warnings: messages for the user.
-        sources: the files it was read from: its own, included ones, those of attached models.
+        sources: the files it was read from: its own, included ones, and those of attached models.
         base: directory that file names are relative to.
         assets: contents of files given in memory.
-        directories: where, besides in the folders around `base`, files may lie.
+        directories: folders in which files may be, besides the folders around `base`.
         compiled: the elements of the model compiled last, for `recompile`.
         turns: how often a program has added something to a body.
         limits: how large the model may be.
@@ -88,13 +90,12 @@ class Spec(ElementLists):
     ) -> "Spec":
         """Reads an MJCF or URDF file.
 
-        Files that it refers to are found in its folder and the folders around it, as long as these
-        are not the root, the home or the temporary folder, and in `directories`. `limits`: how
-        large it may be, also when it is compiled.
+        It may refer to files in its folder, in the folders around it (except the root, the home and
+        the temporary folder), and in `directories`. `limits` bound the size of the model.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
-            UnsupportedFeature: it uses something that mjjax cannot compile.
+            UnsupportedFeature: the file uses something that mjjax cannot compile.
         """
         return work("Spec.from_file")(path, directories, limits)
 
@@ -106,7 +107,7 @@ class Spec(ElementLists):
         directories: Iterable[str | os.PathLike[str]] = (),
         limits: Limits | None = None,
     ) -> "Spec":
-        """Reads MJCF or URDF from a string; `assets`: contents by file name. Errors as above."""
+        """Reads MJCF or URDF from a string, as `from_file`; `assets` has contents by file name."""
         return work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
 
     def add_default(self, name: str, parent: str = "main") -> DefaultClass:
@@ -114,16 +115,16 @@ class Spec(ElementLists):
         return work("Spec.add_default")(self, name, parent)
 
     def origin(self, section: str) -> Origin:
-        """Where a section stands; also for one that the file does not have."""
+        """Where a section is in its file; also for a section that the file does not have."""
         return self.origins.get(section, Origin(section))
 
     def delete(self, element: Element) -> None:
-        """Removes an element, what is in it, and every pair, tendon, sensor, ... that refers to it.
+        """Removes an element, its children, and every pair, tendon, sensor, ... that refers to it.
 
-        Keyframes lose its values.
+        Keyframes lose the values of the element.
 
         Raises:
-            ValueError: the element is the world, or not in this model.
+            ValueError: the element is the world, or it is not in this model.
         """
         if element.spec is not self or element is self.worldbody:
             raise ValueError("the element is not in this model, or is its world")
@@ -142,13 +143,13 @@ class Spec(ElementLists):
 
         Args:
             child: the other model; its options are not taken over.
-            prefix: put before all its names; without one, as in MuJoCo, that is ``"/"``.
-            suffix: put after all its names.
-            site: where: a site of this model, or its name;
-            frame: or a frame. Neither: at the origin of the world.
+            prefix: text before all its names; by default ``"/"``, as in MuJoCo.
+            suffix: text after all its names.
+            site: site of this model, or its name, at which the copy is attached.
+            frame: frame to attach to instead. Without both, it is attached at the world's origin.
 
         Returns:
-            the frame that holds the copy.
+            The frame that holds the copy.
 
         Raises:
             ValueError: there is no such site or frame, or both are given.
@@ -195,15 +196,16 @@ class Spec(ElementLists):
         return work("Spec.compile")(self)
 
     def recompile(self, model: Any, data: Any) -> tuple[Any, Any]:
-        """Compiles again; the state of everything that still exists is kept.
+        """Compiles again, and keeps the state of everything that still exists.
 
         Args:
-            model: what this description was compiled to last.
-            data: a state of it, of one world.
+            model: the model to which this description was compiled last.
+            data: a state of that model, of one world.
 
         Returns:
-            the new model, and data with time, positions, velocities, activations, controls, mocap
-            poses and applied forces of what was there before; new elements start at reference.
+            The new model and its data. Elements that were there before keep positions, velocities,
+            activations, controls, mocap poses and applied forces; time goes on. New elements start
+            in the reference state.
 
         Raises:
             ValueError: the model was not compiled from this description.
@@ -213,27 +215,27 @@ class Spec(ElementLists):
     def copy_back(self, model: Any) -> None:
         """Copies the real numbers of a changed model into this description (`mj_copyBack`).
 
-        After `model.replace(...)` and `set_const`, so that the changes can be saved as MJCF: the
-        description compiles to the model again. What did not change stays as it was written. Not
-        copied: assets but for materials and the size of height fields, sizes of geoms that are
-        fitted to a mesh, `qpos0` of free and ball joints, cameras with a sensor size.
+        Call it after `model.replace(...)` and `set_const`, to save the changes as MJCF. Numbers
+        that did not change stay as they were written. It does not copy assets (except materials and
+        the size of height fields), sizes of geoms that are fitted to a mesh, `qpos0` of free and
+        ball joints, and cameras with a sensor size.
 
         Args:
-            model: compiled from this description, then changed.
+            model: a model that was compiled from this description and then changed.
 
         Raises:
-            ValueError: it was compiled from another one, or this one has settings (fusestatic,
-                discardvisual) with which the model has other elements than are described.
+            ValueError: the model was compiled from another description, or settings (fusestatic,
+                discardvisual) make the elements of the model differ from those described.
         """
         work("Spec.copy_back")(self, model)
 
     def to_xml(self) -> str:
-        """MJCF text that is read back as the same model; macros are expanded."""
+        """MJCF text from which the same model is read; its macros are expanded."""
         return work("Spec.to_xml")(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Writes MJCF to a file; the file is complete or, after an error, as it was before.
+        """Writes MJCF to a file. If writing fails, the file stays as it was before.
 
-        Files that the model refers to stay where they are: in a file elsewhere they get full paths.
+        A file in another folder refers to the files of the model by full paths.
         """
         work("Spec.to_file")(self, path)

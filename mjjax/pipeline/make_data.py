@@ -40,24 +40,24 @@ def make_data(
     njmax: int | None = None,
     callbacks: Callbacks | None = None,
 ) -> Data:
-    """State of one world at `qpos0`, at rest (`mj_makeData`).
+    """Makes the state of one world at `qpos0`, at rest (`mj_makeData`).
 
     Args:
         model: model.
-        nconmax: contact slots; by default every candidate contact has one where there are few,
-            else as many as are expected (`mjjax info` says how many and why). Further contacts are
-            dropped, the shallowest first, and counted in
-            `data.warning[WarningType.CONTACTFULL]`; `data.maxuse_con` is the largest number so
-            far.
-        njmax: constraint row slots; by default as many as friction, limits and `nconmax` contacts
-            can need.
-        callbacks: those of the simulation; needed if they filter contacts or detect them, so that
-            there is room for all contacts that they may make.
+        nconmax: number of contact slots. By default every candidate contact has a slot if there are
+            few candidates, else there are as many slots as contacts are expected (`mjjax info`
+            says how many and why). Further contacts are dropped, the shallowest first, and counted
+            in `data.warning[WarningType.CONTACTFULL]`. `data.maxuse_con` is the largest number of
+            contacts so far.
+        njmax: number of constraint row slots; by default as many as friction, limits and `nconmax`
+            contacts can need.
+        callbacks: callbacks of the simulation. They are needed if they filter or detect contacts,
+            so that there is room for all contacts that they may make.
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
         MjcfError: a tree that sleeps from the start is connected to one that is awake.
-        AbsentTerm: a coefficient is not zero where its term is not in the program.
+        AbsentTerm: a coefficient is not zero, but its term is not in the program.
         ValueError: a capacity is negative or too small for the rows that need no contact.
     """
     data = allocated(model, (callbacks or NONE).rules, nconmax, njmax)
@@ -65,7 +65,7 @@ def make_data(
 
 
 def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: int | None) -> Data:
-    """State of one world at `qpos0`, everything awake; arguments and errors as in `make_data`."""
+    """The state of one world at `qpos0`, all awake; arguments and errors are as in `make_data`."""
     s = model.structure
     check_support(model, rules)
     require_terms(model)
@@ -87,7 +87,7 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
 
 
 def sizes_of_data(s: Structure, slots: RowSlots, nconmax: int, njmax: int) -> dict[str, int]:
-    """Sizes of the fields of `Data` by name, but for those that sensors decide."""
+    """Sizes of the fields of `Data` by name, except those that sensors decide."""
     layout = row_layout(s, slots, nconmax, ALL_ROWS)
     return s.sizes | {
         "nconmax": nconmax,
@@ -108,10 +108,10 @@ def armatures(s: Structure) -> int:
 
 @does("check of a compiled model")
 def check_initial_sleep(model: Model) -> None:
-    """Checks that trees that sleep from the start can, as MuJoCo does when it loads a model.
+    """Checks that trees can sleep from the start, as MuJoCo does when it loads a model.
 
     Raises:
-        MjcfError: one of them is connected to a tree that is awake.
+        MjcfError: such a tree is connected to a tree that is awake.
     """
     policies = model.structure.tree_sleep_policy
     asleep = model.opt.enabled(EnableBit.SLEEP) and (policies == SleepPolicy.INIT).any()
@@ -127,7 +127,7 @@ def reset_state(model: Model, data: Data) -> dict[str, Any]:
 
 def blank_data(model: Model, data: Data) -> Data:
     """`Data` after a reset, with the capacities of `data`: no contacts, derived fields zero."""
-    zeros = functools.cache(jnp.zeros)  # one for all of a shape: there are dozens of fields
+    zeros = functools.cache(jnp.zeros)  # the dozens of fields share one array of each shape
     zero = jax.tree.map(lambda x: zeros(x.shape, x.dtype), data)
     return zero.replace(contact=empty_contact(zero.contact), **_initial(model, data))
 
@@ -144,17 +144,18 @@ def reset_data(
 ) -> Data:
     """`data` with the state of a fresh `make_data`, or of a keyframe (`mj_resetDataKeyframe`).
 
-    Works under `vmap`, with a keyframe or a mask per world; capacities stay as they are. Derived
-    fields are zero until `forward`.
+    It works under `vmap`, with a keyframe or a mask per world. Capacities stay as they are. Derived
+    fields are zero until you call `forward`.
 
     Args:
         model: model.
-        data: data to reset; only its capacities matter where it is.
-        keyframe: name, or id, which may be traced; an invalid id is a plain reset, as in MuJoCo.
-        where: whether to reset at all, may be traced; otherwise the result is `data`.
+        data: data to reset; only its capacities matter if it is reset.
+        keyframe: name or id of a keyframe. The id may be traced; an invalid id gives a plain
+            reset, as in MuJoCo.
+        where: whether to reset at all; it may be traced. If not, the result is `data`.
 
     Raises:
-        KeyError: no keyframe has that name; the message has the names that there are.
+        KeyError: no keyframe has that name; the message lists the names of all keyframes.
     """
     if isinstance(keyframe, str | View):
         keyframe = element_id(model.structure, "key", keyframe, "reset_data")
@@ -183,7 +184,7 @@ def reset_data(
 
 
 def chosen(condition: Any, fresh: Any, now: Any) -> Any:
-    """`fresh` where the condition holds; of what has no entries there is nothing to choose."""
+    """`fresh` where the condition holds, else `now`; arrays without entries stay as they are."""
     return jax.tree.map(lambda x, y: where(condition, x, y) if y.size else y, fresh, now)
 
 
@@ -197,9 +198,9 @@ def _allocated(
     shapes: tuple[Shapes, Shapes, Shapes],
     sleep: bool,
 ) -> Data:
-    """`Data` at `qpos0`: one program, all of whose results are arrays of their own.
+    """`Data` at `qpos0`, made by one program so that every leaf is an array of its own.
 
-    A leaf of the data that were one of the model's, or another of the data, could not be donated.
+    If a leaf shared its array with the model or with another leaf, the data could not be donated.
     """
     made: tuple[dict[str, Any], ...] = tuple(
         {name: _zeros(shape, kind) for name, shape, kind in fields} for fields in shapes

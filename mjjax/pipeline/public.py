@@ -1,9 +1,10 @@
-"""The public functions of `mjjax`: checked, and compiled where they are called plainly.
+"""The public functions of `mjjax`: they check their arguments, and plain calls are compiled.
 
-The engine calls its own functions as they are. What `import mjjax` gives are these with a shell:
-arguments are checked while a program is traced (`boundary`), data that are older than their model
-are brought to its layout (`refit`), and a call outside of any trace runs a program that is compiled
-once for each structure. Inside a trace the shell leaves nothing behind.
+The engine calls its own functions as they are. `import mjjax` gives users the same functions with a
+shell around them. The shell checks arguments while a program is traced (`boundary`). It brings data
+that are older than their model to the model's layout (`refit`). For a call outside of any trace, it
+runs a program that is compiled once for each structure. Inside a trace the shell leaves nothing
+behind.
 """
 
 import functools
@@ -23,13 +24,14 @@ from mjjax.pipeline.refit import refitted
 
 
 class Public(NamedTuple):
-    """How a function is called from outside.
+    """How the shell of a public function treats a call.
 
     Attributes:
         static: arguments that decide its program.
-        compiled: whether a plain call is compiled; not where it is small and its program would
-            depend on the id of an element.
-        refits: whether data may be older than the model: it computes everything anew.
+        compiled: whether a plain call is compiled. It is not if the function is small and its
+            program would depend on the id of an element.
+        refits: whether data may be older than the model, because the function computes everything
+            anew.
     """
 
     static: tuple[str, ...] = ()
@@ -80,7 +82,7 @@ _CHECKED = ("model", "data", "src", "dst")
 
 
 def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
-    """The function as users call it."""
+    """The function with its shell, as users call it."""
     parameters = inspect.signature(function).parameters
     checked = tuple(name for name in _CHECKED if name in parameters)
     name = function.__name__
@@ -129,8 +131,8 @@ def _hashable(function: str, parameter: str, value: Any) -> Any:
 def _is_inlined(callbacks: Any) -> bool:
     """Whether a call becomes part of the program that is being traced.
 
-    Operations have traced results then. A `vmap` or a derivative of a plain call runs programs as
-    a plain call does, but callbacks may close over what it traces.
+    It does if operations give traced results. A `vmap` or a derivative of a plain call runs
+    programs as a plain call does, but callbacks may close over values that it traces.
     """
     if get_opaque_trace_state() == _PLAIN:
         return False

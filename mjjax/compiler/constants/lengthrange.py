@@ -1,8 +1,8 @@
-"""Feasible lengths of actuators, found by pulling and pushing until nothing moves any more.
+"""Finds the feasible lengths of actuators by pulling and pushing until nothing moves any more.
 
-As MuJoCo does it: from qpos0 the actuator drives the model with a force that makes an acceleration
-of fixed size, against joint and tendon limits and equality constraints only; damping takes the
-speed away. The extreme lengths near the end are the range.
+The method is MuJoCo's. From qpos0 the actuator drives the model with a force that makes an
+acceleration of fixed size. Only joint limits, tendon limits and equality constraints oppose it, and
+damping takes the speed away. The extreme lengths near the end are the range.
 """
 
 from typing import Any, NamedTuple
@@ -43,13 +43,13 @@ _POLYNOMIALS = (EqType.JOINT, EqType.TENDON)
 def set_length_range(model: Model, index: int, **settings: Any) -> Model:
     """The model with the length range of one actuator found anew (`mj_setLengthRange`).
 
-    Simulates on the host, with concrete numbers; not differentiable.
+    It simulates on the host, with concrete numbers, and is not differentiable.
 
     Args:
         model: model.
         index: actuator id.
-        **settings: attributes of `<lengthrange>` other than their defaults. An actuator that
-            `mode` does not ask for, or that has a range while `useexisting` is true, keeps it.
+        **settings: attributes of `<lengthrange>` that differ from their defaults. An actuator keeps
+            its range if `mode` leaves it out, or if it has a range and `useexisting` is true.
 
     Raises:
         MjcfError: the range was not found.
@@ -112,8 +112,9 @@ def _wanted(model: Model, settings: dict[str, Any]) -> np.ndarray:
 def _limits(model: Model, index: int) -> Array | None:
     """The limits of the joint or tendon that an actuator drives, if it has any.
 
-    As in MuJoCo 3.6.0, whose index runs over single ids, not pairs: it is right for the first
-    actuator, takes the target of another one for every second, and finds none for the rest.
+    This repeats an error of MuJoCo 3.6.0, whose index runs over single ids instead of pairs. The
+    index is right for the first actuator. For every second actuator it takes the target of another
+    one, and for the others it finds no target.
     """
     s = model.structure
     kind, target = s.actuator_trntype[index], s.actuator_trnid.ravel()[index]
@@ -161,7 +162,7 @@ def _simulate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lowest and highest lengths (n,), and how much the lengths still change at the end.
 
-    One world for each actuator and direction.
+    There is one world for each actuator and direction.
     """
     flags = int(model.opt.disableflags | DisableBit.GRAVITY)
     opt = model.opt.replace(disableflags=flags)
@@ -180,7 +181,7 @@ def _simulate(
 
 
 class _Forces(NamedTuple):
-    """What a state determines: inertia (w, nv, nv), bias force and arm (w, nv), lengths."""
+    """Values in a state: inertia (w, nv, nv), bias force and moment arm (w, nv), lengths."""
 
     inertia: Array
     bias: Array
@@ -194,7 +195,7 @@ class Worlds:
 
     Attributes:
         model: the one model.
-        limits: what bounds its motion.
+        limits: limits that bound its motion.
         size: number of worlds.
     """
 

@@ -1,7 +1,7 @@
-"""Derived constants (`mj_setConst`): what follows from the parameters at `qpos0`.
+"""Derived constants (`mj_setConst`), which follow from the parameters at `qpos0`.
 
-The same kernels as in the simulation, on numpy arrays when a model is loaded and on JAX arrays
-(pure, differentiable, vmappable) in `set_const`.
+The kernels are those of the simulation. They run on numpy arrays when a model is loaded, and on JAX
+arrays in `set_const`, which is pure and differentiable and works under `vmap`.
 """
 
 from typing import Any, cast
@@ -47,11 +47,12 @@ _DATA = tuple(specs(Data))
 def set_const(model: Model) -> Model:
     """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
 
-    Call it after changing masses, inertias, frames, armature, `qpos0`, `eq_data` or `hfield_size`
-    (MuJoCo leaves the geoms of a height field as they were: it must be compiled again). Pure,
-    differentiable and vmappable; statistics given in the model file are recomputed too. As in
-    MuJoCo, a resting length of tendon springs is computed where both spring lengths are -1, the
-    pose of a weld where its quaternion is zero; length ranges of actuators stay as they are.
+    Call it after you change masses, inertias, frames, armature, `qpos0`, `eq_data` or
+    `hfield_size`. (MuJoCo does not update the geoms of a height field: there the model must be
+    compiled again.) The function is pure and differentiable and works under `vmap`. It recomputes
+    the statistics even if the model file gives them. As in MuJoCo, it computes a resting length of
+    tendon springs where both spring lengths are -1, and the pose of a weld where its quaternion is
+    zero. The length ranges of actuators stay as they are.
     """
     model = model.replace(**hfield_bounds(model))
     data = reference_data(model)
@@ -96,7 +97,7 @@ def positions(model: Model, qpos: Array) -> Data:
 def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
     """Diagonal of the inverse inertia (nv,), averaged over a ball and over halves of a free joint.
 
-    For a body that only slides along its own axes it is the inverse of its mass.
+    For a body that only slides along its own axes, it is the inverse of the mass.
     """
     s = model.structure
     spread = diagonal_by_tree(s, inverse.blocks)
@@ -113,9 +114,9 @@ def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
 def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
     """Mean inverse weights (nbody, 2) at the centres of mass: translation, rotation.
 
-    The mean diagonal of J M^-1 J' over three axes; a vanishing one takes the value of the other.
-    Bodies welded to the world have none; a body that only slides along its own axes counts as a
-    point, with the inverse of its mass.
+    A weight is the mean diagonal of J M^-1 J' over three axes. If one of the two weights vanishes,
+    it takes the value of the other. Bodies welded to the world have weight zero. A body that only
+    slides along its own axes counts as a point, with the inverse of its mass.
     """
     s = model.structure
     xp = namespace(data.cdof)
@@ -146,8 +147,8 @@ def body_invweight(model: Model, data: Data, inverse: InverseInertia) -> Array:
 def actuator_constants(model: Model, data: Data, inverse: InverseInertia) -> dict[str, Array]:
     """Lengths and accelerations from unit force at `qpos0`, and damping from a damping ratio.
 
-    A position servo with positive `biasprm[2]` has a damping ratio there; it becomes
-    -2 ratio sqrt(kp m), with m the inertia that the actuator moves.
+    A position servo has a damping ratio in `biasprm[2]` if that is positive. The ratio becomes
+    -2 ratio sqrt(kp m), where m is the inertia that the actuator moves.
     """
     s = model.structure
     if not s.nu:
@@ -183,7 +184,7 @@ def hfield_bounds(model: Model) -> dict[str, Array]:
 
 
 def _felt(s: Structure) -> np.ndarray:
-    """(nu, nv) all dofs, but for tendons those that they list once."""
+    """(nu, nv) mask of dofs: all, but for tendons only the dofs that they list once."""
     driven = s.actuator_trntype == TrnType.TENDON
     return listed_once(s)[np.where(driven, s.actuator_trnid[:, 0], 0)] | ~driven[:, None]
 
@@ -217,14 +218,14 @@ def light_offsets(model: Model, data: Data) -> dict[str, Array]:
 
 
 def _watched(target: np.ndarray, body: np.ndarray) -> np.ndarray:
-    """The body whose centre of mass counts: the target if there is one."""
+    """The body whose centre of mass counts: the target if there is one, else the body itself."""
     return np.where(target >= 0, target, body)
 
 
 def statistics(model: Model, data: Data, inertia: Array) -> Model:
     """Model statistics and the length scale of the dofs (`mj_setStat`).
 
-    What a model has nothing to average over keeps MuJoCo's defaults.
+    If a model has nothing to average over, the statistic keeps MuJoCo's default.
     """
     s = model.structure
     xp = namespace(data.xpos)
@@ -250,7 +251,7 @@ def statistics(model: Model, data: Data, inertia: Array) -> Model:
 
 
 def display_radius(model: Model) -> Array:
-    """Extent (ngeom,) of each geom in the picture: planes count with a tenth of their size [m]."""
+    """Extent (ngeom,) of each geom in pictures [m]; planes count with a tenth of their size."""
     xp = namespace(model.geom_size)
     side = xp.maximum(model.geom_size[:, 0], model.geom_size[:, 1])
     plane = where(side > 0, 0.1 * side, 1)
@@ -291,7 +292,7 @@ def get_total_mass(model: Model) -> Array:
 def set_total_mass(model: Model, mass: Array | float) -> Model:
     """The model with masses and inertias scaled to a total mass (`mj_setTotalmass`).
 
-    Derived constants stay as they are: see `set_const`.
+    Derived constants stay as they are; call `set_const` to update them.
     """
     scale = mass_scale(model.body_mass, mass)
     return model.replace(body_mass=scale * model.body_mass, body_inertia=scale * model.body_inertia)

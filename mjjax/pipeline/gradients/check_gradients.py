@@ -47,20 +47,22 @@ def check_gradients(
     """Compares the derivatives of each stage of a step with centred differences.
 
     Each real field of the model, the state, controls and applied forces move along a random
-    direction, in the tangent space; a disagreement is then traced to the entry. Differences are of
-    fourth order, the best of three lengths counts; an entry below a hundredth of the largest of
-    its field counts relative to that. Reverse mode is compared with forward mode.
+    direction in the tangent space. A disagreement is then traced to an entry of the input. The
+    differences have fourth order, and the best of three lengths counts. The error of an entry is
+    relative to the entry, but at least to a hundredth of the largest entry of its field. Reverse
+    mode is compared with forward mode.
 
-    For this the solver and the collision of convex shapes are run to rounding, by Newton's method:
-    what is checked is the derivative at the optimum. Compiles each stage once per structure.
+    The check concerns the derivative at the optimum. Therefore Newton's solver and the collision
+    of convex shapes run until only rounding errors are left. Each stage is compiled once per
+    structure.
 
     Args:
         model: model, in float64.
-        data: state, of one world.
-        callbacks: functions of the user's, checked with the stage that calls them; without
-            `ContactsFromDistance`, whose derivative is no difference of values.
+        data: state of one world.
+        callbacks: functions of the user, checked with the stage that calls them. The check leaves
+            out `ContactsFromDistance`, whose derivative is not a difference of values.
         tolerance: largest relative error.
-        seed: of the directions.
+        seed: seed of the directions.
 
     Raises:
         ValueError: the model or the data is not in float64, or the data is a batch.
@@ -139,8 +141,8 @@ class _Check:
     """A check of one model in one state, and what it has found so far.
 
     Attributes:
-        issues: what forward mode has wrong.
-        noted: findings of other kinds, by what makes them different.
+        issues: errors of forward mode.
+        noted: findings of other kinds, by a key under which each is noted once.
         decided: contacts and rows that come or go near the state, with the inputs that move them.
         no_effect: inputs with a zero derivative.
         uncompared: inputs whose differences cross decisions, however short.
@@ -169,7 +171,7 @@ class _Check:
             lost = [m.name for i, m in enumerate(moves) if not outcome.settled[i].any()]
             self.uncompared |= dict.fromkeys(lost)
             found = list(judge(stage, outcome, moves, self.tolerance))
-            # what follows from a kink has one too
+            # Results that depend on a kink have a kink too; it is reported only once.
             self.issues += [
                 x for x in found if x.verdict != Verdict.KINK or x.move.name not in kinked
             ]
@@ -181,7 +183,7 @@ class _Check:
     def findings(self) -> list[Finding]:
         """All that was found, in the order of the pipeline."""
         order = {name: i for i, name in enumerate(reals(self.probed.data))}
-        first = order["xpos"]  # state and results stand before it, but are computed last
+        first = order["xpos"]  # the fields before it, state and results, are computed last
         groups: dict[tuple[str, Verdict, str], list[Issue]] = {}
         for issue in self.issues:
             groups.setdefault((issue.stage, issue.verdict, issue.field), []).append(issue)
@@ -199,7 +201,7 @@ class _Check:
         return sorted(found, key=place)
 
     def contacts(self) -> Iterator[Finding]:
-        """What is fixed about contacts, so that no derivative shows it."""
+        """Decisions about contacts, which derivatives take as fixed."""
         geoms = np.asarray(self.end.contact.geom)
         if not len(geoms):
             return
@@ -227,7 +229,7 @@ class _Check:
         self.noted.setdefault((stage, field, text), finding)
 
     def _note_values(self, stage: str, outcome: Outcome) -> bool:
-        """Notes results that are not finite; whether there are any."""
+        """Notes results that are not finite, and returns whether there are any."""
         for field, x in outcome.value.items():
             for index in np.argwhere(~np.isfinite(x))[:1]:
                 self._note(stage, field, tuple(index), text="{result} itself is not finite")
