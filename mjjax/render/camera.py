@@ -1,4 +1,4 @@
-"""Cameras: where they are, and the rays through their pixels."""
+"""Cameras: their positions, and the rays through their pixels."""
 
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ class FreeCamera(NamedTuple):
     Attributes:
         lookat: (3,) the point, world [m].
         distance: () how far the camera is from it [m].
-        azimuth: () direction in which it looks, around z from x [deg].
-        elevation: () how far above the horizon it looks [deg]; from above: negative.
+        azimuth: () direction in which it looks, as an angle around z from x [deg].
+        elevation: () angle above the horizon in which it looks [deg]; negative if it looks down.
     """
 
     lookat: Array
@@ -34,7 +34,7 @@ class FreeCamera(NamedTuple):
 
 
 class CameraView(NamedTuple):
-    """What decides the rays of a camera.
+    """The numbers that determine the rays of a camera.
 
     Attributes:
         eye: (3,) position, world [m].
@@ -50,7 +50,7 @@ class CameraView(NamedTuple):
 
 
 def free_camera(model: Model) -> FreeCamera:
-    """The camera from which the whole model is seen (`mjv_defaultFreeCamera`)."""
+    """A camera that sees the whole model (`mjv_defaultFreeCamera`)."""
     stat, look = model.stat, model.vis.global_
     return FreeCamera(stat.center, 1.5 * stat.extent, look.azimuth, look.elevation)
 
@@ -60,7 +60,7 @@ def camera_id(model: Model, camera: str | int) -> int:
 
     Raises:
         KeyError: no camera has that name.
-        ValueError: there is no camera of that id.
+        ValueError: no camera has that id.
     """
     if isinstance(camera, str):
         return model.structure.id_of(NAME, camera)
@@ -73,14 +73,14 @@ NAME = ObjType.CAMERA.name.lower()
 
 
 def is_orthographic(model: Model, camera: int | None) -> bool:
-    """Whether a camera of the model, or (None) the free one, has parallel rays."""
+    """Whether a camera of the model, or the free camera for None, has parallel rays."""
     if camera is None:
         return bool(model.vis.global_.orthographic)
     return bool(model.structure.cam_projection[camera] == ProjectionType.ORTHOGRAPHIC)
 
 
 def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
-    """The view of a free camera; `aspect`: width over height of the picture."""
+    """The view of a free camera; `aspect` is width over height of the picture."""
     real = model.stat.center.dtype
     azimuth, elevation = (jnp.asarray(x, real) * (np.pi / 180) for x in free[2:])
     ahead = jnp.stack(
@@ -100,7 +100,7 @@ def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
 def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraView:
     """The view of a camera of the model.
 
-    One with the size of a sensor sees what falls on that, whatever the shape of the picture.
+    A camera with a sensor size sees what falls on the sensor, whatever the shape of the picture.
     """
     high = _half(model.cam_fovy[camera], is_orthographic(model, camera), aspect)
     low = -high
@@ -115,13 +115,13 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraVi
 
 
 def _half(fovy: Array, parallel: bool, aspect: float) -> Array:
-    """Half width and height of the image, of equal scale in both."""
+    """Half width and half height of the image, with equal scales along both."""
     half = 0.5 * fovy if parallel else jnp.tan(fovy * (np.pi / 360))
     return jnp.stack([half * aspect, half])
 
 
 def pixel_order(width: int, height: int) -> np.ndarray:
-    """Pixels (n,), numbered by rows, so that neighbours in the picture are neighbours here."""
+    """Pixels (n,), numbered by rows, in an order that keeps neighbours in the picture together."""
     row, column = np.divmod(np.arange(width * height), width)
     keys = (column % TILE, row % TILE, column // TILE, row // TILE)
     return np.lexsort(keys)

@@ -1,7 +1,7 @@
-"""What is drawn: the geoms of a model, and its sites and spatial tendons as geoms too.
+"""The objects of a picture: the geoms of a model, with its sites and spatial tendons as geoms too.
 
-A site looks like a geom of its type, a tendon like a capsule along each of its segments. So they
-join the geoms of a model that only pictures use, and nothing else has to know of them.
+A site looks like a geom of its type, and a tendon like a capsule along each of its segments. So
+sites and tendons become geoms of a model that only pictures use, and no other code knows of them.
 """
 
 import functools
@@ -36,7 +36,7 @@ class Drawn(NamedTuple):
     """What a picture shows.
 
     Attributes:
-        model, data: with sites and segments of tendons after the geoms.
+        model, data: world in which sites and segments of tendons follow the geoms.
         element: (ngeom, 2) which element each of these geoms is: its id and its `ObjType`.
     """
 
@@ -46,12 +46,12 @@ class Drawn(NamedTuple):
 
 
 class _DrawPlan(NamedTuple):
-    """Static part: the structure with all that is drawn, and which sites and segments are.
+    """Static part: the structure with all drawn objects, and the sites and segments among them.
 
     Attributes:
         sites: ids of sites.
         straight: segments of tendons from site to site.
-        bent: those of them that may wrap around geoms, numbered from the first of these.
+        bent: segments that may wrap around geoms, numbered from the first such segment.
     """
 
     structure: Structure
@@ -125,8 +125,8 @@ def _plan(s: Structure, shown: Shown) -> _DrawPlan:
 def _segments(model: Model, data: Data, plan: _DrawPlan) -> tuple[Array, Array, Array, Array]:
     """Ends (n, 3), widths (n,) and colours (n, 4) of the segments of tendons.
 
-    Straight ones; then for those that may wrap, the chord of the arc and the part after it, which
-    are transparent where they do not.
+    The straight segments come first. Then follow, for segments that may wrap, the chord of the arc
+    and the part after it; both are transparent where a segment does not wrap.
     """
     tendons = tendon_plan(model.structure)
     owner = tendons.tendon[plan.straight]

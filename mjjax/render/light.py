@@ -19,7 +19,7 @@ _SHININESS = 128
 
 
 class Lights(NamedTuple):
-    """The lights that are on, the headlight last; traced numbers of all.
+    """Traced numbers of the lights that are on; the headlight is the last.
 
     Attributes:
         pos: (m, 3) position, world [m].
@@ -27,7 +27,7 @@ class Lights(NamedTuple):
         colours: (m, 3, 3) ambient, diffuse and specular colour.
         attenuation: (m, 3) of 1, the distance and its square.
         cutoff: (m,) half angle of the cone [deg].
-        exponent: (m,) how the light falls off within it.
+        exponent: (m,) exponent by which the light falls off within the cone.
     """
 
     pos: Array
@@ -59,7 +59,7 @@ class Surface(NamedTuple):
 
 
 def lit_lights(s: Structure) -> np.ndarray:
-    """Ids of the lights that are drawn: what is on and is no picture."""
+    """Ids of the lights that are drawn: those that are on and are not image lights."""
     return np.flatnonzero(s.light_active & (s.light_type != LightType.IMAGE))
 
 
@@ -72,7 +72,7 @@ def light_kinds(model: Model) -> np.ndarray:
 
 
 def lights(model: Model, data: Data, view: CameraView) -> Lights:
-    """The lights that shine on what a camera sees."""
+    """The lights of a world, and the headlight of the camera that sees it."""
     s = model.structure
     ids = lit_lights(s)
     colours = jnp.stack([model.light_ambient, model.light_diffuse, model.light_specular], axis=1)
@@ -115,19 +115,20 @@ def colour(
 ) -> Array:
     """Colours (n, 3) of surfaces, not below 0.
 
-    The sum over lights of ambient + diffuse (n . l) + specular (n . h)^(128 shininess), h halfway
-    between the directions to light and camera, times attenuation and cone; plus emission. As
-    MuJoCo paints a picture for each light with shadows, and one for all others and emission, and
-    adds them up, each of these is at most 1.
+    A colour is a sum over lights, plus emission. A light adds ambient + diffuse (n . l) + specular
+    (n . h)^(128 shininess), times attenuation and cone, where h is halfway between the directions
+    to light and camera. MuJoCo paints a picture for each light with shadows, and one picture for
+    all other lights and emission, and adds these pictures. Each of them is at most 1, so each of
+    these parts is clipped here too.
 
     Args:
         at: the points.
         shining: m lights.
-        kinds: (m,) `LightType` of these.
+        kinds: (m,) `LightType` of the lights.
         unit: (n, m, 3) directions to the lights.
-        dist: (n, m) distances from them [m].
-        free: (n, m) whether nothing stands between.
-        casting: those of the lights that have shadows.
+        dist: (n, m) distances from the lights [m].
+        free: (n, m) whether nothing stands between a point and a light.
+        casting: which lights have shadows.
     """
     lambert = dot(at.normal[:, None], unit)
     half = safe.normalize(unit + at.toward[:, None])[0]
@@ -144,7 +145,7 @@ def colour(
 
 
 def _strength(shining: Lights, kinds: np.ndarray, unit: Array, dist: Array) -> Array:
-    """Attenuation and cone (n, m) of lights; 1 for directional ones."""
+    """Attenuation and cone (n, m) of lights; 1 for directional lights."""
     parallel = (kinds == LightType.DIRECTIONAL)[None]
     dist = where(parallel, 1, dist)
     a, b, c = (shining.attenuation[None, :, k] for k in range(3))

@@ -1,4 +1,4 @@
-"""Colours of geoms: their own or their material's, and where textures lie on them."""
+"""Colours of geoms, from themselves or their materials, and the places of textures on them."""
 
 import functools
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class Paint(NamedTuple):
     Attributes:
         rgba: (ngeom, 4) colour.
         emission, specular, shininess: (ngeom,) of the material.
-        mirror: (ngeom,) its reflectance: that of planes and boxes only, as in MuJoCo.
+        mirror: (ngeom,) reflectance of the material; only planes and boxes reflect, as in MuJoCo.
     """
 
     rgba: Array
@@ -40,7 +40,7 @@ class Paint(NamedTuple):
 
 
 def paint(model: Model) -> Paint:
-    """How the geoms of a model look: a colour of their own goes before that of the material."""
+    """How the geoms of a model look; a colour of their own replaces that of the material."""
     s = model.structure
     real = model.geom_rgba.dtype
     plain = jnp.zeros(s.ngeom, real)
@@ -59,7 +59,7 @@ def paint(model: Model) -> Paint:
 
 
 def textures_to_read(s: Structure) -> tuple[int, ...]:
-    """Textures that pictures can show: of the sky, and of what has a material."""
+    """Textures that pictures can show: those of the sky and of the geoms' materials."""
     ids = np.unique(np.concatenate([s.geom_matid, s.site_matid, s.tendon_matid]))
     found = {sky(s), *(_of_material(s)[ids[ids >= 0]].tolist() if s.nmat else ())}
     return tuple(sorted(found - {-1}))
@@ -94,12 +94,12 @@ def _extents(model: Model) -> Array:
 
 
 class Triangles(NamedTuple):
-    """What the triangles that rays met say about their points.
+    """Properties of points on triangles that rays met.
 
     Attributes:
         normal: (n, 3) normal in the frame of the geom, zero where there is none.
         st: (n, 2) texture coordinates.
-        density: (n,) their area over that of the triangle, its root [1/m].
+        density: (n,) root of the ratio of area in texture coordinates to area in space [1/m].
         mapped: (n,) whether there are texture coordinates.
     """
 
@@ -110,7 +110,7 @@ class Triangles(NamedTuple):
 
 
 def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triangles:
-    """Normals and texture coordinates, mixed from those of the corners of meshes' triangles.
+    """Normals and texture coordinates, interpolated between the corners of meshes' triangles.
 
     Args:
         model: model with meshes.
@@ -155,17 +155,17 @@ def texture_colour(
     triangles: Triangles | None,
     pool: Pool | None,
 ) -> Array:
-    """Colours (n, 3) of textures: of geoms, 1 without one; of the sky, black without one.
+    """Colours (n, 3) of textures. A geom without a texture has 1, a sky without one is black.
 
     Args:
         model: model.
         geom: (n,) geoms, -1 for the sky.
         local: (n, 3) points in their frames.
         along: (n, 3) unit directions of the rays, world.
-        spread: (n,) width of what one pixel of the picture sees: of the surface [m], or of a
-            sphere of radius 1 with the sky on it.
-        triangles: of meshes' triangles, None if there are no meshes.
-        pool: pixels of all textures that these geoms have; None if there are none.
+        spread: (n,) width that one pixel of the picture sees: on the surface [m], or on a sphere
+            of radius 1 with the sky on it.
+        triangles: properties of the points on meshes; None if there are no meshes.
+        pool: pixels of all textures that these geoms have; None if they have none.
     """
     s = model.structure
     met, geom = geom >= 0, jnp.maximum(geom, 0)
@@ -197,10 +197,10 @@ def texture_colour(
 def _flat_place(
     model: Model, geom: Array, local: Array, triangles: Triangles | None
 ) -> tuple[Array, Array]:
-    """Places (n, 2) on flat textures, and how many of these there are per metre (n,).
+    """Places (n, 2) on flat textures, and the number of textures per metre (n,).
 
-    They lie in the x-y plane of the geom: `texrepeat` times over it, or with `texuniform` over two
-    metres. Meshes with texture coordinates have those.
+    Textures lie in the x-y plane of the geom. They repeat `texrepeat` times over the geom, or over
+    two metres with `texuniform`. Meshes with texture coordinates use these instead.
     """
     s = model.structure
     ids = np.maximum(s.geom_matid, 0)
@@ -217,10 +217,10 @@ def _flat_place(
 
 
 def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Array]:
-    """Directions (n, 3) in which points lie on cubes, and how these grow with the points (n,).
+    """Directions (n, 3) of points on cube textures, and how fast they change with the points (n,).
 
-    Shapes are seen as drawn at unit size, unless `texuniform`; meshes and height fields at theirs,
-    times their size if `texuniform`.
+    Shapes count as drawn at unit size, unless `texuniform` is on. Meshes and height fields count at
+    their own size, times their size once more if `texuniform` is on.
     """
     s = model.structure
     if not (geom_textures(s) >= 0).any():

@@ -29,20 +29,20 @@ from mjjax.render.texture import Pool, texture_pool
 from mjjax.xla.linalg import dot, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-_LAYERS = 8  # surfaces that are seen through one another
-_OFF = 3e-4  # of the distance: how far from a surface the next ray starts, against rounding
-_GRAZING = 1e-3  # cosine: flatter surfaces do not look flatter
+_LAYERS = 8  # largest number of surfaces that a pixel shows through one another
+_OFF = 3e-4  # part of the distance by which the next ray starts off a surface, against rounding
+_GRAZING = 1e-3  # cosine below which a surface looks no flatter
 _WORK = 2**21  # rays times geoms that are tried together in one world
-_FEWEST, _MOST = 256, 1024  # rays in such a piece
+_FEWEST, _MOST = 256, 1024  # bounds of the number of rays that are tried together
 
 
 class Picture(NamedTuple):
-    """What a camera sees, the first row at the top.
+    """A picture of what a camera sees; its first row is at the top.
 
     Attributes:
         rgb: (height, width, 3) colours from 0 to 1.
-        depth: (height, width) distance along the optical axis [m]; that at which nothing more is
-            seen, `model.vis.map.zfar * model.stat.extent`, where there is no geom.
+        depth: (height, width) distance along the optical axis [m]. Where there is no geom it is
+            `model.vis.map.zfar * model.stat.extent`, beyond which nothing is seen.
         segmentation: (height, width, 2) int32, id and `ObjType` of the geom, site or tendon; -1 for
             none.
     """
@@ -55,19 +55,19 @@ class Picture(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """What all rays of a picture share.
+    """The values that all rays of a picture share.
 
     Attributes:
-        model, data: the world as it is drawn, where all is geoms.
-        plan: what rays may meet.
-        coloured: (ngeom,) geoms that can be seen, and `seen`: without those that the camera is in.
-        paint: how they look.
+        model, data: the world as it is drawn, in which everything is a geom.
+        plan: geoms that rays may meet.
+        coloured, seen: (ngeom,) geoms that can be seen; `seen` leaves out those around the camera.
+        paint: how geoms look.
         shining, kinds, casting: the lights, their types, and which of them cast shadows.
         eye: (3,) position of the camera, world [m].
         far: () depth beyond which nothing is seen [m].
         ahead: (3,) optical axis.
         pixel: () width of a pixel at distance 1, or everywhere if `parallel` [m].
-        parallel: whether the rays are.
+        parallel: whether the rays are parallel.
         pool: pixels of textures.
     """
 
@@ -99,26 +99,28 @@ def render(
     sitegroup: Sequence[bool] = SEEN,
     tendongroup: Sequence[bool] = SEEN,
 ) -> Picture:
-    """What a camera sees (MuJoCo's `Renderer`), without OpenGL: one ray per pixel.
+    """Makes a picture without OpenGL, by one ray per pixel (MuJoCo's `Renderer`).
 
-    Light is MuJoCo's: ambient, diffuse and specular, attenuation and cones, shadows; materials,
-    textures, mirrors and sky as well. Geoms, sites and spatial tendons are drawn; skins, fog and
-    haze are not. A transparent geom shows what is behind it. A solid (no mesh) that the camera is
-    in is not seen. `jit` and `vmap` work over worlds and models.
+    Light follows MuJoCo's formulas: ambient, diffuse and specular light, attenuation, cones and
+    shadows. So do materials, textures, mirrors and the sky. The picture shows geoms, sites and
+    spatial tendons, but no skins, fog and haze. A transparent geom shows what is behind it. If the
+    camera is inside a solid (not a mesh), the picture does not show this solid. `jit` and `vmap`
+    work over worlds and models.
 
-    The derivative of `depth` is that of `ray`: exact for the geom that is seen. That of `rgb` is of
-    the shading of the nearest surface; shadows and what is seen through or in it have none.
+    The derivative of `depth` is that of `ray`, which is exact for the geom that is seen. The
+    derivative of `rgb` is that of the shading of the nearest surface; shadows, and what is seen
+    through or in the surface, have none.
 
     Args:
         model: model.
         data: data as after `forward` (poses of geoms, cameras and lights).
-        camera: name or id of a camera, or a free one; None for that from which all is seen
-            (`free_camera`).
+        camera: name or id of a camera, or a free camera. None takes the camera that sees the whole
+            model (`free_camera`).
         width: columns of the picture.
         height: rows of the picture.
-        geomgroup: six flags, the groups of geoms that are seen; as in MuJoCo the first three.
-        sitegroup: the same for sites.
-        tendongroup: the same for tendons.
+        geomgroup: six flags, which groups of geoms are seen; by default the first three.
+        sitegroup: which groups of sites are seen.
+        tendongroup: which groups of tendons are seen.
 
     Raises:
         KeyError: no camera has that name.
@@ -133,7 +135,7 @@ def render(
         raise ValueError(f"geomgroup, sitegroup and tendongroup have {NGROUP} flags each")
     shown = Shown(*(tuple(bool(x) for x in group) for group in groups))
     pool = _pool(model.structure)
-    texels = None if pool is None else pool.pixel  # not a constant of the program: it may be large
+    texels = None if pool is None else pool.pixel  # an argument of the program, as it may be large
     return _render(model, data, texels, free, fixed, int(width), int(height), shown)
 
 
@@ -210,7 +212,7 @@ def _scene(
 
 
 def _around(model: Model, data: Data, plan: RayPlan, eye: Array) -> Array:
-    """Solid geoms (ngeom,) that a point is in."""
+    """Solid geoms (ngeom,) that contain a point."""
     found = jnp.zeros(model.structure.ngeom, bool)
     for kind, ids in plan.solids:
         if kind in SOLIDS:
@@ -224,14 +226,14 @@ def _around(model: Model, data: Data, plan: RayPlan, eye: Array) -> Array:
 
 
 def _piece(scene: _Scene) -> int:
-    """How many rays are followed together; where one may take long, only those near to it."""
+    """Number of rays that are followed together; few neighbours where a ray may take long."""
     if len(scene.plan.meshes):
         return _FEWEST
     return int(np.clip(_WORK // max(1, len(scene.seen)), _FEWEST, _MOST))
 
 
 def _in_pieces(function: Callable[..., Any], arrays: Any, size: int) -> Any:
-    """The function of arrays with rows (n, ...), by pieces of so many rows."""
+    """A function of arrays with rows (n, ...), applied to pieces of `size` rows."""
     n = arrays[0].shape[0]
     if n <= size:
         return function(*arrays)
@@ -245,9 +247,9 @@ class _Ray(NamedTuple):
     """Rays that add to the colours of pixels.
 
     Attributes:
-        start, along: (n, 3) where they start and their unit directions.
+        start, along: (n, 3) their starts and unit directions.
         weight: (n,) how much their colours count.
-        mirrored: (n,) whether they come from a mirror, in which there is no sky and no mirror.
+        mirrored: (n,) whether they come from a mirror; a mirror shows no sky and no other mirror.
     """
 
     start: Array
@@ -268,7 +270,7 @@ def _look(scene: _Scene, start: Array, along: Array) -> tuple[Array, Array, Arra
 
 
 def _first(scene: _Scene, ray: _Ray) -> tuple[Hit, Array]:
-    """What rays meet first, and its triangle: nothing beyond the far plane."""
+    """The first hits of rays, up to the far plane, and their triangles."""
     lines = Lines(ray.start, ray.along, jnp.full(ray.weight.shape, -1, jnp.int32))
     hit, face = cast_faces(scene.model, scene.data, scene.plan, lines, scene.seen)
     met = (hit.dist >= 0) & (hit.dist * dot(ray.along, scene.ahead[None]) <= scene.far)
@@ -281,7 +283,7 @@ def _first(scene: _Scene, ray: _Ray) -> tuple[Hit, Array]:
 
 
 def _beyond(scene: _Scene, ray: _Ray) -> Array:
-    """Colours (n, 3) that come through transparent surfaces and from mirrors; no derivative."""
+    """Colours (n, 3) through transparent surfaces and from mirrors, without derivative."""
     scene = scene._replace(**{
         name: lax.stop_gradient(getattr(scene, name))
         for name in ("model", "data", "paint", "shining", "far", "ahead", "pixel")
@@ -312,7 +314,7 @@ def _following(ray: _Ray, hit: Hit, alpha: Array, mirror: Array) -> _Ray:
 
 
 def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _Ray]:
-    """What the surfaces that rays met, or the sky, add to the colours (n, 3); how rays go on."""
+    """Colours (n, 3) that the surfaces that rays met, or the sky, add; and how rays go on."""
     model, data, look = scene.model, scene.data, scene.paint
     size = jnp.broadcast_to(scene.pixel, hit.dist.shape)
     if not model.structure.ngeom:
@@ -330,7 +332,7 @@ def _surface(scene: _Scene, ray: _Ray, hit: Hit, face: Array) -> tuple[Array, _R
     slope = where(met, jnp.maximum(jnp.abs(dot(hit.normal, ray.along)), _GRAZING), 1)
     size = where(met & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
     toward_eye = -ray.along
-    if scene.parallel:  # highlights are where they are for an eye at the camera, as in MuJoCo
+    if scene.parallel:  # as in MuJoCo, highlights are still seen from an eye at the camera
         toward_eye = safe.normalize(scene.eye[None] - point)[0]
     at = Surface(
         point,

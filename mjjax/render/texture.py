@@ -1,7 +1,7 @@
-"""Colours from textures: their pixels, in smaller and smaller copies, where rays hit.
+"""Colours from textures, whose pixels are kept in smaller and smaller copies.
 
-A copy is chosen by how much of the texture a pixel of the picture covers, so that what is far away
-does not flicker; in it, the four nearest pixels are mixed.
+The part of the texture that a pixel of the picture covers decides which copy is used, so that
+distant objects do not flicker. The four nearest pixels of that copy are mixed.
 """
 
 import functools
@@ -23,12 +23,12 @@ _CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
 
 
 class Pool(NamedTuple):
-    """Pixels of textures and their copies; arrays of numpy but for the pixels.
+    """Pixels of textures and their copies; all arrays except the pixels are numpy arrays.
 
     Attributes:
         pixel: (n,) uint32, on the device: red in the lowest byte, then green and blue.
         first: (ntex, nlevel) first pixel of every copy, each half as large as the one before.
-        size: (ntex, nlevel, 2) width and height of a copy, of cubes: of one face.
+        size: (ntex, nlevel, 2) width and height of a copy; for cubes, of one face.
         last: (ntex,) the smallest copy.
         faces: (ntex,) how many faces are different: 1 or 6.
         cube: (ntex,) whether it is a cube.
@@ -44,9 +44,9 @@ class Pool(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def texture_pool(s: Structure, used: tuple[int, ...]) -> Pool:
-    """The pixels of some of a model's textures, of which there is one. One without is white.
+    """The pixels of the textures `used`, of which there is at least one.
 
-    Files are read here, and only those of the textures in `used`.
+    A texture without pixels is white. This function reads the files of these textures only.
     """
     copies = [_copies(_faces(s, i) if i in used else _BLANK) for i in range(s.ntex)]
     last = np.array([len(row) - 1 for row in copies], np.int32)
@@ -56,7 +56,7 @@ def texture_pool(s: Structure, used: tuple[int, ...]) -> Pool:
              for row, filled in zip(copies, padded, strict=True)]  # fmt: skip
     ends = np.cumsum(count).reshape(s.ntex, depth)
     pixels = np.concatenate([level.reshape(-1, 4) for row in copies for level in row])
-    with jax.ensure_compile_time_eval():  # it outlives the trace that asks for it first
+    with jax.ensure_compile_time_eval():  # the pool is cached, so it outlives the current trace
         words = jnp.asarray(np.ascontiguousarray(pixels).view("<u4")[:, 0])
     return Pool(
         words,
@@ -83,7 +83,7 @@ def _faces(s: Structure, texture: int) -> np.ndarray:
 
 
 def _copies(faces: np.ndarray) -> list[np.ndarray]:
-    """A texture, and means of two by two pixels of the copy before, down to a single pixel."""
+    """A texture and its copies, down to one pixel; each copy has means of 2 x 2 pixels."""
     found = [faces]
     while max(found[-1].shape[1:3]) > 1:
         large = found[-1].astype(np.uint16)
@@ -104,7 +104,7 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
         texture: (n,) textures.
         face: (n,) faces of cubes.
         st: (n, 2) places: 0 to 1 from left to right and from top to bottom; flat textures repeat.
-        covered: (n,) how many pixels of the texture one of the picture covers, along a side.
+        covered: (n,) number of texture pixels that a pixel of the picture covers along a side.
     """
     level = jnp.log2(jnp.maximum(lax.stop_gradient(covered), 1))
     level = jnp.minimum(jnp.round(level).astype(jnp.int32), jnp.asarray(pool.last)[texture])

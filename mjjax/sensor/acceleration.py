@@ -21,8 +21,8 @@ from mjjax.xla.namespace import Array, where
 def touch(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Sum of the normal forces of contacts in zones of bodies.
 
-    A contact counts if its point is in the zone, or if the line from there along the force does
-    meet it. The derivative is that of the forces for a fixed set of contacts.
+    A contact counts if its point is in the zone, or if the line from the point along the force
+    meets the zone. The derivative is that of the forces for a fixed set of contacts.
     """
     s, contact = model.structure, data.contact
     if not contact.dist.shape[0]:

@@ -11,7 +11,7 @@ from mjjax.sleep.members import members
 from mjjax.sleep.stages import any_awake
 from mjjax.xla.namespace import Array, where
 
-# Read in every step: they depend on more than their objects.
+# These sensors are read in every step, because they depend on more than their objects.
 _ALWAYS = (
     SensorType.RANGEFINDER,
     SensorType.CLOCK,
@@ -23,11 +23,11 @@ _ALWAYS = (
 
 @functools.lru_cache(maxsize=64)
 def sensor_trees(s: Structure) -> np.ndarray:
-    """Trees (nsensor, ntree) of which one must be awake for a sensor to be read; none: always.
+    """Trees (nsensor, ntree) of sensors; a sensor is read if one of its trees is awake, or if none.
 
-    Those of the object and of the reference, where the sensor has one. A sensor is also read
-    always if its object is static and it has no other, if one of its objects is moved by the user
-    (mocap), and contact sensors if they are restricted to a site.
+    The trees are those of the sensor's object and of its reference, if it has one. Some sensors
+    have no tree and are always read: those whose only object is static, those with an object that
+    the user moves (mocap), and contact sensors that are restricted to a site.
     """
     found = np.zeros((s.nsensor, s.ntree), bool)
     for i, kind in enumerate(s.sensor_type):
@@ -67,7 +67,7 @@ def _trees(s: Structure, kind: int, index: int) -> np.ndarray | None:
 
 
 def keep_asleep(data: Data, ids: np.ndarray, values: Array, old: Array) -> Array:
-    """Readings of sensors, one after the other, with the old ones of those that sleep."""
+    """Readings of sensors, one after the other; sensors that sleep have their old readings."""
     s = data.structure
     owner = np.repeat(np.arange(len(ids)), s.sensor_dim[ids])
     return where(any_awake(data, sensor_trees(s)[ids])[owner], values, old)

@@ -1,4 +1,4 @@
-"""Contact sensors: which contacts match, which of them are reported, and what about them."""
+"""Contact sensors: which contacts match, which of them are reported, and with what data."""
 
 import dataclasses
 import functools
@@ -23,10 +23,11 @@ from mjjax.xla.namespace import Array, where
 
 NONE, MINDIST, MAXFORCE, NETFORCE = range(4)  # `reduce`
 WIDTH = 17
-# Columns of a contact's table by bit of the data: found, force, torque, dist, pos, normal, tangent.
+# Columns of a contact's table, for each bit of the data: found, force, torque, dist, pos, normal,
+# tangent.
 _COLUMNS = ((0,), (1, 2, 3), (4, 5, 6), (7,), (8, 9, 10), (11, 12, 13), (14, 15, 16))
-# What changes sign if the sensor's first object is the contact's second: the normal, the first
-# tangent, and with them the component along the second tangent.
+# Columns that change sign if the sensor's first object is the contact's second object: the normal,
+# the first tangent, and with them the components along the second tangent.
 _FLIP = np.where(np.isin(np.arange(1, WIDTH), [3, 6, 11, 12, 13, 14, 15, 16]), -1.0, 1.0)
 
 
@@ -36,7 +37,7 @@ class Matching:
 
     Attributes:
         one, two: (n, ngeom) geoms that match the first and the second condition.
-        zone: places of the sensors whose contacts must be in a site, and the sites.
+        zone: places of those sensors whose contacts must be in a site, and the sites.
         reduce: (n,) how contacts are selected.
         most: largest number of contacts that a sensor reports.
         reading: entries of the flattened (n, most, 17) table, in the order of the readings.
@@ -85,7 +86,7 @@ def _matching(s: Structure, ids: tuple[int, ...]) -> Matching:
 
 
 def contact(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """What contact sensors report; the derivative is that for a fixed choice of contacts."""
+    """Readings of contact sensors; their derivative takes the choice of contacts as fixed."""
     plan = _matching(model.structure, tuple(int(i) for i in ids))
     forces = contact_forces(model, data)
     match, flip = _matches(model, data, plan)
@@ -101,7 +102,7 @@ def contact(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def _matches(model: Model, data: Data, plan: Matching) -> tuple[Array, Array]:
-    """Whether each contact matches each sensor (n, nconmax), and whether in the other order."""
+    """Whether each contact matches each sensor (n, nconmax), and whether with swapped objects."""
     geom = data.contact.geom
     first, second = jnp.maximum(geom[:, 0], 0), jnp.maximum(geom[:, 1], 0)
     one, two = jnp.asarray(plan.one), jnp.asarray(plan.two)

@@ -14,7 +14,7 @@ from mjjax.xla.namespace import Array, where
 
 
 def limit(kind: ConstraintType, read: Callable[[Data], Array]):
-    """Kernel of a row field of limits: that of the first active row, 0 if there is none."""
+    """Kernel of a row field of limits: the value of the first active row, 0 if there is none."""
 
     def value(model: Model, data: Data, ids: np.ndarray) -> Array:
         layout, owner = layout_of(model, data), measured(model, ids)[1]

@@ -44,7 +44,7 @@ def magnetometer(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def camprojection(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """Pixel coordinates of sites in cameras; the image's centre is taken as principal point."""
+    """Pixel coordinates of sites in cameras; the centre of the image counts as principal point."""
     s = model.structure
     site, cam = measured(model, ids)[1], s.sensor_refid[ids]
     turn = transposed(mat3(data.cam_xmat[cam]))

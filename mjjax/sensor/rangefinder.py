@@ -17,7 +17,7 @@ from mjjax.sensor.position import focal_lengths
 from mjjax.xla.linalg import dot, matvec3
 from mjjax.xla.namespace import Array, where
 
-# Columns of a ray's table by bit of the data: dist, dir, origin, point, normal, depth.
+# Columns of a ray's table, for each bit of the data: dist, dir, origin, point, normal, depth.
 _COLUMNS = ((0,), (1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12), (13,))
 
 
@@ -65,10 +65,10 @@ def _rays(s: Structure, ids: tuple[int, ...]) -> Rays:
 
 
 def rangefinder(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """What rays meet: distance, direction, origin, point, normal, depth, as far as asked for.
+    """The data of rays that a sensor asks for: distance, direction, origin, point, normal, depth.
 
-    Geoms of the sensor's own body are passed through. Without a hit, distance and depth are -1,
-    everything but the origin zero.
+    Rays pass through geoms of the sensor's own body. Without a hit, distance and depth are -1, and
+    all other data except the origin are zero.
     """
     s = model.structure
     rays = _rays(s, tuple(int(i) for i in ids))
@@ -104,7 +104,8 @@ def _pixels(model: Model, data: Data, rays: Rays) -> tuple[Array, Array, Array]:
     centre = jnp.asarray(rays.pixel + 0.5, real)
     size = model.cam_sensorsize[cam]
     sensed = jnp.all(size != 0, axis=1, keepdims=True)
-    # as MuJoCo: with a sensor size the principal point counts from the corner of the image
+    # As in MuJoCo, the principal point counts from the corner of the image if there is a sensor
+    # size.
     own = model.cam_intrinsic[cam, 2:] / where(sensed, size, 1) * resolution
     offset = centre - where(sensed, own, 0.5 * resolution)
     down = jnp.asarray([[1.0, -1.0]], real)

@@ -24,9 +24,9 @@ class Separations:
     """Pairs of geoms whose distances sensors need.
 
     Attributes:
-        kinds: types, the lower first, with geoms (n, 2), whether they are in the other order than
-            the sensor's (n,), and the sensor's place among the ids (n,).
-        nearest: (sensors, k) candidates of each sensor, `total` where there are fewer.
+        kinds: pairs of types, the lower first, each with geoms (n, 2), whether (n,) their order
+            differs from the sensor's, and (n,) the sensor's place among the ids.
+        nearest: (sensors, k) candidates of each sensor; places without a candidate hold `total`.
         total: number of candidates.
     """
 
@@ -87,7 +87,7 @@ def _nearest(model: Model, data: Data, ids: np.ndarray) -> Separation:
 
 
 def distance(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """Distances, negative in penetration; the cutoff if further."""
+    """Distances, negative in penetration, and at most the cutoff."""
     return _nearest(model, data, ids).dist
 
 

@@ -1,4 +1,4 @@
-"""Sensor stages: all sensors of a stage are read after it, by kind."""
+"""Sensor stages: after a stage of the step, all of its sensors are read, type by type."""
 
 from collections.abc import Callable
 
@@ -66,7 +66,7 @@ def sensor_stage(
 def _user(
     model: Model, data: Data, stage: Stage, ids: np.ndarray, function: Callable[..., Data]
 ) -> Data:
-    """Readings of user sensors, from the function of the user's."""
+    """Readings of user sensors, from the user's function."""
     s = model.structure
     if len(ids):
         entries = _entries(s, ids)
@@ -95,7 +95,7 @@ def _known(s: Structure) -> np.ndarray:
 
 
 def readings(model: Model, data: Data, ids: np.ndarray) -> tuple[Data, Array]:
-    """Present readings of sensors, one after the other, and the data with what they needed."""
+    """Present readings of sensors, one after the other, and data with all that they need."""
     s = model.structure
     kinds = s.sensor_type[ids]
     for function, types in BEFORE:
@@ -111,13 +111,13 @@ def readings(model: Model, data: Data, ids: np.ndarray) -> tuple[Data, Array]:
 
 
 def _entries(s: Structure, ids: np.ndarray) -> np.ndarray:
-    """Entries of `sensordata` of sensors, one after the other."""
+    """Entries in `sensordata` of the sensors, one after the other."""
     parts = [s.sensor_adr[i] + np.arange(int(s.sensor_dim[i])) for i in ids]
     return np.concatenate([np.zeros(0, int), *parts]).astype(int)
 
 
 def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
-    """Readings within the cutoffs that are positive: both ways, or above for positive readings."""
+    """Readings within positive cutoffs, which bound both sides, or only above if positive."""
     s = model.structure
     owner = np.repeat(ids, s.sensor_dim[ids])
     kind = s.sensor_datatype[owner]
@@ -132,7 +132,7 @@ def _limited(model: Model, ids: np.ndarray, values: Array) -> Array:
 
 
 def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
-    """Readings with those of delayed and periodic sensors from their buffers, unless due now."""
+    """Readings in which delayed and periodic sensors are read from buffers, unless they are due."""
     every = buffers(model.structure, "sensor")
     if every is None or not np.isin(every.ids, ids).any():
         return values
@@ -147,9 +147,9 @@ def _delayed(model: Model, data: Data, ids: np.ndarray, values: Array) -> Array:
 
 
 def _padded_entries(s: Structure, ids: np.ndarray, b: Buffers) -> np.ndarray:
-    """(m, wide) where the numbers of buffered sensors are in joined readings of sensors `ids`.
+    """Places (m, wide) of the numbers of buffered sensors in the joined readings of sensors `ids`.
 
-    Padding is beyond their end.
+    Padding has places beyond the end of these readings.
     """
     dim = s.sensor_dim[ids]
     start = np.zeros(s.nsensor, int)
@@ -175,7 +175,7 @@ def is_read_now(model: Model, data: Data, kind: SensorType) -> Array:
 
 
 def _due(model: Model, data: Data, ids: np.ndarray, user: Array) -> Array:
-    """Whether sensors take a sample now: always, or when their interval is over."""
+    """Whether sensors take a sample now: always without an interval, else when it is over."""
     period = model.sensor_interval[ids, 0]
     return (period <= 0) | (user + period <= data.time)
 
@@ -189,7 +189,7 @@ def remember_sensors(model: Model, data: Data) -> Data:
     ids = b.ids
     values = gather(data.sensordata, _entries(s, ids))
     if s.terms["sensor_delay"].any() and not model.opt.disabled(DisableBit.SENSOR):
-        # what is in `sensordata` is from the past
+        # `sensordata` holds past readings of these sensors, so they are read again.
         _, fresh = readings(model, data, ids)
         delay = gather(model.sensor_delay, np.repeat(ids, s.sensor_dim[ids]))
         values = where(delay > 0, fresh, values)

@@ -1,7 +1,7 @@
 """Which kernel reads which type of sensor.
 
 A kernel takes model, data and the ids of the sensors of its type, and returns their readings one
-after the other. To add a type: a kernel, and a line here.
+after the other. To add a type, write a kernel and add a line here.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ KERNELS: dict[SensorType, Kernel] = {
     SensorType.TACTILE: tactile.tactile,
 }
 
-# What has to be computed before sensors of some types are read.
+# Functions that must run before sensors of some types are read.
 BEFORE: tuple[tuple[Callable[[Model, Data], Data], tuple[SensorType, ...]], ...] = (
     (energy_pos, (SensorType.E_POTENTIAL,)),
     (energy_vel, (SensorType.E_KINETIC,)),
@@ -103,7 +103,7 @@ UNLIMITED = (SensorType.CONTACT, SensorType.GEOMFROMTO)
 
 
 def rows_needed(s: Structure) -> dict[str, int]:
-    """How many bodies `Data` has momenta of subtrees and reactions of, by the size's name."""
+    """Number of bodies for which `Data` has subtree momenta and reactions, by the size's name."""
     user = ~np.isin(s.sensor_type, list(KERNELS))
     found = {}
     for size, function, stage in (

@@ -1,4 +1,4 @@
-"""Tactile sensors: how deep the vertices of a mesh are in geoms, and how fast they slide there."""
+"""Tactile sensors: how deep vertices of a mesh are inside geoms, and how fast they slide there."""
 
 import dataclasses
 import functools
@@ -52,7 +52,7 @@ class TactileSkin(NamedTuple):
         point: (n, V, 3) positions [m].
         velocity: (n, V, 3) velocities [m/s].
         tangent: (n, V, 2, 3) directions along which sliding is felt, zero where there are none.
-        contact: (n, ngeom) first slot in which the body of the sensor touches a geom, or -1.
+        contact: (n, ngeom) first contact slot of the sensor's body with each geom, or -1.
     """
 
     point: Array
@@ -62,7 +62,7 @@ class TactileSkin(NamedTuple):
 
 
 def unfelt_types(s: Structure, pairs: np.ndarray, sensor: int) -> set[GeomType]:
-    """Types of geoms that a sensor may meet and cannot feel: MuJoCo stops with an error there.
+    """Types of geoms that a sensor may meet but cannot feel; MuJoCo stops with an error there.
 
     Args:
         s: structure.
@@ -76,9 +76,9 @@ def unfelt_types(s: Structure, pairs: np.ndarray, sensor: int) -> set[GeomType]:
 
 
 def _felt_geoms(s: Structure, sensor: int) -> np.ndarray:
-    """Geoms of other bodies that can have contacts, also those of the user's callbacks.
+    """Geoms of other bodies that can have contacts, including contacts of the user's callbacks.
 
-    Of meshes those that have an octree, because some geom of type sdf has the same mesh.
+    A mesh counts only if it has an octree, that is if some geom of type sdf has the same mesh.
     """
     weld = s.body_weldid[s.geom_bodyid]
     collides = (s.geom_contype | s.geom_conaffinity) != 0
@@ -119,8 +119,9 @@ def _padded(lists: list[np.ndarray]) -> np.ndarray:
 def tactile(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Pressures at all taxels, then speeds of sliding along both tangents.
 
-    Felt are the geoms in contact with the body of the sensor; where a taxel is in several, that
-    whose contact is the last in the list. Derivatives are exact for a fixed choice of geoms.
+    A sensor feels the geoms in contact with its body. If a taxel is inside several of them, it
+    feels the one whose contact is last in the list. Derivatives are exact for a fixed choice of
+    geoms.
     """
     plan = _taxels(model.structure, tuple(int(i) for i in ids))
     if not data.contact.dist.shape[0] or not any(other.size for other in plan.felt.values()):
@@ -141,7 +142,7 @@ def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> TactileSki
     point = gather(data.geom_xpos, geom)[:, None] + matvec3(turn, model.mesh_vert[plan.vertex])
     body = np.repeat(s.geom_bodyid[geom], point.shape[1])
     motion = moved_to(data, s, data.cvel, body, point.reshape(-1, 3))
-    # as MuJoCo, which turns the tangents with the mesh but not with the geom
+    # As in MuJoCo, the tangents turn with the mesh but not with the geom.
     axes = gather(model.mesh_quat, mesh)[:, None, None]
     tangent = quat.rotate(axes, model.mesh_normal[plan.tangent])
     return TactileSkin(
@@ -155,7 +156,7 @@ def _skin(model: Model, data: Data, plan: Taxels, ids: np.ndarray) -> TactileSki
 def _first_contacts(s: Structure, data: Data, geom: np.ndarray) -> Array:
     """First slot (n, ngeom) in which the body of each geom (n,) touches each other geom, or -1.
 
-    What is welded to the body counts as part of it.
+    Bodies that are welded to this body count as parts of it.
     """
     pair = data.contact.geom
     weld = s.body_weldid[s.geom_bodyid].astype(np.int32)
@@ -172,7 +173,7 @@ def _felt(
 ) -> tuple[Array, Array]:
     """Ranks (n, V, K) and readings (n, V, K, 3) of geoms `other` (n, K) of one type.
 
-    The rank of what is not felt is -1. The velocity of a geom is that of its centre, as in MuJoCo.
+    A geom that is not felt has rank -1. Its velocity is that of its centre, as in MuJoCo.
     """
     s = model.structure
     away = transposed(mat3(gather(data.geom_xmat, other)))[:, None]

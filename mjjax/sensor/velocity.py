@@ -39,7 +39,7 @@ def frame_velocity(part: slice):
         origin, mat = object_frames(s, data, *base)
         frame = object_motion(model, data, *base)
         relative = moved - frame
-        # the reference turns: what is at rest in the world moves in it
+        # The reference turns, so a point at rest in the world moves in the reference.
         turning = cross(pos - origin, frame[:, ANGULAR])
         relative = jnp.concatenate([relative[:, :3], relative[:, 3:] + turning], axis=1)
         return matvec3(transposed(mat), relative[:, part]).ravel()

@@ -1,4 +1,4 @@
-"""Sites as zones: what is inside, and whether a line passes through."""
+"""Sites as zones: whether points are inside, and whether lines pass through."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A recording of a trajectory as one page of HTML, that plays without a server."""
+"""A recording of a trajectory as one page of HTML that plays without a server."""
 
 import html as text
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from mjjax.view.server import started
 from mjjax.view.world import Frame, frame
 from mjjax.xla.namespace import Array
 
-_MOVES = ("qpos", "mocap_pos", "mocap_quat")  # what decides where everything is
+_MOVES = ("qpos", "mocap_pos", "mocap_quat")  # fields that decide where everything is
 
 
 class Page(str):
-    """A page of HTML; a notebook shows it where it is the value of a cell."""
+    """A page of HTML; a notebook shows it if it is the value of a cell."""
 
     def _repr_html_(self) -> str:
         return (
@@ -35,24 +35,24 @@ def html(
     interval: float | None = None,
     spacing: float | None = None,
 ) -> Page:
-    """A page that plays a trajectory in a browser: no server, no network, nothing to install there.
+    """Makes a page that plays a trajectory in a browser, without a server and without the network.
 
-    In a notebook, Colab too, a cell that ends with it shows it;
-    `Path("run.html").write_text(page, encoding="utf-8")` saves it. It holds the viewer of viser
-    (0.8 MB) and the poses of bodies. Needs the extra `view`.
+    A notebook, also in Colab, shows the page if it is the last line of a cell.
+    `Path("run.html").write_text(page, encoding="utf-8")` saves it. The page holds the viewer of
+    viser (0.8 MB) and the poses of bodies. Making it needs the extra `view`.
 
     Args:
         model: model.
-        trajectory: the history of a `rollout` with `keep=("qpos",)`; `mocap_pos` and `mocap_quat`
-            are used where they are in it. One world (nstep, ...), or many side by side
-            (nworld, nstep, ...), as `vmap` gives them.
-        fps: frames per second of the recording, at most.
-        interval: time between entries of the trajectory [s]; None: one time step.
+        trajectory: the history of a `rollout` with `keep=("qpos",)`, and `mocap_pos` and
+            `mocap_quat` if it has them: one world (nstep, ...), or many (nworld, nstep, ...) as
+            `vmap` gives them, which the page shows side by side.
+        fps: largest number of frames per second of the recording.
+        interval: time between entries of the trajectory [s]; one time step for None.
         spacing: distance between worlds [m].
 
     Raises:
         ImportError: viser is not installed.
-        ValueError: the trajectory has no `qpos`, or one of another shape.
+        ValueError: the trajectory has no `qpos`, or its shape is wrong.
     """
     moves = {name: np.asarray(trajectory[name]) for name in _MOVES if name in trajectory}
     if "qpos" not in moves or moves["qpos"].ndim not in (2, 3):
@@ -77,5 +77,5 @@ def html(
 
 @jax.jit
 def _frames(model: Model, data: Data, moves: dict[str, Array]) -> Frame:
-    """What is seen at each time in each world."""
+    """The frame at each time in each world."""
     return jax.vmap(jax.vmap(lambda changed: frame(model, data.replace(**changed))))(moves)

@@ -16,7 +16,7 @@ from mjjax.view.shapes import flat_texture, glb, joined
 
 _CONTACT, _FORCE = (255, 150, 40), (60, 200, 90)
 _MARK = 0.01  # size of a contact, in extents of the model
-_GLOW = 0.3  # of the surroundings, beside the lights
+_GLOW = 0.3  # light of the surroundings, beside the lights of the model
 _THIN = 0.006  # radius of an arrow, in extents of the model
 
 
@@ -24,9 +24,9 @@ class Scene:
     """Worlds in a server of viser.
 
     Attributes:
-        handles: what viser can have dragged, with the bodies that it belongs to: what has no
-            texture (viser 1.1 fails on glTF that can be dragged).
-        offset: (nworld, 3) where each world stands.
+        handles: objects that can be dragged, with their bodies. Objects with a texture cannot,
+            because viser 1.1 fails on glTF that can be dragged.
+        offset: (nworld, 3) place of each world.
     """
 
     def __init__(self, server: Any, model: Model, nworld: int, spacing: float | None = None):
@@ -104,7 +104,7 @@ class Scene:
         return self._scene.add_arrows(name, np.zeros((1, 2, 3)), colour, visible=False, **sizes)
 
     def show(self, seen: Any, *, contacts: bool = False, forces: bool = False) -> None:
-        """Moves everything to where it is in the worlds' frames, arrays of numpy (nworld, ...)."""
+        """Moves all objects to their places in the worlds' frames, numpy arrays (nworld, ...)."""
         for body, handle in self._moving:
             handle.batched_positions = (seen.xpos[:, body] + self.offset).astype(np.float32)
             handle.batched_wxyzs = seen.xquat[:, body].astype(np.float32)
@@ -135,7 +135,7 @@ def _sites(model: Model) -> np.ndarray:
 
 @jax.jit
 def _static(model: Model) -> tuple[Model, Paint]:
-    """The model with its sites as geoms, and no tendons; how they look."""
+    """The model with its sites as geoms and without tendons, and how the geoms look."""
     plan = drawn(model, make_data(model), Shown(tendons=(False,) * 6)).model
     return plan, paint(plan)
 

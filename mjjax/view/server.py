@@ -8,7 +8,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def started(port: int | None) -> Iterator[Any]:
-    """A server for this machine only, stopped at the end; any free port if None.
+    """A server for this machine only, which stops at the end; None takes any free port.
 
     Raises:
         ImportError: viser is not installed.
@@ -27,5 +27,5 @@ def started(port: int | None) -> Iterator[Any]:
 
 
 def _silence() -> contextlib.redirect_stdout[io.StringIO]:
-    """What viser prints at start and stop is nothing that our users have to know."""
+    """Hides what viser prints at start and stop, which our users need not know."""
     return contextlib.redirect_stdout(io.StringIO())

@@ -17,9 +17,9 @@ class DrawnShape(NamedTuple):
     """Triangles in the frame of a geom.
 
     Attributes:
-        vert: (n, 3) corners [m]; triangles on two sides of a sharp edge have their own.
+        vert: (n, 3) corners [m]; triangles on two sides of a sharp edge have corners of their own.
         face: (m, 3) triangles.
-        st: (n, 2) places on the texture, None for those of a flat texture in the x-y plane.
+        st: (n, 2) places on the texture; None if a flat texture lies in the x-y plane.
     """
 
     vert: np.ndarray
@@ -41,7 +41,7 @@ def joined(
 
 
 def glb(model: Model, look: Paint, pos: np.ndarray, mat: np.ndarray, geom: int) -> bytes:
-    """A geom with its texture, at such a pose, as a file of binary glTF."""
+    """A geom with its texture, at a pose, as a binary glTF file."""
     import trimesh
     from trimesh.visual import TextureVisuals
 
@@ -148,7 +148,7 @@ def _creased(found: Any) -> DrawnShape:
 
 
 def _mesh(model: Model, mesh: int) -> DrawnShape:
-    """The triangles of a mesh; corners are shared where normals and places on textures are."""
+    """The triangles of a mesh; they share corners with equal normals and places on textures."""
     s = model.structure
 
     def rows(first: np.ndarray, count: np.ndarray) -> slice:

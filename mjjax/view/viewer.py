@@ -1,4 +1,4 @@
-"""A window in the browser: worlds that run, and what one can do with them."""
+"""A window in the browser that runs worlds, with the switches for them."""
 
 import functools
 import time
@@ -17,7 +17,7 @@ from mjjax.view.server import started
 from mjjax.view.world import NO_PULL, Frame, Pull, advance, frame
 
 _TICK = 1 / 30  # time between pictures [s]
-_SHARE = 0.5  # of a tick that may go into steps
+_SHARE = 0.5  # part of a tick that steps may take
 _FASTEST = 4.0
 
 
@@ -31,15 +31,15 @@ def serve(
 ) -> None:
     """Runs worlds and shows them in a browser, at http://127.0.0.1:PORT, until it is interrupted.
 
-    Play, pause, reset and speed, a slider for every actuator, the keyframes, contacts and their
-    forces; dragging a body with the mouse pulls on it. Needs the extra `view`. Other machines
-    cannot connect.
+    The window has play, pause, reset and speed, a slider for every actuator, the keyframes,
+    contacts and their forces. Dragging a body with the mouse pulls on it. Other machines cannot
+    connect. The function needs the extra `view`.
 
     Args:
         model: model.
-        data: where the worlds start, one or a batch; None: one world at `qpos0`.
-        port: of the server.
-        spacing: distance between worlds [m]; None: so that they fit beside each other.
+        data: start of the worlds, one world or a batch; None takes one world at `qpos0`.
+        port: port of the server.
+        spacing: distance between worlds [m]; None makes them fit beside each other.
         playing: whether the worlds run from the start.
 
     Raises:
@@ -59,7 +59,7 @@ def serve(
 class Viewer:
     """Worlds, the scene that shows them, and the switches.
 
-    Callbacks of viser run in threads of its own: they only set what the next tick reads.
+    Callbacks of viser run in its own threads. They only set what the next tick reads.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Viewer:
         self._pull, self._reset, self._single = NO_PULL, False, False
         self._owed, self._cost, self._rate = 0.0, 0.0, 0.0
         self._seen: Frame = jax.device_get(_frames(model, self._start))
-        self._scene.show(self._seen)  # there is something to see while steps are compiled
+        self._scene.show(self._seen)  # so that users see something while steps are compiled
         self._add_switches(server.gui, playing)
         self._sliders = self._add_sliders(server.gui)
         for body, handle in self._scene.handles:
@@ -146,7 +146,7 @@ class Viewer:
             )
 
     def tick(self, elapsed: float) -> None:
-        """Goes on by so many seconds of the wall, and shows what there is to see."""
+        """Lets the worlds run for `elapsed` seconds of wall time, and shows them."""
         if self._reset:
             self._reset, self._owed = False, 0.0
             self._batch = self._from_start()
@@ -163,7 +163,7 @@ class Viewer:
         self._tell(n, elapsed)
 
     def _steps(self, elapsed: float) -> int:
-        """How many steps are due; of those that cannot be computed in time, none is owed."""
+        """Number of steps that are due; steps that cannot be computed in time are dropped."""
         single, self._single = self._single, False
         if not self._playing.value:
             self._owed = 0.0

@@ -1,4 +1,4 @@
-"""Worlds that someone watches and pulls on."""
+"""Worlds that a user watches and pulls on."""
 
 import functools
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from mjjax.pipeline.step import step
 from mjjax.render.drawn import Shown, drawn
 from mjjax.xla.namespace import Array, where
 
-_LEAST = 1e-12  # inverse weight of what cannot move [1/kg]
+_LEAST = 1e-12  # inverse weight of a body that cannot move [1/kg]
 
 
 class Pull(NamedTuple):
@@ -28,8 +28,8 @@ class Pull(NamedTuple):
     Attributes:
         world: () which world, -1 for none.
         body: () which body.
-        point: (3,) where it holds it, frame of the body [m].
-        target: (3,) where it pulls to, world [m].
+        point: (3,) point of the body that the hand holds, in the frame of the body [m].
+        target: (3,) point to which the hand pulls, world [m].
     """
 
     world: Array
@@ -42,15 +42,15 @@ NO_PULL = Pull(np.array(-1, np.int32), np.array(0, np.int32), np.zeros(3), np.ze
 
 
 class Frame(NamedTuple):
-    """What is seen of a world at one time.
+    """The visible state of a world at one time.
 
     Attributes:
         time: () [s].
         xpos, xquat: (nbody, 3), (nbody, 4) poses of bodies, world.
-        tendon: (n, 2, 3) ends of the segments of tendons; equal where one is not seen.
-        contact: (nconmax, 3) where contacts are.
-        force: (nconmax, 3) their forces on the second geom, world [N].
-        touching: (nconmax,) which of the slots are in use.
+        tendon: (n, 2, 3) ends of the segments of tendons; equal for segments that are not seen.
+        contact: (nconmax, 3) positions of contacts.
+        force: (nconmax, 3) forces of contacts on the second geom, world [N].
+        touching: (nconmax,) which contact slots are in use.
     """
 
     time: Array
@@ -63,7 +63,7 @@ class Frame(NamedTuple):
 
 
 def frame(model: Model, data: Data) -> Frame:
-    """What is seen of a world."""
+    """The visible state of a world."""
     data = kinematics(model, data)
     all_ = drawn(model, data, Shown())
     lines = np.flatnonzero(all_.element[:, 1] == ObjType.TENDON)
@@ -88,8 +88,8 @@ def frame(model: Model, data: Data) -> Frame:
 def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
     """The world with the force of a hand in `xfrc_applied` (`mjv_applyPerturbForce`).
 
-    m (k d - 2 sqrt(k) v): a critically damped spring of stiffness k = `vis.map.stiffness` on the
-    mass m with which the body resists where nothing else is known of it (`body_invweight0`).
+    The force m (k d - 2 sqrt(k) v) is that of a critically damped spring of stiffness
+    k = `vis.map.stiffness`. The mass m with which the body resists comes from `body_invweight0`.
     """
     body = pull.body
     mass = 1 / jnp.maximum(model.body_invweight0[body, 0], _LEAST)
@@ -108,7 +108,7 @@ def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
 
 @jax.jit
 def advance(model: Model, batch: Data, ctrl: Array, pull: Pull, nstep: Array) -> tuple[Data, Frame]:
-    """`nstep` steps of every world with these controls, and what is seen then."""
+    """`nstep` steps of every world with these controls, and the visible state after them."""
     worlds = jnp.arange(batch.time.shape[0], dtype=jnp.int32)
     batch = batch.replace(ctrl=jnp.broadcast_to(ctrl[None], batch.ctrl.shape))
 
