@@ -1,7 +1,7 @@
-"""Derivatives by dry friction that has no rows: the first of it acts against the motion of a row.
+"""Derivatives with respect to dry friction that has no rows.
 
-A row of dry friction f has the force -f sign(J qacc - aref) wherever that difference is not zero
-and f is small, so that this is its derivative at f = 0, from the right. At rest it is zero.
+A row with a small dry friction f has the force -f sign(J qacc - aref), unless that difference is
+zero. So its derivative at f = 0, from the right, is -sign(J qacc - aref). At rest it is zero.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Coefficients = dict[str, Array]
 def with_absent_friction(
     model: Model, value: Array, change: Callable[..., Array], operands: tuple[Any, ...]
 ) -> Array:
-    """`value` with the derivative by dry friction that has no rows, see `with_slope`."""
+    """`value` with the derivative by dry friction that has no rows; see `with_slope`."""
     if model.opt.disabled(DisableBit.FRICTIONLOSS | DisableBit.CONSTRAINT):
         return value
     for name in ("dof_frictionloss", "tendon_frictionloss"):

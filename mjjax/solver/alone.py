@@ -1,8 +1,9 @@
-"""Trees that touch nothing but themselves and the static world, each solved as a world of its own.
+"""Solves trees that touch only themselves and the static world, each as a world of its own.
 
-The islands of a world iterate side by side until the last one is done, by products that know the
-whole scene. Most islands are one tree: a small problem with matrices of its own. Those of all
-worlds go through one queue, each to its own end; islands of several trees are left as they are.
+Otherwise the islands of a world iterate side by side until the last one is done, and each product
+handles the whole scene. Most islands consist of one tree, which is a small problem with matrices of
+its own. These problems, from all worlds, go through one queue, each to its own end. Islands of
+several trees are not treated here.
 """
 
 import functools
@@ -31,22 +32,22 @@ from mjjax.xla.grouped_loop import queued_loop
 from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
 
-MOST_CONTACTS = 32  # contacts of a tree by itself; one that has more stays with the others
-SMALL_TREE = 6  # dofs up to which a tree is done as fast side by side with others (measured)
+MOST_CONTACTS = 32  # a tree with more contacts is not solved alone
+SMALL_TREE = 6  # trees with at most so many dofs are as fast side by side (measured)
 
 
 class TreeKind(NamedTuple):
     """Trees of one shape with rows of one shape; static.
 
     Attributes:
-        layout: row layout of such a tree in a world of its own.
-        group: which group of `tree_groups` they are in.
-        member: (T,) their places in it.
+        layout: row layout of one such tree in a world of its own.
+        group: index of their group in `tree_groups`.
+        member: (T,) their places in this group.
         tree: (T,) tree ids.
         dof: (T, d) dofs.
         row: (T, n) scalar rows.
         body: (nbody,) place of each body in its tree.
-        moves: (T, b + 1, d) which dofs move the tree's bodies; the last one is any other body.
+        moves: (T, b + 1, d) which dofs move the tree's bodies; the last body is any other one.
     """
 
     layout: RowLayout
@@ -61,12 +62,12 @@ class TreeKind(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def kind_of(layout: RowLayout) -> TreeKind | None:
-    """The trees that are solved as problems of their own, if there are enough of a kind.
+    """The trees that are solved as problems of their own, if there are enough trees of one kind.
 
-    Trees are of a kind that have one shape and the same rows of single dofs. Trees with a row that
-    has a matrix (an equality, a tendon) are left out, and so are those that can have no row. Of
-    several kinds it is the one with most dofs in all, since each is another program. None where
-    contacts have a column for each dof, in scenes of few dofs.
+    Trees of a kind have the same shape and the same rows of single dofs. Trees with a row that has
+    a matrix (an equality, a tendon) are left out, and so are trees that can have no row. Each kind
+    would need a program of its own, so only one is chosen: the kind with most dofs in all. The
+    result is None in scenes of few dofs, in which contact rows have a column for each dof.
     """
     if not layout.by_body:
         return None
@@ -76,7 +77,7 @@ def kind_of(layout: RowLayout) -> TreeKind | None:
         for member, dof in enumerate(dofs if dofs.shape[1] > SMALL_TREE else ()):
             tree = int(layout.structure.dof_treeid[dof[0]])
             mine = np.isin(layout.dof, dof)
-            # which kind of row it is does not matter: bounds are numbers of the problem
+            # The kind of a row does not matter, because its bounds are numbers of the problem.
             shape = np.searchsorted(dof, layout.dof[mine]), layout.sign[mine]
             if not has_matrix_row[tree] and (mine.any() or layout.own[tree]):
                 key = (group, *(tuple(x.tolist()) for x in shape))
@@ -87,7 +88,7 @@ def kind_of(layout: RowLayout) -> TreeKind | None:
 
 
 def _kind(layout: RowLayout, group: int, its: np.ndarray) -> TreeKind:
-    """The kind of some members (T, 2) of a group, with their trees."""
+    """The `TreeKind` of trees, given by their places in a group and their ids (T, 2)."""
     s, (member, tree) = layout.structure, its.T
     bodies, dofs = (x[member] for x in tree_groups(s)[group])
     rows = np.stack([np.flatnonzero(np.isin(layout.dof, dof)) for dof in dofs])
@@ -113,7 +114,7 @@ def _kind(layout: RowLayout, group: int, its: np.ndarray) -> TreeKind:
 
 
 def _of_one_tree(s: Structure, nv: int) -> Structure:
-    """What a problem asks of the structure of a world with one tree."""
+    """The structure of a world with one tree, as far as a problem reads it."""
     sizes = {**s.sizes, "nbody": 1, "ntree": 1, "nv": nv}
     arrays = {"body_treeid": np.zeros(1, np.int32), "dof_treeid": np.zeros(nv, np.int32)}
     return Structure(sizes, arrays, {}, {}, partial=True)
@@ -122,10 +123,10 @@ def _of_one_tree(s: Structure, nv: int) -> Structure:
 def finish_alone(
     method: Iterates[tuple[()], PrimalState], problem: Problem, rules: Rules, state: PrimalState
 ) -> PrimalState:
-    """The iterate in which islands of one tree of the kind are done, or as far as iterations go.
+    """The iterate after the islands of one tree were solved alone, as far as the iterations go.
 
-    Those with more contacts than there is room for are left with the others. `queued_loop` has the
-    trees of all worlds in one queue.
+    Trees with more contacts than there is room for stay with the others. `queued_loop` puts the
+    trees of all worlds into one queue.
 
     Args:
         method: a solver that prepares nothing and remembers nothing between iterations.
@@ -149,7 +150,7 @@ def finish_alone(
     own, few = _own_contacts(problem, kind, contact)
     taken = single[kind.tree] & few
     own = where(taken[:, None], own, layout.ncontact)
-    # of trees that are not taken an index beyond the last island, which is dropped
+    # Trees that are not taken get an index beyond the last island, which is dropped.
     island = where(taken, parts.tree[kind.tree], len(parts.used))
     each = jax.tree.map(lambda x: _at(jnp.broadcast_to(x, parts.used.shape), island), rules)
     loop = queued_loop(body, running, len(kind.tree))
@@ -159,15 +160,15 @@ def finish_alone(
 
 
 def _at(x: Array, index: Array, empty: float | bool = 0) -> Array:
-    """Rows of `x` by index; beyond the last one `empty`."""
+    """Rows of `x` by index; an index beyond the last row gives `empty`."""
     return jnp.asarray(x).at[index].get(mode="fill", fill_value=empty)
 
 
 def _own_contacts(problem: Problem, kind: TreeKind, rows: BodyRows) -> tuple[Array, Array]:
-    """Contacts (T, k) of each tree with itself and the static world, and whether these are all.
+    """Contacts (T, k) of each tree with itself and the static world, and whether all have room.
 
-    Empty places have the number of contacts. A contact of two trees goes to one of them, which does
-    not matter: they share an island, so that neither is taken.
+    Empty places hold the number of contacts. A contact between two trees is counted for one of
+    them. This does no harm, because the two trees share an island, so that neither is taken.
     """
     layout = problem.layout
     n, most = layout.ncontact, kind.layout.ncontact
@@ -186,7 +187,7 @@ def _own_contacts(problem: Problem, kind: TreeKind, rows: BodyRows) -> tuple[Arr
 
 
 def _problems(problem: Problem, kind: TreeKind, own: Array, contact: BodyRows) -> Problem:
-    """The problems (T, ...) of the trees of a kind; contacts of empty places are nothing."""
+    """The problems (T, ...) of the trees of a kind; empty places have contacts of zeros."""
     layout = problem.layout
     jac, none = problem.jac, jnp.zeros((len(kind.tree), 0), problem.D.dtype)
 
@@ -227,7 +228,7 @@ def _contact_rows(
     local = where(inside, jnp.asarray(kind.body)[body], kind.moves.shape[1] - 1)
     moves = jnp.asarray(kind.moves)[np.arange(len(tree))[:, None, None], local]
     side = (moves[:, :, 1] - moves[:, :, 0]).astype(push.dtype)
-    # the bodies of a tree have one reference point, so that both have the same arm
+    # The bodies of a tree have one reference point, so both bodies of a contact have the same arm.
     arm = split(where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
     wrench = row_wrenches(arm, split(push), split(turn) if turn.shape[2] else None)
     axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)
@@ -235,7 +236,7 @@ def _contact_rows(
 
 
 def _rows(layout: RowLayout, kind: TreeKind, own: Array, x: Array) -> Array:
-    """Row values (T, n) of the trees from those of all (nrow,)."""
+    """Row values (T, n) of the trees, from the values of all rows (nrow,)."""
     scalar, n = gather(x, kind.row), layout.nscalar
     contact = _at(x[n:].reshape(layout.ncontact, layout.per_contact), own)
     count = kind.layout.ncontact * layout.per_contact
@@ -250,7 +251,7 @@ def _own_dofs(kind: TreeKind, x: Array) -> Array:
 def _states(
     layout: RowLayout, kind: TreeKind, own: Array, island: Array, state: PrimalState
 ) -> PrimalState:
-    """Iterates (T, ...) of the trees; those that are not taken are done."""
+    """Iterates (T, ...) of the trees; trees that are not taken count as done."""
     return PrimalState(
         qacc=_own_dofs(kind, state.qacc),
         gauss_grad=_own_dofs(kind, state.gauss_grad),
@@ -271,7 +272,7 @@ def _with(
     state: PrimalState,
     finished: PrimalState,
 ) -> PrimalState:
-    """An iterate with those of the trees (T, ...) that were taken."""
+    """An iterate with the values of the trees (T, ...) that were taken."""
     n = layout.nscalar
 
     def dofs(new: Array, old: Array) -> Array:

@@ -21,10 +21,10 @@ class Memory(NamedTuple):
 
 
 class ConjugateGradients(Primal[list[Array]]):
-    """Steps along beta times the last direction minus h, with h = M^-1 g of the gradient g.
+    """Steps along beta times the last direction minus h, where h = M^-1 g for the gradient g.
 
-    beta is that of Polak and Ribiere, g . (h - h_last) / (g_last . h_last), or zero where that is
-    negative. What is prepared are the factors of the inertia.
+    beta is the number of Polak and Ribiere, g . (h - h_last) / (g_last . h_last), or zero if that
+    is negative. The factors of the inertia are prepared once per problem.
     """
 
     def prepare(self, problem: Problem) -> list[Array]:

@@ -61,7 +61,7 @@ def hessian(problem: Problem, d: Array, r: Array) -> Array:
     u, normal, tangent, bottom, middle = _zones(problem, r)
     mu, width = problem.mu, r.shape[-1]
     unit = u[:, 1:] * safe.divide(jnp.ones_like(tangent), tangent)[:, None]
-    # gradient of N - mu T in cone coordinates, and the curvature of T
+    # This is the gradient of N - mu T in cone coordinates; the curvature of T follows.
     lead = jnp.concatenate([jnp.ones_like(mu)[:, None], -mu[:, None] * unit], axis=-1)
     bend = (jnp.eye(width - 1, dtype=r.dtype)[None] - unit[:, :, None] * unit[:, None, :]) * (
         safe.divide(mu * (normal - mu * tangent), tangent)[:, None, None]

@@ -1,8 +1,9 @@
-"""Solvers that work on row forces, block by block: what PGS and noslip share.
+"""The common part of PGS and noslip, which work on row forces, block by block.
 
 With A = J M^-1 J' and b = J qacc_smooth - aref they minimise f' (A + R) f / 2 + f' b within the
-forces' bounds and cones. A is never made: qacc = qacc_smooth + M^-1 J' f is kept beside the forces,
-so that the residual of a block is J qacc - aref + R f, and changes with each block.
+bounds and cones of the forces. The whole matrix A is never made. Instead the solvers keep
+qacc = qacc_smooth + M^-1 J' f beside the forces. The residual of a block is then
+J qacc - aref + R f, and each updated block changes qacc.
 """
 
 import functools
@@ -26,7 +27,7 @@ from mjjax.xla.all_worlds import largest_of_worlds
 from mjjax.xla.linalg import einsum, matmul
 from mjjax.xla.namespace import Array, where
 
-WORSE = 1e-10  # an update that raises the cost by more is taken back
+WORSE = 1e-10  # an update that raises the cost by more than this is taken back
 
 
 class DualRows(NamedTuple):
@@ -50,16 +51,16 @@ class DualRows(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks (k, w, ...) that are updated one after the other: those that exist first, in order.
+    """Blocks (k, w, ...) that are updated one after the other; those in use come first, in order.
 
     Attributes:
         jac, inv: (k, w, nv) as in `DualRows`.
         aref, R: (k, w) as in `DualRows`.
         A: (k, w, w) matrix of the dual problem.
-        extra: what the update depends on besides, with leading axis k.
+        extra: further arrays that the update depends on, with leading axis k.
         order: (k,) slot of each block.
         place: (k,) block of each slot.
-        count: number of blocks that exist.
+        count: number of blocks in use.
     """
 
     jac: Array
@@ -74,7 +75,7 @@ class Blocks(NamedTuple):
 
 
 class DualState(NamedTuple):
-    """Iterate.
+    """An iterate of a solver that works on forces.
 
     Attributes:
         qacc: (nv,) acceleration.
@@ -91,7 +92,7 @@ class DualState(NamedTuple):
     done: Array
 
 
-# New force (w,) of a block from its matrix A, force, residual and extra.
+# Computes the new force (w,) of a block from its matrix A, force, residual and extra.
 Update = Callable[[Array, Array, Array, Any], Array]
 
 
@@ -112,7 +113,7 @@ def rows_of(problem: Problem) -> DualRows:
 
 
 class Span(NamedTuple):
-    """Blocks of successive rows: where they start, how many, rows of each, of which `skip` lead."""
+    """`count` blocks of `width` successive rows each; a block leaves out its first `skip` rows."""
 
     start: int
     count: int
@@ -170,11 +171,11 @@ def sweep(
         of: the blocks.
         qacc: (nv,) acceleration.
         force: (k, w) forces of the slots.
-        every: whether to visit empty slots too, which changes nothing: a loop of fixed length has
-            a derivative in reverse mode.
+        every: whether to visit empty slots too. This does not change the result, but a loop of
+            fixed length has a derivative in reverse mode.
 
     Returns:
-        acceleration (nv,), forces (k, w), decrease of the cost.
+        Acceleration (nv,), forces (k, w), decrease of the cost.
     """
     if not len(force):
         return qacc, force, jnp.zeros((), qacc.dtype)
@@ -201,7 +202,7 @@ def sweep(
         qacc, (force, change) = lax.scan(one, qacc, (arrays, force))
         return qacc, force[of.place], -jnp.sum(change)
     start = (qacc, force, jnp.zeros((), qacc.dtype))
-    # with one end for all worlds the loop picks whole slices
+    # The loop has one end for all worlds, so that it picks whole slices.
     qacc, force, total = lax.fori_loop(0, largest_of_worlds(of.count), visit, start)
     return qacc, force[of.place], -total
 
@@ -227,7 +228,7 @@ def finished(
     improvement: Array,
     enough: Array,
 ) -> DualState:
-    """Iterate after a sweep; done where the scaled improvement is below `enough`."""
+    """Iterate after a sweep; it is done if the scaled improvement is below `enough`."""
     s = problem.layout.structure
     moved = mul_by_tree(s, problem.inertia.M, qacc - state.qacc)
     change = scaled_norm(problem, rules, moved)
@@ -236,15 +237,16 @@ def finished(
 
 
 def result(rows: DualRows, state: DualState) -> tuple[Array, Array]:
-    """Acceleration (nv,), free of the rounding of the sweeps' many steps, and forces (n,)."""
+    """Acceleration (nv,), computed anew without the sweeps' rounding errors, and forces (n,)."""
     return rows.qacc_smooth + matmul(state.force, rows.inv), state.force
 
 
 def residual_of(problem: Problem, qacc: Array, force: Array) -> Array:
     """Row residuals (n,) of which the forces are functions.
 
-    Rows strictly within their bounds have -R f, from which their state is certain; J qacc - aref,
-    by which the others are told, is rounded and says nothing about stiff rows.
+    A row whose force is strictly within its bounds has the residual -R f, which makes its state
+    certain. The other rows have J qacc - aref. This difference is rounded, so that it would say
+    nothing about stiff rows within their bounds.
     """
     layout = problem.layout
     parts, n = split(layout, force), layout.nscalar
@@ -264,8 +266,8 @@ def residual_of(problem: Problem, qacc: Array, force: Array) -> Array:
 def zones_of(problem: Problem, state: DualState) -> Array:
     """Zone (n,) of every row by its force.
 
-    C calls every elliptic contact with a force within its cone satisfied; here it is quadratic, or
-    in the middle zone where the friction is as large as it may be.
+    C calls every elliptic contact with a force within its cone satisfied. Here such a contact is
+    quadratic, or in the middle zone if its friction is as large as possible.
     """
     layout = problem.layout
     parts = split(layout, state.force)

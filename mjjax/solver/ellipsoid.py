@@ -3,9 +3,9 @@
     minimise over x:  x' A x / 2 + b' x   with   |(x_1 / d_1, x_2 / d_2, ...)| <= r
 
 In the coordinates y = x / d the ellipsoid is a ball, and the minimiser is y = -(A + la I)^-1 b
-with la = 0 inside and la > 0 such that |y| = r on the boundary. With at most five unknowns the
-factors are written out, entry by entry: their small entries keep their digits where axes differ by
-powers of ten, as those of sliding and rolling do.
+with la = 0 inside and la > 0 such that |y| = r on the boundary. There are at most five unknowns, so
+the factors are written out entry by entry. Small entries then keep their digits although the axes
+differ by powers of ten, as those of sliding and rolling do.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from mjjax.math import safe
 from mjjax.xla.namespace import Array, where
 
 ITERATIONS = 20
-CLOSE = 1e-10  # excess of |y|^2 over r^2, and step of la, that end the search
+CLOSE = 1e-10  # the search ends when the excess of |y|^2 over r^2 or the step of la is below this
 SINGULAR = 1e-10  # determinant or pivot below which a matrix is taken as singular
 
 
@@ -31,9 +31,9 @@ class Ball(NamedTuple):
 
 
 def ball(A: Array, axes: Array) -> Ball:
-    """The problem in its coordinates y; what is singular there has no unknowns.
+    """The problem in its coordinates y; a singular problem gets no unknowns.
 
-    Whether it is, C asks the determinant of up to three unknowns and the pivots of five.
+    As in C, the determinant decides for up to three unknowns and the pivots decide for five.
 
     Args:
         A: (m, m) symmetric positive semidefinite.
@@ -51,7 +51,7 @@ def ball(A: Array, axes: Array) -> Ball:
 def minimise(problem: Ball, b: Array, r: Array) -> Array:
     """The minimiser x (m,) (`mju_QCQP`).
 
-    Exact derivatives with respect to all arguments; at the boundary one-sided.
+    Derivatives are exact with respect to all arguments; at the boundary they are one-sided.
 
     Args:
         problem: the matrix and the axes.
@@ -80,7 +80,7 @@ def _in_ball(A: Array, b: Array, r: Array) -> tuple[Array, Array]:
 
     start = (jnp.zeros((size,), b.dtype), zero, jnp.bool_(True), jnp.int32(0))
     y, la, *_ = lax.while_loop(lambda s: s[2] & (s[3] < ITERATIONS), advance, start)
-    # an unfinished search ends outside
+    # A search that did not finish ends outside the ball, so its end is scaled onto the sphere.
     onto = safe.sqrt(r * r / jnp.maximum(MINVAL, jnp.sum(y * y)))
     return y * where(la > 0, onto, 1), la
 
@@ -89,7 +89,7 @@ def _in_ball(A: Array, b: Array, r: Array) -> tuple[Array, Array]:
 def _in_ball_jvp(
     primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """From (A + la) y = -b, and on the boundary y' y = r^2."""
+    """The derivative follows from (A + la) y = -b, and on the boundary from y' y = r^2."""
     (A, b, r), (dA, db, dr) = primals, tangents
     y, la = _in_ball(A, b, r)
     factor = _factor(A, la)

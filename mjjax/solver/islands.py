@@ -1,8 +1,8 @@
-"""Islands: trees that rows connect are one optimisation problem, others are problems of their own.
+"""Islands: trees that rows connect are one optimisation problem; each island is its own problem.
 
-All islands of a world iterate side by side, each with its own step length and its own end: their
-directions come from one linear solve whose matrix does not couple them, and sums over dofs and rows
-become sums for each island. So the result of an island does not depend on what else is there.
+All islands of a world iterate side by side, each with its own step length and its own end. Their
+directions come from one linear solve whose matrix does not couple them. Sums over dofs and rows
+become sums for each island. So the result of an island does not depend on the other islands.
 """
 
 import jax.numpy as jnp
@@ -18,11 +18,11 @@ from mjjax.xla.indexing import WIDEST
 from mjjax.xla.linalg import matmul, total
 from mjjax.xla.namespace import Array, where
 
-DOFS_PER_PRODUCT = 16  # dofs or rows of a tree from where on a product is faster than a scatter
+DOFS_PER_PRODUCT = 16  # from so many dofs or rows per tree on, a product is faster than a scatter
 
 
 class OneProblem(PyTree):
-    """Everything is one problem: a number of it is a scalar."""
+    """Everything is one problem, so each number per problem is a scalar."""
 
     def sum_dofs(self, *x: Array) -> list[Array]:
         """Sums () over dofs (nv,)."""
@@ -30,34 +30,34 @@ class OneProblem(PyTree):
 
     def sum_rows(self, x: Array, contact: Array | None = None) -> Array:
         """Sum (...,) over rows (..., n), and over contacts (..., ncontact) if there are any."""
-        # of many sums at once YNNPACK's are slow, of one no kernel is made
+        # YNNPACK is slow for many sums at once, and makes no kernel for a single sum.
         total = matmul(x, jnp.ones(x.shape[-1], x.dtype)) if x.ndim > 1 else jnp.sum(x)
         return total if contact is None else total + jnp.sum(contact, axis=-1)
 
     def to_dofs(self, x: Array) -> Array:
-        """Numbers (...,) as what multiplies dofs (..., nv)."""
+        """Numbers (...,) of the problem, as factors of dofs (..., nv)."""
         return x[..., None]
 
     def to_rows(self, x: Array) -> Array:
-        """Numbers (...,) as what multiplies rows (..., nrow)."""
+        """Numbers (...,) of the problem, as factors of rows (..., nrow)."""
         return x[..., None]
 
     def to_contacts(self, x: Array) -> Array:
-        """Numbers (...,) as what multiplies contacts (..., ncontact)."""
+        """Numbers (...,) of the problem, as factors of contacts (..., ncontact)."""
         return x[..., None]
 
 
 class Islands(PyTree):
-    """Several problems: a number of theirs is an array (k,), k the number of trees.
+    """Several problems. Each number per problem is an array (k,), where k is the number of trees.
 
-    Trees without rows share the last place, which is free if there are any.
+    Trees without rows share the last place. No island needs this place if there are such trees.
 
     Attributes:
         tree: (k,) island of each tree.
         dof: (nv,) island of each dof.
-        item: (nscalar + ncontact,) island of each scalar row and contact; k for those of no tree.
-        used: (k,) whether there is such an island.
-        layout: row self.layout.
+        item: (nscalar + ncontact,) island of each scalar row and contact; k if they have no tree.
+        used: (k,) whether the island exists.
+        layout: row layout.
     """
 
     tree: Array
@@ -84,9 +84,9 @@ class Islands(PyTree):
         return self._sum(jnp.concatenate([sums, contact], axis=-1), place)
 
     def _by_tree(self, x: Array, tree: np.ndarray, place: Array) -> tuple[Array, Array]:
-        """Numbers (..., n) of static trees, -1 for none, and their islands, in fewer numbers.
+        """Numbers (..., n) whose trees are static (-1 for none), with their islands.
 
-        A scatter is slow: those of a tree are added first, where there are many.
+        A scatter is slow, so the numbers of each tree are added up first if a tree has many.
         """
         count = len(self.used)
         if DOFS_PER_PRODUCT * count <= len(tree) <= WIDEST // count:
@@ -120,14 +120,14 @@ Parts = OneProblem | Islands
 
 
 def are_apart(model: Model) -> bool:
-    """Whether islands are solved one by one: of solvers for accelerations, without noslip."""
+    """Whether islands are separate problems: only for CG and Newton without noslip."""
     opt = model.opt
     primal = opt.solver in (SolverType.CG, SolverType.NEWTON)
     return primal and not opt.noslip_iterations and not opt.disabled(DisableBit.ISLAND)
 
 
 def parts_of(model: Model, data: Data, layout: RowLayout) -> Parts:
-    """The problems that the rows of now are."""
+    """The separate problems that the current rows form."""
     count = model.structure.ntree
     if count < 2 or not are_apart(model):
         return OneProblem()

@@ -1,9 +1,9 @@
 """Exact line search along a direction of descent.
 
 The objective along a ray is convex with a piecewise smooth derivative. One Newton step is always
-tried; if it does not settle the search, Newton steps go on until the slope changes sign, and then
-a bracket shrinks from both ends and its middle (MuJoCo's scheme, with its count of evaluations, so
-that searches cut short by `ls_iterations` end at the same point).
+tried. If it does not settle the search, Newton steps continue until the slope changes sign. Then a
+bracket shrinks from both ends and its middle. This is MuJoCo's scheme, with MuJoCo's count of
+evaluations, so that searches that `ls_iterations` cuts short end at the same point.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from mjjax.xla.packing import carry
 
 
 class RayPoints(NamedTuple):
-    """Points (...,) of the ray: the objective there, minus that at the start.
+    """Points (...,) of the ray, with the objective at each.
 
     Attributes:
         alpha: step length.
-        cost: objective minus that at the start.
-        slope: its first derivative.
-        curvature: its second derivative.
+        cost: objective minus the objective at the start.
+        slope: first derivative of the objective.
+        curvature: second derivative of the objective.
     """
 
     alpha: Array
@@ -38,9 +38,9 @@ class RayPoints(NamedTuple):
         return RayPoints(*(x[k] for x in self))
 
     def lowest(self, key: Array) -> tuple["RayPoints", Array]:
-        """The point with the lowest of keys (m, ...), the first of several, and its key.
+        """The point with the lowest of the keys (m, ...), and its key; the first of equal ones.
 
-        Axes behind the first one are independent of each other.
+        Axes after the first one are independent of each other.
         """
         point, low = self.at(0), key[0]
         for k in range(1, len(key)):
@@ -57,12 +57,12 @@ NEWTON, BRACKET, DONE = 0, 1, 2
 class SearchState(NamedTuple):
     """Search state: the last and the previous point of a Newton walk, or the ends of a bracket.
 
-    With islands each has a search of its own, the last axis (k,) of everything.
+    With islands, each island has a search of its own, along the last axis (k,) of every array.
 
     Attributes:
         phase: one of the three above.
         count: evaluations so far.
-        ends: points (2, ...), the first of which is the result when it is done.
+        ends: points (2, ...); the first one is the result when the search is done.
     """
 
     phase: Array
@@ -74,18 +74,18 @@ T = TypeVar("T", RayPoints, SearchState)
 
 
 def choose(condition: Array, a: T, b: T) -> T:
-    """One of two where the condition holds, whose dimensions are the last of every array."""
+    """`a` where the condition holds, else `b`; its dimensions are the last ones of every array."""
     return jax.tree.map(lambda x, y: where(jnp.broadcast_to(condition, x.shape), x, y), a, b)
 
 
 class Found(NamedTuple):
-    """Where a search ended.
+    """The end of a search.
 
     Attributes:
-        alpha: step length; 0 if the evaluations ran out before anything below alpha = 0 was found.
-            Without meaning where nothing was to be searched.
-        decrease: of the objective, from alpha = 0.
-        count: evaluations that C would have made.
+        alpha: step length; 0 if the evaluations ran out before a point below the start was found.
+            It has no meaning where the search was idle.
+        decrease: decrease of the objective from alpha = 0.
+        count: number of evaluations that C would have made.
     """
 
     alpha: Array
@@ -101,27 +101,27 @@ def exact_search(
     iterations: int,
     idle: Array,
 ) -> Found:
-    """The minimum along the ray, as well as the settings want it.
+    """The minimum along the ray, as exact as the settings ask for.
 
     Args:
         evaluate: objective at step lengths (m, ...).
         first: length of the ray's own Newton step.
         gtol: slope below which a point counts as the minimum.
-        magnitude: size of the terms that the slope is a sum of: its rounding error is a few
-            units in the last place of this, and no search goes below it.
+        magnitude: size of the terms whose sum is the slope. The rounding error of the slope is a
+            few units in the last place of this, and no search goes below that.
         iterations: largest number of evaluations before the search gives up.
-        idle: where nothing is to be searched.
+        idle: where there is nothing to search.
     """
     gtol = jnp.maximum(gtol, 8 * jnp.finfo(gtol.dtype).eps * magnitude)
     newton = evaluate(first[None]).at(0)
     settled = idle | ~(jnp.abs(newton.slope) >= gtol)  # also where the slope is not a number
     phase = where(settled, DONE, NEWTON).astype(jnp.int32)
-    # C has made two evaluations by now: at alpha = 0, and of the first Newton step
+    # C has made two evaluations by now: at alpha = 0 and at the first Newton step.
     state = SearchState(phase, jnp.full_like(phase, 2), _pair(newton, newton))
     direction = where(newton.slope < 0, 1, -1).astype(gtol.dtype)
 
     def body(state: SearchState) -> SearchState:
-        # the Newton steps of both ends and their middle; a Newton walk goes to the first one only
+        # A bracket tries the Newton steps of both ends and its middle; a walk tries the first only.
         alpha = state.ends.alpha
         tried = jnp.concatenate([newton_point(state.ends), 0.5 * (alpha[:1] + alpha[1:])])
         points = evaluate(tried)
@@ -138,13 +138,13 @@ def exact_search(
 def _walk(
     state: SearchState, point: RayPoints, gtol: Array, direction: Array, iterations: int
 ) -> SearchState:
-    """One Newton step further; a bracket once the slope has changed sign."""
+    """Goes one Newton step further, or opens a bracket if the slope has changed its sign."""
     count = state.count + 1
     found = jnp.abs(point.slope) < gtol
     still_descending = -point.slope * direction >= gtol
     stop = found | (count >= iterations)
     phase = where(stop, DONE, where(still_descending, NEWTON, BRACKET)).astype(jnp.int32)
-    # opening the bracket costs the evaluation of its next Newton point
+    # As in C, a new bracket counts the evaluation of its next Newton point.
     count = count + where(phase == BRACKET, 1, 0).astype(jnp.int32)
     return SearchState(phase, count, _pair(point, state.ends.at(0)))
 
@@ -156,9 +156,9 @@ def _shrink(state: SearchState, points: RayPoints, gtol: Array) -> SearchState:
     ends, moved = _closer(state.ends, points)
     found, stuck = good[0] | good[1] | good[2], ~(moved[0] | moved[1])
     done = found | stuck
-    # where neither end moves, rounding has its limit: the middle is the result, as in C
+    # If neither end moves, rounding allows no better point: the middle is the result, as in C.
     ends = _with_result(done, choose(found, best, points.at(2)), ends)
-    # a search that has found the minimum does not look at the next points
+    # A search that has found the minimum does not evaluate the next points.
     more = moved[0].astype(jnp.int32) + moved[1].astype(jnp.int32)
     count = state.count + 1 + where(found, 0, more).astype(jnp.int32)
     return SearchState(where(done, DONE, BRACKET).astype(jnp.int32), count, ends)
@@ -177,7 +177,7 @@ def _out_of_budget(state: SearchState, iterations: int) -> SearchState:
 def _closer(ends: RayPoints, points: RayPoints) -> tuple[RayPoints, Array]:
     """For each end (2, ...) the candidate (3, ...) whose slope has its sign and is nearest to zero.
 
-    The end itself where none is nearer, and whether each has moved.
+    If no candidate is nearer, it is the end itself. Also returns whether each end has moved.
     """
     sign, slope = jnp.sign(ends.slope)[None], points.slope[:, None]
     size = where(slope * sign > 0, jnp.abs(slope), jnp.inf)
@@ -193,7 +193,7 @@ def _pair(end: RayPoints, other: RayPoints) -> RayPoints:
 
 
 def _with_result(condition: Array, result: RayPoints, ends: RayPoints) -> RayPoints:
-    """Ends of which the first is the result where the condition holds."""
+    """Ends whose first point is the result where the condition holds."""
     return _pair(choose(condition, result, ends.at(0)), ends.at(1))
 
 

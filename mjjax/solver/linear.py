@@ -1,9 +1,9 @@
 """Linear systems with the Hessian of the constrained dynamics.
 
-Up to a few trees the Hessian is a matrix with Cholesky's factor. In a scene of many trees it is
-never made: conjugate gradients multiply by it through the motion of bodies. They are preconditioned
-by the Hessian without what couples two bodies of a contact, a block for each tree: exact for what
-touches nothing but the static world.
+Up to a few trees the Hessian is a matrix with Cholesky's factor. In a scene of many trees this
+matrix is never made. Instead, conjugate gradients multiply by it through the motion of bodies. The
+preconditioner is the Hessian without the coupling between the two bodies of a contact. It has a
+block for each tree, and is exact for trees that touch only themselves and the static world.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from mjjax.xla.layout import components_last
 from mjjax.xla.linalg import einsum, matmul, mul_blocks, total, unstack
 from mjjax.xla.namespace import Array, where
 
-LONGEST = 2  # iterations per dof after which rounding has won
+LONGEST = 2  # iterations per dof after which only rounding errors are left
 
 
 def solve_hessian(problem: Problem, Jaref: Array, b: Array, exact: bool = False) -> Array:
@@ -42,8 +42,9 @@ def solve_hessian(problem: Problem, Jaref: Array, b: Array, exact: bool = False)
         problem: the problem.
         Jaref: (n,) row residuals.
         b: (nv,) right-hand side.
-        exact: whether there are derivatives, and conjugate gradients go on to rounding; or to its
-            root: enough for a direction that Newton's method corrects.
+        exact: whether conjugate gradients go on until only rounding errors are left, as derivatives
+            need. Otherwise they stop at the root of that, which suffices for a direction that
+            Newton's method corrects.
     """
     layout = problem.layout
     contact = problem.jac.contact
@@ -89,8 +90,8 @@ class Algebra(NamedTuple):
     Attributes:
         multiply: product of the matrix with (n,).
         precondition: product of a matrix near the inverse with (n,).
-        dot: inner products (...,) of the systems' parts of two (n,).
-        spread: numbers (...,) of the systems as what multiplies (n,).
+        dot: inner products (...,) of two vectors (n,), one for each system.
+        spread: numbers (...,) of the systems, as factors of a vector (n,).
     """
 
     multiply: Operator
@@ -123,7 +124,7 @@ def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int
 
 
 def _held(problem: Problem, contact: BodyRows, bent: Curvature, bends: Array) -> Array:
-    """What contacts and general rows add to the blocks of the trees, by trees."""
+    """The matrix by trees that contacts and general rows add to the inertia."""
     layout = problem.layout
     s = layout.structure
     stiffness = contact.stiffness(s, bends)

@@ -1,4 +1,4 @@
-"""What a solver is: where it starts, what it computes once, and one iteration.
+"""The interface of a solver: its start, its preparation, and one iteration.
 
 Solvers work on a `Problem` and know neither `Model` nor `Data`.
 """
@@ -20,13 +20,12 @@ class Rules(PyTree):
 
     Attributes:
         tolerance: scaled decrease of the objective, and norm of its gradient, that are enough.
-        ls_tolerance: slope at which a line search ends, relative to that.
+        ls_tolerance: slope at which a line search ends, relative to `tolerance`.
         noslip_tolerance: scaled decrease that ends noslip iterations.
-        scale: what objective and gradient are multiplied by before they are compared; (k,) with
-            islands.
-        iterations: the most iterations.
-        ls_iterations: the most evaluations of a line search.
-        noslip_iterations: the most noslip iterations.
+        scale: factor of objective and gradient before they are compared; (k,) with islands.
+        iterations: largest number of iterations.
+        ls_iterations: largest number of evaluations of a line search.
+        noslip_iterations: largest number of noslip iterations.
     """
 
     tolerance: Array
@@ -42,8 +41,8 @@ class Start(NamedTuple):
     """Accelerations (nv,) to start from.
 
     Attributes:
-        qacc_warmstart: that of the step before, if it may be used.
-        qacc_smooth: that without constraints.
+        qacc_warmstart: acceleration of the step before, if it may be used.
+        qacc_smooth: acceleration without constraints.
     """
 
     qacc_warmstart: Array | None
@@ -51,7 +50,7 @@ class Start(NamedTuple):
 
 
 class Iterate(Protocol):
-    """What every solver's iterate has; both (k,) with islands."""
+    """The properties of every solver's iterate; both are (k,) with islands."""
 
     @property
     def niter(self) -> Array:
@@ -65,13 +64,13 @@ class Iterate(Protocol):
 
 
 class Progress(NamedTuple):
-    """One iteration, all scaled and (k,) with islands.
+    """The progress of one iteration; all values are scaled, and (k,) with islands.
 
     Attributes:
         improvement: decrease of the objective.
-        gradient: norm of the gradient that is left.
-        lineslope: slope of the objective where the line search ended.
-        neval: evaluations of the search.
+        gradient: norm of the remaining gradient.
+        lineslope: slope of the objective at the end of the line search.
+        neval: number of evaluations of the line search.
     """
 
     improvement: Array
@@ -86,7 +85,7 @@ I = TypeVar("I", bound=Iterate)  # noqa: E741 an iterate
 
 
 class Iterates(Protocol[Given, I]):
-    """A method as far as its iterations go."""
+    """The part of a method that makes iterations."""
 
     def iterate(
         self, problem: Problem, prepared: Given, rules: Rules, state: I
@@ -103,7 +102,7 @@ class Method(Iterates[P, I], Protocol[P, I]):
     """A solver of the constrained dynamics, with its own iterates and its own preparation."""
 
     def prepare(self, problem: Problem) -> P:
-        """What is computed once per problem."""
+        """Computes what is needed once per problem."""
         ...
 
     def initial(self, problem: Problem, prepared: P, start: Start, rules: Rules) -> I:
@@ -111,33 +110,35 @@ class Method(Iterates[P, I], Protocol[P, I]):
         ...
 
     def ahead(self, problem: Problem, rules: Rules, state: I) -> I:
-        """The iterate before the islands of a world iterate side by side.
+        """The iterate from which the islands of a world start to iterate side by side.
+
+        A method may solve a part of the problem ahead of that. If not, it returns `state`.
 
         Args:
             problem: the problem.
             rules: when to stop.
-            state: the first iterate, which is the result of a method that does nothing ahead.
+            state: the first iterate.
         """
         ...
 
     def result(self, problem: Problem, prepared: P, state: I) -> tuple[Array, Array, Array]:
-        """What an iterate stands for.
+        """The solution that an iterate stands for.
 
         Returns:
             Acceleration (nv,), row forces (n,), and the row residuals (n,) of which the forces are
-            functions: they decide which rows the derivative takes as active.
+            functions. The residuals decide which rows the derivative takes as active.
         """
         ...
 
     def gradient(self, problem: Problem, rules: Rules, state: I) -> Array:
-        """Scaled norm of what is left to improve, a generalized force; (k,) with islands."""
+        """Scaled norm of the remaining gradient, a generalized force; (k,) with islands."""
         ...
 
 
 def solve(
     method: Method[Any, Any], problem: Problem, start: Start, rules: Rules
 ) -> tuple[Any, Array, Array, Array]:
-    """Last iterate, within tolerance or as far as the iterations go, and its result."""
+    """The last iterate, which is within tolerance or the last that is allowed, and its result."""
     prepared = method.prepare(problem)
     state = method.initial(problem, prepared, start, rules)
     if rules.iterations > 1:
@@ -149,7 +150,7 @@ def solve(
 def run(
     method: Iterates[P, I], problem: Problem, prepared: P, state: I, rules: Rules, iterations: int
 ) -> I:
-    """The iterate after at most `iterations` more."""
+    """The iterate after at most `iterations` more iterations."""
 
     def body(constants: tuple[Problem, P, Rules], state: I) -> I:
         problem, prepared, rules = constants
@@ -163,11 +164,11 @@ def run(
 
 
 def in_single(x: Array) -> bool:
-    """Whether numbers are in single precision, in which MuJoCo's stopping rules find no end."""
+    """Whether numbers have single precision, in which MuJoCo's stopping rules may never hold."""
     return x.dtype == jnp.float32
 
 
 def scaled_norm(problem: Problem, rules: Rules, force: Array) -> Array:
-    """Norm of a generalized force (nv,), scaled; (k,) with islands."""
+    """Scaled norm of a generalized force (nv,); (k,) with islands."""
     (square,) = problem.parts.sum_dofs(force * force)
     return rules.scale * jnp.sqrt(square)

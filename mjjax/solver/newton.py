@@ -8,7 +8,7 @@ from mjjax.solver.problem import Problem
 
 
 class Newton(Primal[tuple[()]]):
-    """Steps to the minimum of the quadratic function that the objective is here: -H^-1 g."""
+    """Steps by -H^-1 g to the minimum of the objective's local quadratic function."""
 
     def prepare(self, problem: Problem) -> tuple[()]:
         return ()
@@ -19,7 +19,7 @@ class Newton(Primal[tuple[()]]):
         return first_state(problem, start, rules, ())
 
     def ahead(self, problem: Problem, rules: Rules, state: PrimalState) -> PrimalState:
-        """Trees that touch nothing but themselves are finished on their own."""
+        """Solves trees that touch only themselves and the static world, each on its own."""
         return finish_alone(self, problem, rules, state)
 
     def iterate(

@@ -1,10 +1,10 @@
-"""Noslip: friction once more, without its regularization, after the main solver.
+"""Noslip: after the main solver, finds friction once more without its regularization.
 
-A modified Gauss-Seidel on the dual problem with R = 0 (`mj_solNoSlip`): dry friction moves within
-its loss, the friction of a contact within what its normal force allows, which stays as it is; of
-a pyramid's opposing edges each pair keeps its sum. Equalities, limits and normal forces keep the
-main solver's values. The iterations are few and do not converge in general, so the derivative is
-that of the sweeps that were made, not of a fixed point.
+This is a modified Gauss-Seidel method on the dual problem with R = 0 (`mj_solNoSlip`). Dry friction
+moves within its loss, and the friction of a contact within the bound of its normal force. Each pair
+of opposing edges of a pyramid keeps its sum. Equalities, limits and normal forces keep the values
+of the main solver. The iterations are few and do not converge in general. Therefore the derivative
+is that of the sweeps that were made, not that of a fixed point.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ FLOOR = 1e-10  # smallest diagonal entry of a contact's block
 
 
 class NoslipBlocks(NamedTuple):
-    """All rows, and the blocks that are updated: dry friction, friction of contacts."""
+    """All rows, and the blocks that are updated: dry friction and the friction of contacts."""
 
     rows: dual.DualRows
     dry: dual.Blocks
@@ -34,10 +34,10 @@ class NoslipBlocks(NamedTuple):
 
 
 class Noslip:
-    """Sweeps over dry friction and the friction of contacts, which others start."""
+    """Sweeps over dry friction and the friction of contacts; the main solver gives the start."""
 
     def prepare(self, problem: Problem) -> NoslipBlocks:
-        """What is computed once per problem."""
+        """Computes what is needed once per problem."""
         layout, rows = problem.layout, dual.rows_of(problem)
         dry = dual.bounded(rows, problem, _dry_span(layout), regularized=False)
         span = _contact_span(layout)
@@ -72,7 +72,7 @@ class Noslip:
                 contact, update = contact._replace(extra=(contact.extra, normal)), _tangents
             qacc, new, more = dual.sweep(update, contact, qacc, span.of(force), every)
             force, decrease = span.put(force, new), decrease + more
-        # the regularization that the main solver paid for is dropped at once
+        # As the regularization is dropped, its cost counts as an improvement of the first sweep.
         dropped = 0.5 * jnp.sum(prepared.rows.R * state.force * state.force)
         decrease = rules.scale * (decrease + where(state.niter == 0, dropped, 0))
         enough = rules.noslip_tolerance
@@ -122,10 +122,10 @@ def _tangents(A: Array, force: Array, res: Array, extra: tuple[Ball, Array]) -> 
 def remove_slip(problem: Problem, force: Array, rules: Rules) -> tuple[Array, Array, Array, Array]:
     """Acceleration (nv,), row forces (n,), iterations (as a real), scaled norm of the last change.
 
-    The derivative is exact: the sweeps are made once more with it, in either mode, always as many
-    as are allowed, each of them stored in reverse mode as forces and acceleration only. Which rows
-    are at a bound is frozen, and so is the number of sweeps. Second derivatives of elliptic cones
-    need forward over reverse mode: JAX refuses reverse over reverse.
+    The derivative is exact. For it, the sweeps are made once more, always as many as are allowed,
+    in either mode. Reverse mode stores only the forces and the acceleration of each sweep. The set
+    of rows at a bound and the number of sweeps count as fixed. Second derivatives of elliptic cones
+    need forward over reverse mode, because JAX refuses reverse over reverse.
 
     Args:
         problem: the problem.

@@ -1,10 +1,11 @@
-"""Row costs of the constraint solver, their forces and curvature.
+"""Row costs of the constraint solver, with their forces and curvature.
 
-With r = J qacc - aref (`Jaref`), a row costs D r^2 / 2 until its force f = -D r meets a bound, and
-is linear in r beyond it; in every zone the cost is -f r - f^2 / (2 D). Bounds: none for equalities,
-0 and infinity for limits, edges of pyramids and contacts without friction in a pyramidal model,
-plus and minus frictionloss for dry friction. With elliptic cones a contact of any dimension is one
-function of all of its rows: `mjjax.solver.cone`.
+With r = J qacc - aref (`Jaref`), the cost of a row is D r^2 / 2 until its force f = -D r meets a
+bound, and linear in r beyond the bound. In every zone the cost is -f r - f^2 / (2 D). Equalities
+have no bounds. Limits, edges of pyramids and contacts without friction in a pyramidal model have
+the bounds 0 and infinity. Dry friction has the bounds plus and minus frictionloss. With elliptic
+cones, the cost of a contact of any dimension is one function of all of its rows:
+`mjjax.solver.cone`.
 """
 
 import operator
@@ -25,12 +26,12 @@ from mjjax.xla.namespace import Array, where
 
 
 class Split(NamedTuple):
-    """Row values by how they enter the cost.
+    """Row values, separated by how they enter the cost.
 
     Attributes:
-        separable: (m,) of rows whose cost depends on their own residual: all of a pyramidal model,
-            else those of no contact.
-        cone: (ncontact, width) of elliptic contacts.
+        separable: (m,) values of rows whose cost depends only on their own residual. These are all
+            rows of a pyramidal model, otherwise the rows without a contact.
+        cone: (ncontact, width) values of elliptic contacts.
     """
 
     separable: Array
@@ -50,8 +51,8 @@ def separable_force(problem: Problem, Jaref: Array) -> tuple[Array, Array, Array
     d, low, high = problem.D[:n], problem.low[:n], problem.high[:n]
     unbounded = -(d * Jaref)
     above, below = unbounded >= high, unbounded <= low
-    # With a frictionloss of zero both bounds are: the order of the choices gives each side the
-    # derivative by its own bound.
+    # With a frictionloss of zero, both bounds are zero. The order of the choices then gives each
+    # side the derivative by its own bound.
     force = where(above, high, where(below, low, unbounded))
     return force, d, ~above & ~below
 
@@ -93,7 +94,7 @@ def row_state(problem: Problem, Jaref: Array) -> Array:
 def same_piece(problem: Problem, Jaref: Array, other: Array) -> Array:
     """Whether the cost of each row (n,) is the same quadratic function at both residuals.
 
-    False in the middle zone of a cone, where it is not quadratic.
+    It is False in the middle zone of a cone, where the cost is not quadratic.
     """
 
     def sides(Jaref: Array) -> tuple[Array, Array]:
@@ -140,16 +141,16 @@ def gradient(problem: Problem, qacc: Array) -> Array:
 
 
 def hessian(problem: Problem, Jaref: Array, whole: bool = True) -> Array:
-    """Hessian of the objective (nv, nv): M + J' W J, with W the second derivative of the costs.
+    """Hessian of the objective (nv, nv): M + J' W J, where W is the second derivative of the costs.
 
-    Rows of one dof, whose Jacobian is 1 or -1 there, add W on the diagonal, other scalar rows
-    J' W J, contacts F' W F with F the Jacobian in their frames and W a matrix for each.
+    A row of one dof has the Jacobian 1 or -1 and adds W on the diagonal. Other scalar rows add
+    J' W J. Contacts add F' W F, where F is the Jacobian in their frames and W a matrix per contact.
 
     Args:
         problem: the problem.
         Jaref: (n,) row residuals.
-        whole: if not, only the diagonal and what is above it are valid, and the result has no
-            derivative by the inertia.
+        whole: if it is false, only the diagonal and the entries above it are valid, and the result
+            has no derivative by the inertia.
     """
     layout = problem.layout
     bent, jac = curvature(problem, Jaref), problem.jac
@@ -172,9 +173,10 @@ class Curvature(NamedTuple):
     """Second derivatives of the row costs.
 
     Attributes:
-        scalar: (nscalar,) of the rows of no contact.
-        contact: of contacts in their frames: (ncontact, width, width), or of pyramids, where only
-            normal and tangents are coupled, (ncontact, 2 width - 1): diagonal, normal-tangent.
+        scalar: (nscalar,) curvature of the rows without a contact.
+        contact: curvature of contacts in their frames, (ncontact, width, width). Pyramids couple
+            only the normal with tangents, so they have (ncontact, 2 width - 1) entries: the
+            diagonal, then the entries of normal and tangent.
     """
 
     scalar: Array
@@ -198,13 +200,13 @@ def curvature(problem: Problem, Jaref: Array) -> Curvature:
     both, difference = pair[..., 0] + pair[..., 1], pair[..., 0] - pair[..., 1]
     normal = row_sum(edge)
     # The edges of tangent j have the Jacobians J_n + mu_j J_j and J_n - mu_j J_j and the weights w+
-    # and w-. In the frame: H_nn is the sum of all weights, H_jj = mu_j^2 (w+ + w-), H_nj =
-    # mu_j (w+ - w-); tangents are not coupled. Of a contact without friction mu is zero.
+    # and w-. In the frame, H_nn is the sum of all weights, H_jj = mu_j^2 (w+ + w-) and H_nj =
+    # mu_j (w+ - w-). Tangents are not coupled. A contact without friction has mu = 0.
     return Curvature(weight[:n], jnp.concatenate([normal, mu * mu * both, mu * difference], axis=1))
 
 
 def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
-    """Curvature of contacts (ncontact, width, width), that of pyramids from its compact form."""
+    """Curvature of contacts (ncontact, width, width); pyramids have a compact form in `bent`."""
     if bent.contact.ndim == 3:
         return bent.contact
     own, cross = bent.contact[:, : layout.width], bent.contact[:, layout.width :]
@@ -215,5 +217,5 @@ def contact_blocks(layout: RowLayout, bent: Curvature) -> Array:
 
 
 def single_curvature(layout: RowLayout, bent: Curvature) -> Array:
-    """Diagonal (nv,) that rows of one dof, of which the Jacobian is 1 or -1, add to the Hessian."""
+    """Diagonal (nv,) that rows of one dof add to the Hessian; their Jacobian is 1 or -1."""
     return scatter_sum(gather(bent.scalar, layout.single), layout.dof, layout.nv)

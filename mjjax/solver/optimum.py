@@ -1,9 +1,10 @@
 """The solution of the constrained dynamics with its derivative at the optimum.
 
-The optimum satisfies g(qacc, p) = 0, with g the gradient of the objective and p the problem, so
-that dqacc = -H^-1 (dg/dp) dp with H the Hessian at the solution. That is one linear solve, whatever
-the solver and the number of iterations; it is itself differentiable, so every order and both modes
-work. Which rows are active is frozen: on a boundary the derivative is one-sided.
+The optimum satisfies g(qacc, p) = 0, where g is the gradient of the objective and p the problem. So
+dqacc = -H^-1 (dg/dp) dp, where H is the Hessian at the solution. This is one linear solve, whatever
+the solver and the number of iterations. The solve is itself differentiable, so derivatives of every
+order and both modes work. The set of active rows counts as fixed; on a boundary the derivative is
+one-sided.
 """
 
 import functools
@@ -23,14 +24,14 @@ from mjjax.xla.namespace import Array
 
 
 class Optimum(NamedTuple):
-    """What a solver found.
+    """The solution that a solver found.
 
     Attributes:
         qacc: (nv,) constrained acceleration.
         force: (n,) row forces.
         Jaref: (n,) row residuals, consistent with the forces.
-        niter: iterations, as a real; the most of any island.
-        gradient: scaled norm of what is left to improve; the largest of any island.
+        niter: number of iterations, as a real; the largest of any island.
+        gradient: scaled norm of the remaining gradient; the largest of any island.
     """
 
     qacc: Array
@@ -42,12 +43,12 @@ class Optimum(NamedTuple):
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def minimize(solver: SolverType, problem: Problem, start: Start, rules: Rules) -> Optimum:
-    """Solves the problem; exact derivatives with respect to all of it.
+    """Solves the problem, with exact derivatives with respect to every entry of it.
 
     Args:
         solver: the method.
         problem: the problem.
-        start: initial acceleration, without influence on the optimum.
+        start: initial acceleration, which has no influence on the optimum.
         rules: when to stop.
     """
     method = METHODS[solver]

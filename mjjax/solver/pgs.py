@@ -1,7 +1,7 @@
 """Projected Gauss-Seidel on the dual problem.
 
 A scalar row goes to its minimum within its bounds. An elliptic contact first moves along its own
-force, or if it has none along its normal, and then finds the best friction under that normal
+force, or along its normal if it has no force. Then it finds the best friction for the new normal
 force. Rows are updated in their order, each with the newest forces of all others.
 """
 
@@ -46,7 +46,7 @@ class ProjectedGaussSeidel:
     def initial(
         self, problem: Problem, prepared: PgsBlocks, start: Start, rules: Rules
     ) -> dual.DualState:
-        """The forces of the warm start, unless none at all have the lower cost."""
+        """The forces of the warm start, or zero forces if these have the lower cost."""
         rows, qacc = prepared.rows, start.qacc_warmstart
         force = jnp.zeros_like(rows.aref)
         if qacc is not None:
@@ -93,19 +93,19 @@ class ProjectedGaussSeidel:
 
 
 def _normal(A: Array, force: Array, res: Array, extra: None) -> Array:
-    """Contacts without friction."""
+    """Update of a contact without friction."""
     return jnp.maximum(force - res / A[0], 0)
 
 
 def _cone(A: Array, force: Array, res: Array, inner: Ball) -> Array:
-    """An elliptic contact: along its force, then across it."""
+    """Update of an elliptic contact: along its force, then across it."""
     old = force[0]
     lone = jnp.maximum(old - res[0] / A[0, 0], 0)
     curvature = jnp.sum(force * jnp.sum(A * force[None], axis=1))
     steep = curvature >= MINVAL
     length = where(steep, -jnp.sum(force * res) / where(steep, curvature, 1), 0)
     normal = where(old < MINVAL, lone, old * (1 + jnp.maximum(length, -1)))
-    # slope of the cost at zero friction, all else as it is now
+    # This is the slope of the cost at zero friction; everything else stays as it is now.
     b = res[1:] - jnp.sum(A[1:, 1:] * force[None, 1:], axis=1) + A[1:, 0] * (normal - old)
     friction = where(normal < MINVAL, 0, minimise(inner, b, normal))
     return jnp.concatenate([normal[None], friction])

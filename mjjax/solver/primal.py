@@ -1,4 +1,4 @@
-"""Solvers that minimise over accelerations: what Newton and conjugate gradients share."""
+"""The common part of Newton and conjugate gradients, which minimise over accelerations."""
 
 from typing import Any, Generic, NamedTuple
 
@@ -27,11 +27,11 @@ from mjjax.solver.problem import Problem
 from mjjax.xla.linalg import stack
 from mjjax.xla.namespace import Array, where
 
-UNIT_STEP = 1e-4  # how far from one the length of a whole Newton step may be
+UNIT_STEP = 1e-4  # largest distance from one at which a step length counts as a whole Newton step
 
 
 class PrimalState(NamedTuple):
-    """Iterate.
+    """An iterate of a solver that works on accelerations.
 
     Attributes:
         qacc: (nv,) acceleration.
@@ -40,7 +40,7 @@ class PrimalState(NamedTuple):
         Jaref: (n,) row residuals J qacc - aref, of which the row forces are functions.
         niter: iterations so far; (k,) with islands.
         done: whether the solver has stopped; (k,) with islands.
-        memory: what the next direction depends on besides.
+        memory: further values that the next direction depends on.
     """
 
     qacc: Array
@@ -61,8 +61,8 @@ class Beginning(NamedTuple):
 
 
 def better_start(problem: Problem, start: Start) -> Beginning:
-    """The warm start, unless the smooth acceleration has the lower objective in the whole world."""
-    # M qacc_smooth is the smooth force: nothing is left of the gradient there
+    """The warm start, or the smooth acceleration if its objective is lower in the whole world."""
+    # M qacc_smooth is the smooth force, so the gradient without rows is zero there.
     smooth = Beginning(
         start.qacc_smooth, jnp.zeros_like(start.qacc_smooth), residual(problem, start.qacc_smooth)
     )
@@ -74,7 +74,7 @@ def better_start(problem: Problem, start: Start) -> Beginning:
     worse = gauss + row_cost(problem, warm.Jaref) > row_cost(problem, smooth.Jaref)
     smooth_dofs = smooth_rows = worse
     if isinstance(problem.parts, Islands):
-        # what belongs to no island has no rows to solve: its acceleration is the smooth one
+        # Trees without an island have no rows, so their acceleration is the smooth one.
         smooth_dofs |= ~problem.parts.to_dofs(problem.parts.used)
         smooth_rows |= ~problem.parts.to_rows(problem.parts.used)
     return Beginning(
@@ -89,8 +89,8 @@ def first_state(problem: Problem, start: Start, rules: Rules, memory: Any) -> Pr
     qacc, gauss_grad, Jaref = better_start(problem, start)
     grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
     small = scaled_norm(problem, rules, grad) < rules.tolerance
-    # C makes at least one iteration. In float32 an iteration from where the gradient is as small as
-    # rounding leaves it would only move the solution about, so there is none.
+    # C makes at least one iteration. In float32 the gradient may already be as small as rounding
+    # allows. An iteration would then only move the solution about, so none is made.
     done = small if in_single(grad) else jnp.zeros_like(small)
     if isinstance(problem.parts, Islands):
         done |= ~problem.parts.used
@@ -113,13 +113,13 @@ def step_along(
         rules: when to stop.
         state: where it starts.
         search: (nv,) direction.
-        memory: what the next direction depends on.
-        unit: whether `search` is -H^-1 grad, so that the line search's own Newton step has length
-            one and need not be computed.
+        memory: values that the next direction depends on.
+        unit: whether `search` is -H^-1 grad. The line search's own Newton step then has length one
+            and need not be computed.
 
     Returns:
-        The new iterate, and the progress made; that has the decrease which the search has measured,
-        as C reports it.
+        The new iterate, and its progress. As in C, the improvement is the decrease that the search
+        measured.
     """
     parts = problem.parts
     Mv = mul_by_tree(problem.layout.structure, problem.inertia.M, search)
@@ -131,7 +131,7 @@ def step_along(
     gtol = rules.tolerance * (rules.ls_tolerance * length) / rules.scale
     evaluate = ray(problem, state, search, Mv, Jv)
     force = row_force(problem, state.Jaref)
-    # the sum of the absolute values of what the slope at alpha = 0 is a sum of
+    # The magnitude is the sum of the absolute values of the terms of the slope at alpha = 0.
     magnitude = magnitude + parts.sum_rows(jnp.abs(Jv * force))
     one = jnp.ones_like(length)
     first = one if unit else newton_point(evaluate(jnp.zeros_like(one)[None]).at(0))
@@ -143,15 +143,15 @@ def step_along(
     Jaref = state.Jaref + across * Jv
     grad = gauss_grad - mul_t(problem.jac, row_force(problem, Jaref))
     grad_norm = scaled_norm(problem, rules, grad)
-    # The objective is convex: it falls by no more than its slope at the start promises. Where the
-    # rows' costs are large, the rounding of their sum looks like more, and like no end of it.
+    # The objective is convex, so it falls by no more than its slope at the start promises. Rounding
+    # errors of large costs would look like a larger decrease, and the solver would not stop.
     bounded = jnp.minimum(found.decrease, -alpha * slope0)
     small = (rules.scale * bounded < rules.tolerance) | (grad_norm < rules.tolerance)
-    # a state that is not a number stays so: stop rather than iterate to the limit
+    # A state that is NaN stays NaN, so the solver stops instead of iterating to the limit.
     done = state.done | small | (alpha == 0) | ~jnp.isfinite(grad_norm)
     if unit and in_single(grad):
         done |= _is_minimum(problem, alpha, state.Jaref, Jaref)
-    # as in C, an iteration without a step does not count
+    # As in C, an iteration without a step does not count.
     niter = state.niter + (alpha != 0).astype(jnp.int32)
     new = PrimalState(qacc, gauss_grad, grad, Jaref, niter, done, memory)
     (slope,) = parts.sum_dofs(grad * search)
@@ -161,7 +161,7 @@ def step_along(
 
 
 def _is_minimum(problem: Problem, alpha: Array, before: Array, after: Array) -> Array:
-    """Whether a whole Newton step stayed where the objective is the same quadratic function."""
+    """Whether this was a whole Newton step within one quadratic piece of the objective."""
     others = ((problem.D != 0) & ~same_piece(problem, before, after)).astype(alpha.dtype)
     return (jnp.abs(alpha - 1) < UNIT_STEP) & (problem.parts.sum_rows(others) == 0)
 
@@ -191,9 +191,9 @@ def ray(
         unbounded = -(D[None] * (Jaref0[None] + along * Jv0[None]))
         force = jnp.clip(unbounded, low, high)
         inside = (unbounded > low) & (unbounded < high)
-        # A row costs -f r - f^2 / (2 D), with f its force and r its residual. This is the
-        # difference of two such costs, factored, so that no large numbers are subtracted. (Cones
-        # have no such form: their costs are.)
+        # The cost of a row is -f r - f^2 / (2 D), with its force f and its residual r. This is the
+        # difference of two such costs, factored so that no large numbers are subtracted. Cones have
+        # no such form, so their costs are subtracted.
         cost = -along * Jv0[None] * force - (force - force0[None]) * (
             Jaref0[None] + half_inverse_D[None] * (force + force0[None])
         )
@@ -212,10 +212,10 @@ def ray(
 
 
 class Primal(Generic[P]):
-    """What methods over accelerations share, see `Method`."""
+    """The common part of methods that minimise over accelerations; see `Method`."""
 
     def ahead(self, problem: Problem, rules: Rules, state: PrimalState) -> PrimalState:
-        """The first iterate: nothing is solved ahead of the rest."""
+        """The first iterate, because this method solves nothing ahead."""
         return state
 
     def result(
@@ -223,8 +223,8 @@ class Primal(Generic[P]):
     ) -> tuple[Array, Array, Array]:
         """Acceleration (nv,), forces (n,), and the residuals (n,) that the iterations kept.
 
-        J qacc - aref, computed again, would be a small difference of large numbers where rows are
-        stiff, and the forces would no longer balance the acceleration.
+        If J qacc - aref were computed again, it would be a small difference of large numbers for
+        stiff rows, and the forces would no longer balance the acceleration.
         """
         return state.qacc, row_force(problem, state.Jaref), state.Jaref
 

@@ -29,9 +29,9 @@ class Problem(PyTree):
         aref: (n,) reference accelerations.
         D: (n,) constraint masses, 0 for inactive rows.
         low, high: (n,) bounds of the row forces.
-        friction: (ncontact, width) axes of elliptic cones: the regularized coefficient mu of
-            friction, then the coefficients; 0 for those that a contact does not have.
-        parts: the problems that this is, one by one.
+        friction: (ncontact, width) axes of elliptic cones: the regularized coefficient of friction
+            mu, then the coefficients; 0 for coefficients that a contact does not have.
+        parts: the separate problems of which this one consists.
         layout: row layout.
     """
 

@@ -25,16 +25,16 @@ from mjjax.xla.namespace import Array, where
 
 
 def start_of(model: Model, data: Data) -> Start:
-    """What the solver may start from."""
+    """The accelerations from which the solver may start."""
     cold = model.opt.disabled(DisableBit.WARMSTART)
     return Start(None if cold else data.qacc_warmstart, data.qacc_smooth)
 
 
 def rules_of(model: Model, problem: Problem) -> Rules:
-    """When the solver stops; in float32 no tolerance is below what rounding leaves.
+    """The rules by which the solver stops; in float32 no tolerance is below rounding errors.
 
-    What is measured is scaled by the sum of the inertias of an island; of a whole model, by
-    their mean at `qpos0` times `nv`.
+    Objective and gradient are scaled by the sum of the inertias of an island. Without islands they
+    are scaled by the mean inertia of the model at `qpos0` times `nv`.
     """
     opt = model.opt
     if are_apart(model):
@@ -60,18 +60,18 @@ def rules_of(model: Model, problem: Problem) -> Rules:
 def fwd_constraint(model: Model, data: Data) -> Data:
     """Constrained acceleration and forces (`mj_fwdConstraint`).
 
-    Solved by the model's solver from the better of `qacc_warmstart` and `qacc_smooth`; PGS starts
-    from the forces of `qacc_warmstart`, or from none. The derivative is that of the optimum, exact
-    once the solver has converged; it is zero with respect to the warm start. With
-    `noslip_iterations` friction is then found once more without its regularization: the derivative
-    of that is exact for the sweeps that were made.
+    The model's solver starts from the better of `qacc_warmstart` and `qacc_smooth`; PGS starts from
+    the forces of `qacc_warmstart` or from zero forces. The derivative is that of the optimum; it is
+    exact once the solver has converged, and zero with respect to the warm start. With
+    `noslip_iterations`, friction is then found once more without its regularization. The derivative
+    of this is exact for the sweeps that were made.
 
-    Newton and CG solve the islands of connected trees each for itself (`data.tree_island`), trees
-    without rows not at all, unless the flag `island` is off or noslip follows.
+    Newton and CG solve each island of connected trees (`data.tree_island`) as a problem of its own,
+    and solve nothing for trees without rows, unless the flag `island` is off or noslip follows.
 
-    `solver_niter` counts both, of islands the one that took longest. `solver_gradient` is the
-    scaled norm of the gradient; of PGS and noslip, that of the last sweep's change of the
-    constraint force. The largest one is kept.
+    `solver_niter` counts the iterations of the solver and of noslip, in the island that took
+    longest. `solver_gradient` is the scaled norm of the gradient at the end; for PGS and noslip it
+    is the norm of the last sweep's change of the constraint force. With islands it is the largest.
     """
     pushed = with_absent_friction(model, data.qfrc_smooth, _friction_at_optimum, (model, data))
     found = _solved(model, data.replace(qfrc_smooth=pushed)).replace(qfrc_smooth=data.qfrc_smooth)
@@ -86,12 +86,12 @@ def _with_friction(model: Model, data: Data) -> Data:
 
 
 def _friction_at_optimum(loss: dict[str, Array], model: Model, data: Data) -> Array:
-    """`friction_force` at the acceleration without it."""
+    """`friction_force` at the acceleration without this friction."""
     return friction_force(loss, model, data, _solved(model, data).qacc)
 
 
 def _solved(model: Model, data: Data) -> Data:
-    """`fwd_constraint`, of what has rows."""
+    """`fwd_constraint` for all constraints that have rows."""
     layout = layout_of(model, data)
     if not layout.nrow:
         operands = model, data, data.qacc_smooth
@@ -121,7 +121,7 @@ def _solved(model: Model, data: Data) -> Data:
 def inv_constraint(model: Model, data: Data) -> Data:
     """Constraint forces of the acceleration `qacc` (`mj_invConstraint`).
 
-    Exact derivatives; at the border between active and inactive rows they are one-sided.
+    Derivatives are exact. At the border between active and inactive rows they are one-sided.
     """
     layout = layout_of(model, data)
     if not layout.nrow:

@@ -1,4 +1,4 @@
-"""How the solver came to its result, iteration by iteration: asked for, never part of a step."""
+"""The progress of the solver, iteration by iteration; it is computed on request, not in a step."""
 
 import functools
 from collections.abc import Callable
@@ -23,17 +23,18 @@ from mjjax.xla.namespace import Array, where
 
 
 class SolverStat(NamedTuple):
-    """Progress of the solver, (iterations,) each; zero from the iteration `niter` on.
+    """Progress of the solver. Each field is (iterations,), and zero from iteration `niter` on.
 
     Attributes:
-        improvement: decrease of the objective, scaled; the sum of all islands.
-        gradient: norm of the gradient after the iteration, scaled; of PGS and noslip (0 in C), of
-            the change of the constraint force; the largest of any island that still iterates.
-        lineslope: slope of the objective where the line search ended, scaled; 0 without search; the
-            largest of any island.
-        nactive: active rows after the iteration.
-        nchange: rows whose state changed.
-        neval: evaluations of the line searches; the sum of all islands.
+        improvement: scaled decrease of the objective, summed over islands.
+        gradient: scaled norm of the gradient after the iteration, the largest of any island that
+            still iterates. For PGS and noslip it is the norm of the change of the constraint force,
+            where C has 0.
+        lineslope: scaled slope of the objective at the end of the line search, the largest of any
+            island; 0 without a search.
+        nactive: number of active rows after the iteration.
+        nchange: number of rows whose state changed.
+        neval: number of evaluations of the line searches, summed over islands.
     """
 
     improvement: Array
@@ -47,15 +48,16 @@ class SolverStat(NamedTuple):
 def solver_statistics(model: Model, data: Data) -> SolverStat:
     """Statistics of the solver's iterations (`mjData.solver`), found by solving once more.
 
-    Islands iterate side by side; C has statistics for each. Noslip iterations follow those of the
-    solver. Scaled values are divided by an island's sum of inertias, without islands by
-    `stat.meaninertia * nv`, as the tolerance is. Every iteration of Newton factors the Hessian
-    anew, so that there is no count of updates. No derivatives.
+    Islands iterate side by side, so the statistics are those of all islands; C has them for each
+    island. Noslip iterations follow those of the solver. Scaled values are divided by an island's
+    sum of inertias, or without islands by `stat.meaninertia * nv`, as for the tolerance. There is
+    no count of updates, because every iteration of Newton factors the Hessian anew. The statistics
+    have no derivatives.
 
     Args:
         model: model.
-        data: data with its rows made and `qacc_warmstart` as they were for `fwd_constraint`:
-            after `forward`, not after `step`, which moves on.
+        data: data whose rows and `qacc_warmstart` are those that `fwd_constraint` had. Use data
+            after `forward`, not after `step`.
     """
     model, data = lax.stop_gradient((model, data))
     layout, total = layout_of(model, data), model.opt.iterations + model.opt.noslip_iterations
@@ -91,7 +93,7 @@ def _history(
     start: I,
     iterations: int,
 ) -> tuple[I, SolverStat]:
-    """Last iterate and statistics (iterations,)."""
+    """The last iterate, and statistics (iterations,)."""
     exists = problem.D > 0
 
     def advance(state: I, _: None) -> tuple[I, SolverStat]:
@@ -110,7 +112,7 @@ def _history(
             nchange=where(going, jnp.sum(exists & (after != before), dtype=jnp.int32), 0),
             neval=of_running(jnp.sum, progress.neval).astype(jnp.int32),
         )
-        # an island that is done stays as it is
+        # An island that is done keeps its state.
         return jax.tree.map(lambda a, b: where(going, a, b), new, state), stat
 
     return lax.scan(advance, start, length=iterations)
@@ -119,7 +121,7 @@ def _history(
 def constraint_state(model: Model, data: Data) -> Array:
     """Zone (njmax,) of every row at the acceleration `qacc`, as `ConstraintState` (`efc_state`).
 
-    Empty slots are SATISFIED. Integers: no derivatives.
+    Empty slots are SATISFIED. The results are integers and have no derivatives.
     """
     layout = layout_of(model, data)
     empty = data.efc_vel.shape[0] - layout.nrow
