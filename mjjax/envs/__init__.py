@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning, as gymnax users know them.
+"""Environments for reinforcement learning, with the interface of gymnax.
 
 env = mjjax.envs.make("cartpole_swingup")
 params = env.default_params
@@ -30,10 +30,10 @@ __all__ = [
 
 @functools.cache
 def make(name: str) -> Environment:
-    """The environment of a task of `TASKS`; always the same one, so that it compiles once.
+    """The environment of a task in `TASKS`. It is the same object in each call and compiles once.
 
     Raises:
-        ValueError: there is no such task; the message names those that there are.
+        ValueError: there is no such task; the message lists all tasks.
     """
     if name not in TASKS:
         raise ValueError(f"no task {name!r}; there are {', '.join(TASKS)}")

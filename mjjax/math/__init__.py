@@ -1,7 +1,7 @@
 """Functions of MuJoCo's math library (`mju_*`) for JAX arrays: jit, vmap and differentiate them.
 
-Each names its counterpart in MuJoCo; shapes are those of one case, and where `(..., n)` is written
-any leading axes are allowed. `quat` is a module of functions of unit quaternions.
+Each function names its counterpart in MuJoCo. Shapes are those of one case; `(..., n)` allows any
+leading axes. `quat` is a module with functions of unit quaternions.
 """
 
 from mjjax.math import quat

@@ -1,7 +1,7 @@
 """Vectors, quaternions and frames as tuples of component arrays.
 
 A frame is seven arrays (x, y, z, qw, qx, qy, qz) of one shape. Arithmetic on such tuples is
-elementwise along contiguous arrays, which compilers turn into vector instructions; the same on
+elementwise along contiguous arrays, which compilers turn into vector instructions. Arithmetic on
 arrays with three or four components on the last axis is several times slower (measured on CPU).
 """
 

@@ -1,8 +1,8 @@
 """Factorizations: Cholesky with updates, band-dense matrices, symmetric 3 x 3 matrices.
 
-A band-dense matrix of size n is symmetric: each of its first n - ndense rows reaches `nband`
-entries to the left, the diagonal included; the last `ndense` rows are full. It is stored as a
-vector: the band row by row (n - ndense, nband), then the dense rows (ndense, n).
+A band-dense matrix of size n is symmetric. Each of its first n - ndense rows has `nband` entries up
+to the diagonal, which is included. The last `ndense` rows are full. The matrix is stored as a
+vector: first the band row by row (n - ndense, nband), then the dense rows (ndense, n).
 """
 
 from typing import NamedTuple
@@ -21,13 +21,14 @@ from mjjax.xla.namespace import Array, where
 def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
     """Lower factor of L L' + x x', or of L L' - x x' (`mju_cholUpdate`).
 
-    O(n^2). The derivative is exact where the new matrix is positive definite; elsewhere the square
-    of a diagonal entry is 1e-15, as in MuJoCo, with derivative zero.
+    The update takes O(n^2) operations. The derivative is exact if the new matrix is positive
+    definite. Otherwise the square of a diagonal entry is set to 1e-15, as in MuJoCo, and has
+    derivative zero.
 
     Args:
         factor: (n, n) lower factor L.
         x: (n,) vector.
-        plus: whether to add.
+        plus: whether to add x x'; if not, it is subtracted.
     """
     n = factor.shape[0]
     sign = 1.0 if plus else -1.0
@@ -80,7 +81,7 @@ class Band(NamedTuple):
 def band_to_dense(mat: Array, band: Band, symmetric: bool = True) -> Array:
     """The full matrix (n, n), with its upper triangle if `symmetric` (`mju_band2Dense`).
 
-    Linear in `mat` (band.size,), and so is its derivative.
+    The function is linear in `mat` (band.size,), and so is its derivative.
     """
     place, row, column = band.index()
     dense = jnp.zeros((band.ntotal, band.ntotal), mat.dtype).at[row, column].set(mat[place])
@@ -99,7 +100,8 @@ def dense_to_band(mat: Array, band: Band) -> Array:
 def band_mul_mat_vec(mat: Array, v: Array, band: Band, symmetric: bool = True) -> Array:
     """Products A v with vectors (nvec, n), or one (n,) (`mju_bandMulMatVec`).
 
-    Of the lower triangle alone unless `symmetric`. The derivative is exact in both arguments.
+    Unless `symmetric` is set, only the lower triangle of A counts. The derivative is exact in both
+    arguments.
     """
     return matmul(v, band_to_dense(mat, band, symmetric).T)
 
@@ -117,8 +119,8 @@ def chol_factor_band(
 ) -> tuple[Array, Array]:
     """Factor in the same storage, and the least square of its diagonal (`mju_cholFactorBand`).
 
-    L L' = A + diag(diagadd + diagmul A_ii). The second result is 0, and the factor not a number,
-    if the matrix is not positive definite; where it is, the derivative is exact.
+    L L' = A + diag(diagadd + diagmul A_ii). If this matrix is not positive definite, the second
+    result is 0 and the factor is NaN. Otherwise the derivative is exact.
     """
     dense = band_to_dense(mat, band)
     diagonal = jnp.diagonal(dense)
@@ -138,9 +140,9 @@ def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:
 def eig3(mat: Array) -> tuple[Array, Array, Array]:
     """Eigenvalues (3,), eigenvectors (3, 3) in columns and their quaternion (4,) (`mju_eig3`).
 
-    A = V diag(values) V', in decreasing order, V right-handed. The derivative of the values is
-    exact; that of the vectors is the usual one with 1 / (difference of values): not finite
-    where two coincide.
+    A = V diag(values) V', where the values decrease and V is right-handed. The derivative of the
+    values is exact. The derivative of the vectors has the factors 1 / (difference of values), so it
+    is not finite if two values coincide.
 
     Args:
         mat: (3, 3) symmetric matrix.

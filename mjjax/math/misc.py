@@ -1,4 +1,4 @@
-"""Small functions of MuJoCo's: spring-damper, pyramids, Halton's sequence."""
+"""Small functions of MuJoCo: spring-damper, pyramids, Halton's sequence."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +11,9 @@ from mjjax.xla.namespace import Array, where
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:
     """Position after `dt` [s] of x'' = -kp x - kv x', exactly (`mju_springDamper`).
 
-    Scalars, or arrays of one shape. Over-, under- and critically damped; the last where
-    kv^2 = 4 kp. The derivative is exact, except with respect to kp and kv at critical damping,
-    where it is that of the decay alone.
+    The arguments are scalars, or arrays of one shape. The motion may be over-, under- or critically
+    damped; it is critically damped if kv^2 = 4 kp. The derivative is exact, except with respect to
+    kp and kv at critical damping, where it is that of the decay alone.
     """
     half, square = 0.5 * kv, 0.25 * kv * kv - kp
     decay = jnp.exp(-half * dt)
@@ -21,7 +21,7 @@ def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> 
     critical = root < MINVAL
     scale = 1 / where(critical, 1, root)
     slope = vel0 + half * pos0
-    # of the two damped motions each is evaluated where it is meant, so that none overflows
+    # Each of the two formulas gets valid arguments only where it is used, so that none overflows.
     over = where(square > 0, root, 0) * dt
     fast, slow = jnp.exp(-half * dt - over), jnp.exp(-half * dt + over)
     stiff = 0.5 * (slow + fast) * pos0 + 0.5 * (slow - fast) * slope * scale
@@ -34,8 +34,9 @@ def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> 
 def encode_pyramid(force: Array, mu: Array) -> Array:
     """Forces (2 (dim - 1),) along the pyramid's edges with a given sum (`mju_encodePyramid`).
 
-    Edges come in pairs along +-tangent i, each with normal part n / (dim - 1) and tangential part
-    f_i / mu_i, which is cut off at the normal one. The derivative is exact apart from the cut.
+    Edges come in pairs along +-tangent i. Each pair has the normal part n / (dim - 1) and the
+    tangential part f_i / mu_i, which is cut off at the normal part. The derivative is exact, except
+    at the cut.
 
     Args:
         force: (dim,) normal and tangential forces.
@@ -51,7 +52,8 @@ def encode_pyramid(force: Array, mu: Array) -> Array:
 def decode_pyramid(pyramid: Array, mu: Array) -> Array:
     """Normal and tangential forces (dim,) of a pyramid's edges (`mju_decodePyramid`).
 
-    n = sum of all, f_i = mu_i (edge 2i - edge 2i+1); linear in the edges and in `mu`.
+    n is the sum of all edges, and f_i = mu_i (edge 2i - edge 2i+1). Both are linear in the edges
+    and in `mu`.
 
     Args:
         pyramid: (2 (dim - 1),) forces along the edges.
@@ -65,9 +67,10 @@ def decode_pyramid(pyramid: Array, mu: Array) -> Array:
 
 
 def halton(index: int | np.ndarray, base: int) -> np.ndarray:
-    """Halton's low-discrepancy sequence in (0, 1) (`mju_Halton`); numpy, no derivative.
+    """Halton's low-discrepancy sequence in (0, 1) (`mju_Halton`), in numpy and without derivative.
 
-    The digits of `index` in a prime `base`, mirrored at the point; of its shape.
+    The result has the shape of `index`. Its digits are those of `index` in a prime `base`, mirrored
+    at the point.
     """
     left = np.asarray(index)
     result, weight = np.zeros(left.shape), 1.0 / base

@@ -36,14 +36,14 @@ class _MultiplierState(NamedTuple):
 
 
 class BoxQPSettings(NamedTuple):
-    """When `box_qp` stops; MuJoCo's values.
+    """The rules by which `box_qp` stops; the defaults are MuJoCo's.
 
     Attributes:
-        iterations: most Newton steps.
+        iterations: largest number of Newton steps.
         min_gradient: squared norm of the free gradient at which to stop.
         backtrack: factor by which a step that does not help is shortened.
         min_step: shortest step.
-        armijo: least decrease as a part of what the gradient promises.
+        armijo: least decrease, as a part of the decrease that the gradient promises.
     """
 
     iterations: int = 100
@@ -63,10 +63,10 @@ def box_qp(
 ) -> BoxQP:
     """Minimiser x of x' H x / 2 + g' x with lower <= x <= upper (`mju_boxQP`).
 
-    Projected Newton steps: the free coordinates f solve H_ff d = -(H x + g)_f, the length of the
-    step is halved until the cost falls enough. The loop has no derivative in reverse mode. To
-    differentiate a solution, keep `free` as it is: there H_ff dx = -(dH x + dg)_f, with the
-    returned factor, and dx is zero at the bounds.
+    It makes projected Newton steps. The free coordinates f solve H_ff d = -(H x + g)_f, and the
+    step is shortened until the cost falls enough. The loop has no derivative in reverse mode. To
+    differentiate a solution, take `free` as fixed: dx is zero at the bounds, and in the free
+    coordinates H_ff dx = -(dH x + dg)_f, which you can solve with the returned factor.
 
     Args:
         H: (n, n) symmetric positive definite.

@@ -1,9 +1,9 @@
 """Unit quaternions (w, x, y, z), rotating child coordinates into parent coordinates.
 
-Functions take arrays with the components on the last axis and any leading axes; derivatives are
-exact and finite, also at the identity, unless a function says otherwise. The formulas
-themselves, in `components`, work on separate component arrays: whole kinematic trees are composed
-in that form, where every operation runs along contiguous memory.
+Functions take arrays with the components on the last axis and any leading axes. Derivatives are
+exact and finite, also at the identity, unless a function says otherwise. The formulas themselves
+are in `components` and work on separate component arrays. Whole kinematic trees are composed in
+that form, in which every operation runs along contiguous memory.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from mjjax.xla.polynomials import bilinear
 
 
 def join(parts: components.Parts) -> Any:
-    """Component arrays as one array of their kind with the components on the last axis."""
+    """Joins component arrays to one array, with the components on the last axis."""
     return namespace(*parts).stack(parts, axis=-1)
 
 
@@ -31,7 +31,7 @@ def cross(a: A, b: A) -> A:
 
 
 def mul(a: A, b: A) -> A:
-    """Hamilton product: the rotation `b`, then `a` (`mju_mulQuat`)."""
+    """Hamilton product: first the rotation `b`, then the rotation `a` (`mju_mulQuat`)."""
     return bilinear(components.mul, a, b)
 
 
@@ -80,7 +80,7 @@ def log(q: A) -> A:
     sine = xp.sqrt(where(small, 1, square))
     angle = 2 * xp.arctan2(sine, w)
     angle = where(angle > xp.pi, angle - 2 * xp.pi, angle)
-    # near the identity 2 atan2(s, w) / s -> 2 / w, where w is 1 or -1
+    # Near the identity, 2 atan2(s, w) / s goes to 2 / w, where w is 1 or -1.
     return u * (where(small, 2, angle) / where(small, w, sine))
 
 
@@ -90,14 +90,14 @@ def sub(a: A, b: A) -> A:
 
 
 def integrate(q: A, v: A) -> A:
-    """`q` after the rotation vector `v` [rad] in its own frame, of length one.
+    """`q` turned by the rotation vector `v` [rad] in its own frame, normalized to length one.
 
-    `mju_quatIntegrate`, where `v` is a velocity times a time.
+    It is `mju_quatIntegrate` if `v` is a velocity times a time.
     """
     return normalize(mul(q, exp(v)))
 
 
-# Matrices of the cross products with the axes.
+# The matrices of the cross products with the three axes.
 _SKEW = np.zeros((3, 3, 3))
 for _i in range(3):
     _SKEW[_i, (_i + 2) % 3, (_i + 1) % 3], _SKEW[_i, (_i + 1) % 3, (_i + 2) % 3] = 1, -1
@@ -106,7 +106,7 @@ for _i in range(3):
 def to_mat(q: A) -> A:
     """Rotation matrix (..., 3, 3) of a unit quaternion (`mju_quat2Mat`).
 
-    (w^2 - u.u) 1 + 2 u u' + 2 w [u]; the derivative is that of this polynomial.
+    The matrix is (w^2 - u.u) 1 + 2 u u' + 2 w [u]. The derivative is that of this polynomial.
     """
     w, u = q[..., :1, None], q[..., 1:, None]
     x = slabs(u, -2)
@@ -121,14 +121,15 @@ def to_mat(q: A) -> A:
 def from_z(v: A) -> A:
     """Smallest rotation that takes the z axis to the direction of `v` (`mju_quatZ2Vec`).
 
-    The identity for the zero vector; half a turn about x for the opposite direction. At either the
-    derivative is zero.
+    It is the identity for the zero vector, and half a turn about x for the direction -z. In these
+    two cases the derivative is zero.
     """
     xp = namespace(v)
     unit = safe.normalize(v)[0]
     x, y, z = split(unit)
     zero, along = 0 * z, 1 + xp.abs(z)
-    # of any length: from the cosine of half the angle where that is large, elsewhere from its sine
+    # The vector may have any length. The quaternion follows from the cosine of half the angle if
+    # that is large, otherwise from the sine.
     near = join((along, -y, x, zero))
     sine = safe.sqrt(x * x + y * y)
     aligned = sine < MINVAL
@@ -144,14 +145,15 @@ def from_z(v: A) -> A:
 def from_mat(mat: A) -> A:
     """Unit quaternion of a rotation matrix (..., 3, 3) (`mju_mat2Quat`).
 
-    Of the two that are its rotation, the one whose largest component (the first, where the trace is
-    positive) is positive.
+    Two quaternions have this rotation. The result is the one whose largest component is positive;
+    if the trace is positive, the one whose first component is positive.
     """
     m = [[mat[..., i, j] for j in range(3)] for i in range(3)]
     xx, yy, zz = m[0][0], m[1][1], m[2][2]
     wx, wy, wz = m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]
     xy, xz, yz = m[0][1] + m[1][0], m[0][2] + m[2][0], m[1][2] + m[2][1]
-    # four times one component times the quaternion, from the component that is safely not zero
+    # Each candidate is the quaternion times four times one of its components; the chosen component
+    # is safely not zero.
     w = join((1 + xx + yy + zz, wx, wy, wz))
     x = join((wx, 1 + xx - yy - zz, xy, xz))
     y = join((wy, xy, 1 - xx + yy - zz, yz))
@@ -184,7 +186,7 @@ def from_euler(angles: Array, sequence: str) -> Array:
 def to_vel(q: Array, dt: Array | float) -> Array:
     """Angular velocity (..., 3) in its own frame that makes the rotation in `dt` [s].
 
-    At most half a turn (`mju_quat2Vel`).
+    The rotation is at most half a turn (`mju_quat2Vel`).
     """
     return log(q) / dt
 
@@ -192,7 +194,7 @@ def to_vel(q: Array, dt: Array | float) -> Array:
 def rate(q: Array, v: Array) -> Array:
     """Time derivative of `q` that turns with `v` (..., 3) [rad/s] in the outer frame.
 
-    As in MuJoCo (`mju_derivQuat`), (0, v) q / 2.
+    It is (0, v) q / 2, as in MuJoCo (`mju_derivQuat`).
     """
     xp = namespace(q, v)
     return 0.5 * mul(xp.concatenate([xp.zeros_like(v[..., :1]), v], axis=-1), q)
@@ -201,7 +203,8 @@ def rate(q: Array, v: Array) -> Array:
 def closest(q: Array, mat: Array, iterations: int = 500, tolerance: float = 1e-9) -> Array:
     """Rotation nearest to a matrix (3, 3), refined from `q` (`mju_mat2Rot`).
 
-    Each step turns towards the matrix; the derivative is that of the iterations, forward mode only.
+    Each step turns towards the matrix. The derivative is that of the iterations, in forward mode
+    only.
     """
 
     def torque(q: Array) -> Array:

@@ -26,7 +26,7 @@ def is_bad(x: Array) -> Array:
 
 
 def sqrt(x: A) -> A:
-    """Square root of `max(x, 0)`; derivative 0 where `x <= 0`. What is no number stays so."""
+    """Square root of `max(x, 0)`; derivative 0 where `x <= 0`. NaN stays NaN."""
     xp = namespace(x)
     if xp is np:
         return xp.sqrt(xp.maximum(x, 0))
@@ -46,7 +46,8 @@ def _rsqrt(x: Array) -> Array:
 
 @_rsqrt.defjvp
 def _rsqrt_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    # factor by factor: the third power would overflow in float32 long before the derivative
+    # Factors are multiplied one by one: in float32 the third power would overflow long before the
+    # derivative does.
     root = _rsqrt(*primals)
     return root, -0.5 * root * (root * (root * tangents[0]))
 

@@ -1,9 +1,9 @@
 """Spatial vectors in MuJoCo's layout: rotation first, (angular, linear) or (torque, force); poses.
 
-Motion and force vectors are tuples of six components here. Those of a body are taken at one
-reference point in world axes: the centre of mass of the body's kinematic root. Spatial inertias are
-ten numbers: the rotational inertia about that point (xx, yy, zz, xy, xz, yz), mass times offset
-(3), mass.
+Motion and force vectors are tuples of six components here. The vectors of a body refer to one
+point, the centre of mass of the body's kinematic root, and to world axes. A spatial inertia is ten
+numbers: the rotational inertia about that point (xx, yy, zz, xy, xz, yz), mass times offset (3),
+and the mass.
 """
 
 import numpy as np
@@ -73,9 +73,10 @@ Pose = tuple[Array, Array]
 
 
 def mul_pose(pos1: Array, quat1: Array, pos2: Array, quat2: Array) -> Pose:
-    """The second pose, given in the first, where the first is given (`mju_mulPose`).
+    """Composes two poses: the second one is given in the frame of the first (`mju_mulPose`).
 
-    p = p1 + R(q1) p2, q = q1 q2, normalized; (..., 3) and (..., 4). The derivative is exact.
+    The result is p = p1 + R(q1) p2 (..., 3) and q = q1 q2 (..., 4), which is normalized. The
+    derivative is exact.
     """
     return pos1 + quat.rotate(quat1, pos2), quat.normalize(quat.mul(quat1, quat2))
 
@@ -87,7 +88,7 @@ def neg_pose(pos: Array, q: Array) -> Pose:
 
 
 def trn_vec_pose(pos: Array, q: Array, v: Array) -> Array:
-    """A point (..., 3) given in a pose, where the pose is given: p + R(q) v (`mju_trnVecPose`)."""
+    """Takes a point v (..., 3) out of the frame of a pose: p + R(q) v (`mju_trnVecPose`)."""
     return pos + quat.rotate(q, v)
 
 
@@ -96,15 +97,15 @@ def transform_spatial(
 ) -> Array:
     """A spatial vector (..., 6), rotation first, about another point (`mju_transformSpatial`).
 
-    Motions: v_new = v - (new - old) x w; forces: t_new = t - (new - old) x f. Linear in `v`, and
-    the derivative is exact in all arguments.
+    A motion becomes v_new = v - (new - old) x w, and a force t_new = t - (new - old) x f. The
+    result is linear in `v`, and the derivative is exact in all arguments.
 
     Args:
         v: motion (angular, linear velocity) or force (torque, force) about `oldpos`.
         force: whether it is a force.
         newpos: (..., 3) new point.
         oldpos: (..., 3) old point.
-        new_to_old: (..., 3, 3) rotation from the new axes to the old ones; None: the same axes.
+        new_to_old: (..., 3, 3) rotation from the new axes to the old ones; None keeps the axes.
     """
     xp = namespace(v)
     rot, trn = v[..., :3], v[..., 3:]

@@ -1,4 +1,4 @@
-"""Rules of differentiation: what does not move is a constant, a product by its factors."""
+"""Helpers for derivative rules: inputs without a tangent are constants."""
 
 import functools
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from mjjax.xla.namespace import Array
 
 
 class Moved(NamedTuple):
-    """A function of what moves alone, in a rule with symbolic zeros.
+    """A function of those inputs alone that move, in a rule with symbolic zeros.
 
     Attributes:
-        f: the function, of the leaves that have a tangent.
+        f: the function, which takes the leaves that have a tangent.
         values: these leaves.
         slopes: their tangents.
     """
@@ -25,7 +25,7 @@ class Moved(NamedTuple):
 
 
 def of_moved(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Moved:
-    """`f` as a function of what moves; the rest are constants.
+    """`f` as a function of the leaves that move; all others are constants.
 
     Args:
         f: function of pytrees.
@@ -46,13 +46,13 @@ def of_moved(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[An
 def jvp(
     f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]
 ) -> tuple[Any, Any]:
-    """`jax.jvp` in a rule with symbolic zeros, see `of_moved`: the value and its tangent."""
+    """The value and its tangent: `jax.jvp` in a rule with symbolic zeros; see `of_moved`."""
     moved = of_moved(f, primals, tangents)
     return jax.jvp(moved.f, moved.values, moved.slopes)
 
 
 def derivative_of(equal: Callable[..., Array]) -> Callable[..., Callable[..., Array]]:
-    """Decorator: a function of pytrees is differentiated as another with the same values."""
+    """Decorator: JAX differentiates the function as if it were another one with the same values."""
 
     def decorate(function: Callable[..., Array]) -> Callable[..., Array]:
         wrapped = jax.custom_jvp(function)

@@ -1,11 +1,12 @@
 """Arrays that are computed twice: as numbers, which decide, and as JAX arrays, which are
 differentiated.
 
-The compiler of models is numpy code full of decisions: is the vector zero, which axis is longest,
-do these frames coincide. Given `Tracked` arrays it runs as it is. numpy hands every operation to
-`Tracked`, which does it on the numbers and, if one of the operands depends on a parameter, on their
-JAX arrays. Comparisons give those of the numbers: a value stays on the branch of the numbers that
-it was made with. What depends on no parameter costs nothing in the traced program.
+The compiler of models is numpy code full of decisions: whether a vector is zero, which axis is
+longest, whether two frames coincide. It runs unchanged on `Tracked` arrays. numpy hands every
+operation to `Tracked`, which does it on the numbers. If one of the operands depends on a parameter,
+`Tracked` also does it on the JAX arrays. Comparisons use the numbers, so a value stays on the
+branch that its numbers chose. A value that depends on no parameter costs nothing in the traced
+program.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import numpy as np
 from mjjax.math import safe
 from mjjax.xla import linalg
 
-# Where the derivative of JAX's own function is not finite.
+# Replacements for functions of JAX whose derivative is not finite everywhere.
 _SAFE: dict[str, Callable] = {
     "sqrt": safe.sqrt,
     "arctan2": safe.arctan2,
@@ -27,7 +28,7 @@ _SAFE: dict[str, Callable] = {
 
 
 class NotTracked(TypeError):
-    """A value that is differentiated was needed as a plain number."""
+    """The compiler needed a value as a plain number, but the value is differentiated."""
 
 
 class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
@@ -65,7 +66,7 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Any:
-        """With the axes in reverse order."""
+        """This array with its axes in reverse order."""
         return np.transpose(self)
 
     def copy(self) -> "Tracked":
@@ -73,11 +74,11 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
         return Tracked(self.numbers.copy(), self.value)
 
     def reshape(self, *shape: Any) -> Any:
-        """In another shape."""
+        """This array in another shape."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Any:
-        """On one axis."""
+        """This array with all entries on one axis."""
         return np.ravel(self)
 
     def sum(self, axis: int | None = None) -> Any:
@@ -116,7 +117,7 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
         return float(np.asarray(self))
 
     def array(self) -> jax.Array:
-        """The JAX array, also of what depends on no parameter."""
+        """The JAX array; also for an array that depends on no parameter."""
         return jnp.asarray(self.numbers, float) if self.value is None else self.value
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -140,17 +141,17 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def both(ours: Callable, theirs: Callable, *args: Any, **kwargs: Any) -> Any:
-    """A function of arrays, some of them tracked, on the numbers and on the JAX arrays.
+    """Applies a function to arrays, some of them tracked: to their numbers and to the JAX arrays.
 
     Args:
         ours: the function for numpy.
-        theirs: the function for JAX; called if an argument depends on a parameter.
-        *args: its arguments, also sequences of arrays.
-        **kwargs: its settings.
+        theirs: the function for JAX; it is called if an argument depends on a parameter.
+        *args: arguments of the function, which may be sequences of arrays.
+        **kwargs: settings of the function.
 
     Returns:
-        What it gives, one array or several: tracked if they are real and an argument is; others,
-        such as comparisons, are those of the numbers.
+        One array or several. They are tracked if they are real and an argument is tracked. Other
+        results, such as comparisons, are those of the numbers.
     """
     tracked = [a for a in jax.tree.leaves(args, is_leaf=_is_tracked) if _is_tracked(a)]
     found = ours(*jax.tree.map(numbers, args, is_leaf=_is_tracked), **kwargs)
@@ -163,7 +164,7 @@ def both(ours: Callable, theirs: Callable, *args: Any, **kwargs: Any) -> Any:
 
 
 def is_live(x: Any) -> bool:
-    """Whether it depends on a parameter."""
+    """Whether a value depends on a parameter."""
     return isinstance(x, Tracked) and x.value is not None
 
 
@@ -180,7 +181,7 @@ def value_of(x: Any) -> Any:
 def settled(x: Any, to: Any) -> Any:
     """`to`, with the derivative of `x`; for plain arrays `to` itself.
 
-    For numbers that a compiler replaces by others within rounding.
+    The compiler uses this when it replaces numbers by other numbers within rounding.
     """
     if not isinstance(x, Tracked):
         return numbers(to)
@@ -189,7 +190,7 @@ def settled(x: Any, to: Any) -> Any:
 
 
 def real_array(nested: Any) -> Any:
-    """`np.array(nested, np.float64)` of numbers, tracked if any of them is."""
+    """`np.array(nested, np.float64)` of numbers; it is tracked if any of them is."""
     try:
         return np.array(nested, np.float64)
     except NotTracked:
@@ -206,7 +207,7 @@ def real_array(nested: Any) -> Any:
 
 
 def together(*arrays: Any) -> tuple[Any, ...]:
-    """Arrays that take each other's entries: all are tracked if one is."""
+    """Arrays that may take each other's entries: if one of them is tracked, all become tracked."""
     if not any(map(_is_tracked, arrays)):
         return arrays
     return tuple(a if _is_tracked(a) else Tracked(a) for a in arrays)
@@ -223,7 +224,7 @@ def _is_real(x: Any) -> bool:
 
 
 def _operand(x: Any) -> Any:
-    """An argument as JAX takes it."""
+    """An argument in a form that JAX accepts."""
     if isinstance(x, Tracked):
         return x.array()
     if isinstance(x, list | tuple) and any(map(_is_tracked, x)):
@@ -232,7 +233,7 @@ def _operand(x: Any) -> Any:
 
 
 def _index(index: Any) -> Any:
-    """An index as JAX takes it: no lists."""
+    """An index in a form that JAX accepts, that is without lists."""
     if isinstance(index, tuple):
         return tuple(map(_index, index))
     return np.array(index, None if index else int) if isinstance(index, list) else index
