@@ -1,9 +1,9 @@
 """Contact-frame rows: relative motion of two bodies along the axes of their contact.
 
-Of one or few trees a matrix with a column per dof is best. In a scene of many trees it would be
-mostly zeros: there a row is a wrench on each of the two bodies, and products go through the motion
-of bodies. `RowLayout.by_body` says which of the two it is. Slots without a contact, whose geoms are
--1, have rows of zeros.
+For one or a few trees, a matrix with a column per dof is best (`DofRows`). In a scene of many trees
+such a matrix would be mostly zeros. There a row is a wrench on each of the two bodies, and products
+go through the motion of bodies (`BodyRows`). `RowLayout.by_body` says which form is used. Slots
+without a contact have geoms -1 and rows of zeros.
 """
 
 import operator
@@ -32,16 +32,16 @@ ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 class DofRows(NamedTuple):
     """Rows with a column per dof.
 
-    Products are those of the matrix; they are differentiated as products of its factors, since the
-    derivative of the matrix would have all of its entries for every direction.
+    Products use the matrix, but are differentiated as products of its factors. The derivative of
+    the matrix would have all entries of the matrix for every direction.
 
     Attributes:
-        matrix: (n width, nv) rows, contact by contact, and columns of zeros up to a multiple of
-            eight, see `whole_vectors`.
-        columns: (nv, n width) its transpose, which a product with it would read by columns.
+        matrix: (n width, nv) rows, contact by contact, with columns of zeros up to a multiple of
+            eight; see `whole_vectors`.
+        columns: (nv, n width) transpose of `matrix`, for products that would read its columns.
         wrench: six arrays (n, width): torque and force of a unit force in each row.
         axis: (6, nv) motion axes of the dofs, about the point that torques refer to.
-        side: (n, nv) 1 for a dof that moves the second body only, -1 the first only, else 0. Row k
+        side: (n, nv) 1 if the dof moves only the second body, -1 if only the first, else 0. Row k
             of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i].
     """
 
@@ -65,7 +65,8 @@ class DofRows(NamedTuple):
 
     def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
-        # a processor has vectors along rows, J' (B J); for a GPU that is a transpose more, (J' B) J
+        # A processor has vectors along rows, so J' (B J) is faster. On a GPU this would need one
+        # more transpose, so (J' B) J is faster.
         product = by_platform(
             self, blocks, processor=DofRows._curved_rows, accelerator=DofRows._curved_columns
         )
@@ -87,7 +88,7 @@ class DofRows(NamedTuple):
 def _velocity_from_factors(
     columns: Array, side: Array, wrench: Parts, axis: Array, v: Array
 ) -> Array:
-    """`_velocity` from the factors, of which only the derivative is taken."""
+    """Computes `_velocity` from the factors; only the derivative of this function is used."""
     motion = slabs(matmul(axis * v[None], side.T), 0)
     return total(x * y.T for x, y in zip(wrench, motion, strict=True))
 
@@ -98,7 +99,7 @@ def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array)
 
 
 def _force_from_factors(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    """`_force` from the factors, of which only the derivative is taken."""
+    """Computes `_force` from the factors; only the derivative of this function is used."""
     both = jnp.stack([dot(x, f) for x in wrench])
     return total(slabs(axis * matmul(both, side), 0))[0]
 
@@ -109,13 +110,13 @@ def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> 
 
 
 class BodyRows(NamedTuple):
-    """Rows as motion of two bodies relative to each other at a point, along axes.
+    """Rows as the relative motion of two bodies at a point, along axes.
 
     Attributes:
-        push: (n, m, 3) axes of the first m = min(width, 3) rows, normal and tangents: they measure
-            the velocity of the contact point on the second body minus that on the first.
+        push: (n, m, 3) axes of the first m = min(width, 3) rows, normal and tangents. These rows
+            measure the velocity of the contact point on the second body minus that on the first.
         turn: (n, width - m, 3) axes of the torsional and rolling rows, for angular velocities.
-        arm: (n, 2, 3) the point from each body's reference point, the centre of mass of its root.
+        arm: (n, 2, 3) the point relative to the centre of mass of each body's kinematic root.
         body: (n, 2) body ids.
         cdof: (nv, 6) motion axes.
     """
@@ -154,13 +155,14 @@ class BodyRows(NamedTuple):
         return matmul(rows.reshape(-1, rows.shape[2]).T, half.reshape(-1, rows.shape[2]))
 
     def sum_by_body(self, s: Structure, x: Array) -> Array:
-        """Sums (nbody, ...) of what acts on each of the two bodies (n, 2, ...)."""
+        """Sums (nbody, ...) of the effects on the two bodies of each contact (n, 2, ...)."""
         return jnp.zeros((s.nbody, *x.shape[2:]), x.dtype).at[self.body].add(x)
 
     def stiffness(self, s: Structure, curvature: Array) -> Array:
-        """Stiffness (nbody, 6, 6) by which contacts hold each body, with (n, width, width) given.
+        """Stiffness (nbody, 6, 6) of contacts on each body, from their curvature (n, width, width).
 
-        Only the diagonal blocks of the bodies: what couples the two of a contact is left out.
+        These are the diagonal blocks of the bodies. The coupling between the two bodies of a
+        contact is left out.
         """
         rows = self._row_wrenches()
         width = rows.shape[1]
@@ -180,7 +182,7 @@ class BodyRows(NamedTuple):
         return _opposite(jnp.concatenate([torque, force], axis=-1))
 
     def _row_wrenches(self) -> Array:
-        """Torque and force (n, width, 2, 6) on each of the bodies by a force of one in each row."""
+        """Torque and force (n, width, 2, 6) on each of the bodies by a unit force in each row."""
         push = self.push[:, :, None]
         torque = cross(self.arm[:, None], push)
         push = jnp.concatenate([torque, jnp.broadcast_to(push, torque.shape)], axis=-1)
@@ -193,7 +195,7 @@ ContactRows = DofRows | BodyRows
 
 
 def _opposite(wrench: Array) -> Array:
-    """What acts on the first of two bodies (..., 2, 6) with its sign changed."""
+    """Wrenches on two bodies (..., 2, 6), with the sign changed for the first body."""
     first, second = wrench[..., :1, :], wrench[..., 1:, :]
     return jnp.concatenate([-first, second], axis=-2)
 
@@ -201,12 +203,12 @@ def _opposite(wrench: Array) -> Array:
 def dof_rows(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
 ) -> DofRows:
-    """Rows of the contact slots, whose geoms may be static: see `contact_wrenches`."""
+    """Rows of the contact slots; the geoms of a slot may be static, see `contact_wrenches`."""
     return rows_of(*contact_wrenches(s, data, contact, geoms, width))
 
 
 def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
-    """Rows from their factors, see `contact_wrenches`."""
+    """Rows from their factors; see `contact_wrenches`."""
     rows = wrench_rows(wrench, whole_vectors(axis), whole_vectors(side))
     columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
     slots, width, padded_nv = rows.shape

@@ -17,13 +17,13 @@ Equality = tuple[Array, Array, Array, Array]  # residual, violation, inverse wei
 
 
 def equalities(model: Model, data: Data) -> Equality:
-    """Rows of all equality constraints in the order of their ids, active or not.
+    """Rows of all equality constraints in the order of their ids, whether active or not.
 
-    Exact derivatives; the violation of a weld or connect has derivative zero where it is zero.
+    Derivatives are exact. Where the violation of a weld or connect is zero, its derivative is zero.
 
     Returns:
-        residual (n,) [m or rad]; violation (n,), the norm over a constraint's rows, by which the
-        impedance is chosen; inverse weights (n,); Jacobian (n, nv).
+        Residual (n,) [m or rad]; violation (n,), which is the norm over a constraint's rows and
+        determines the impedance; inverse weights (n,); Jacobian (n, nv).
     """
     s = model.structure
     parts, rows = [], []
@@ -52,7 +52,7 @@ def _connect(model: Model, data: Data, ids: np.ndarray) -> Equality:
 
 
 def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
-    """Difference of anchors, and torquescale times the vector part of q2^-1 q1 relative pose."""
+    """Difference of anchors, and torquescale times the vector part of q2^-1 q1 relpose."""
     s = model.structure
     xp = namespace(data.qpos)
     (one, two), bodies = anchors(model, data, EqType.WELD, ids)
@@ -69,7 +69,8 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
     (moved1, turned1), (moved2, turned2) = (
         point_jacobian(model, data, *at) for at in zip((one, two), bodies, strict=True)
     )
-    # an angular velocity w changes the residual by the vector part of q2^-1 (0, w) q1 / 2
+    # An angular velocity w changes the residual at the rate of the vector part of
+    # q2^-1 (0, w) q1 / 2.
     axes = np.eye(4, dtype=turn.dtype)[1:]
     change = [quat.mul(back, quat.mul(0 * turn + axis[None], turn))[:, 1:] for axis in axes]
     spin = einsum("nik,nkv->niv", xp.stack(change, axis=-1), turned1 - turned2)
@@ -79,7 +80,7 @@ def _weld(model: Model, data: Data, ids: np.ndarray) -> Equality:
 
 
 def _joint(model: Model, data: Data, ids: np.ndarray) -> Equality:
-    """q1 - polynomial(q2), both from their reference; without a second joint its value is zero."""
+    """q1 - polynomial(q2), both relative to qpos0; without a second joint q2 is zero."""
     s = model.structure
     joints = [s.eq_obj1id[ids], s.eq_obj2id[ids]]
     coupled = joints[1] >= 0
@@ -94,7 +95,7 @@ def _joint(model: Model, data: Data, ids: np.ndarray) -> Equality:
 
 
 def _tendon(model: Model, data: Data, ids: np.ndarray) -> Equality:
-    """length1 - polynomial(length2), both from their reference; see `_joint`."""
+    """length1 - polynomial(length2), both relative to the lengths at qpos0; see `_joint`."""
     s = model.structure
     tendons = [s.eq_obj1id[ids], s.eq_obj2id[ids]]
     coupled = tendons[1] >= 0
@@ -122,7 +123,7 @@ def _polynomial(
     return residual, residual, weights[0] + on * weights[1], jacobian
 
 
-# Where `eq_data` holds the anchors of the two sides.
+# Places of the anchors of the two sides in `eq_data`.
 _ANCHORS = {EqType.CONNECT: (0, 3), EqType.WELD: (3, 0)}
 
 

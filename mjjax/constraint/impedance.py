@@ -12,16 +12,17 @@ from mjjax.xla.ordering import computed_once
 def impedance(solimp: Array, distance: Array) -> Array:
     """Constraint impedance (n,) in (0, 1) from `solimp` (n, 5) and `pos - margin` (n,).
 
-    A power sigmoid from d0 at zero distance to dmax at distance `width`; (d0 + dmax) / 2 everywhere
-    if d0 = dmax or the width vanishes, as in MuJoCo. Its derivative by the distance is that of the
-    formula: zero at distance 0 and beyond the width, between both sides at the width itself.
+    The impedance is a power sigmoid from d0 at zero distance to dmax at distance `width`. As in
+    MuJoCo, it is (d0 + dmax) / 2 everywhere if d0 = dmax or the width vanishes. Its derivative by
+    the distance is that of the formula. It is zero at distance 0 and beyond the width; at the width
+    itself it lies between the derivatives of the two sides.
     """
     xp = namespace(solimp, distance)
     curve, distance = computed_once(_within(solimp).T, distance)
     d0, dmax, width, mid, power = unstack(curve)
     flat = (d0 == dmax) | (width <= MINVAL)
     x = xp.minimum(xp.abs(distance) / where(flat, 1, width), 1)
-    # x^p / mid^(p-1) below the midpoint, its mirror image above it
+    # The curve is x^p / mid^(p-1) below the midpoint, and its mirror image above the midpoint.
     below = x <= mid
     half_width = where(below, mid, 1 - mid)
     half_curve = safe.power(where(below, x, 1 - x) / half_width, power) * half_width
@@ -41,10 +42,10 @@ def stiffness_damping(
 ) -> tuple[Array, Array]:
     """Stiffness K [1/s^2] and damping B [1/s] (n,) of the reference acceleration.
 
-    Standard (ref0 > 0, a time constant): K = 1 / (dmax timeconst dampratio)^2, B = 2 / (dmax
-    timeconst), with timeconst at least two time steps under `refsafe`. Direct (ref0 <= 0):
-    K = -ref0 / dmax^2, B = -ref1 / dmax. Formats that are mixed, one number positive and the other
-    not, give way to the default, as in MuJoCo.
+    In the standard format, ref0 > 0 is a time constant: K = 1 / (dmax timeconst dampratio)^2 and
+    B = 2 / (dmax timeconst). With `refsafe`, timeconst is at least two time steps. In the direct
+    format, ref0 <= 0: K = -ref0 / dmax^2 and B = -ref1 / dmax. If a reference mixes the formats,
+    with one positive number and one that is not, the default replaces it, as in MuJoCo.
     """
     xp = namespace(solref)
     mixed = mixed_format(solref)
@@ -66,7 +67,7 @@ def mixed_format(solref: Array) -> Array:
 
 
 def softness(imp: Array) -> Array:
-    """(1 - imp) / imp (n,): the ratio of the regularization R to `diagApprox`."""
+    """The ratio (1 - imp) / imp (n,) of the regularization R to `diagApprox`."""
     return (1 - imp) / imp
 
 

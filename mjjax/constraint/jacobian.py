@@ -19,8 +19,8 @@ class RowJacobian(PyTree):
 
     Attributes:
         general: (ngeneral, nv) scalar rows with a matrix.
-        contact: contact-frame rows. An edge of a pyramid is a combination of them, which products
-            apply to vectors.
+        contact: contact-frame rows. An edge of a pyramid is a combination of these rows. Products
+            apply the combination to vectors, so that edges are never stored.
         friction: (ncontact, width - 1) slopes of the edges; empty for elliptic cones.
         layout: row layout.
     """
@@ -44,7 +44,7 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
     friction = contact.friction[:, : width - 1 if layout.has_edges else 0]
     if layout.has_edges and (plan_of(model, data.rules).dim == 1).any():
         friction = where(contact.dim[:, None] == 1, 0, friction)  # only a normal row
-    # without dofs the data have no entries of it, and do not know how many rows there are
+    # Without dofs the field has no entries, and its shape does not say how many rows there are.
     general = data.efc_Jgeneral.reshape(len(layout.general), layout.nv)
     return RowJacobian(general, rows, friction, layout)
 
@@ -52,7 +52,8 @@ def row_jacobian(model: Model, data: Data, layout: RowLayout) -> RowJacobian:
 def edges(layout: RowLayout, friction: Array, u: Array) -> Array:
     """Rows (ncontact, per_contact, ...) from contact-frame values (ncontact, width, ...).
 
-    Edges of the friction pyramid are normal +- mu_i tangent_i; an elliptic cone has the frame's.
+    The edges of a friction pyramid are normal +- mu_i tangent_i. The rows of an elliptic cone are
+    those of the contact frame.
     """
     if not layout.has_edges:
         return u

@@ -1,8 +1,8 @@
 """Slots of the constraint rows: which rows a model can have, in MuJoCo's order.
 
-Most rows need no Jacobian matrix. Dry friction and limits of slides and hinges touch one dof:
+Most rows need no Jacobian matrix. Dry friction and limits of slides and hinges touch one dof, so
 their row is plus or minus a unit vector. A contact's rows are combinations of a few contact-frame
-rows. Only the rest ("general": equalities, tendons, limits of ball joints) has a matrix.
+rows. Only the other rows ("general": equalities, tendons, limits of ball joints) have a matrix.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from mjjax.model.structure import Structure
 from mjjax.xla.namespace import Array
 
 FRICTION = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
-# what switches the kinds of scalar rows off
+# Flags that switch the kinds of scalar rows off.
 FLAGS = {
     ConstraintType.EQUALITY: DisableBit.EQUALITY,
     ConstraintType.FRICTION_DOF: DisableBit.FRICTIONLOSS,
@@ -28,7 +28,7 @@ FLAGS = {
     ConstraintType.LIMIT_JOINT: DisableBit.LIMIT,
     ConstraintType.LIMIT_TENDON: DisableBit.LIMIT,
 }
-# from where on contacts are kept by bodies (measured)
+# From so many trees and dofs on, contact rows are wrenches on bodies (measured).
 MANY_TREES, MANY_DOFS = 3, 60
 EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.TENDON: 1}
 
@@ -37,21 +37,21 @@ EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.TEND
 class RowLayout:
     """Row slots: scalar rows first, then `per_contact` rows for each contact.
 
-    Instances are shared between equal structures, so that they compare by identity.
+    Equal structures share one instance, so instances compare by identity.
 
     Attributes:
         structure: structure of the model.
         kind: (nscalar,) `ConstraintType` of the scalar rows.
-        owner: (nscalar,) id of the equality, dof, tendon or joint that each belongs to.
-        side: (nscalar,) of limits: +1 lower side, -1 upper side; 0 for a ball and other kinds.
+        owner: (nscalar,) id of the equality, dof, tendon or joint that the row belongs to.
+        side: (nscalar,) +1 for lower limits, -1 for upper limits, 0 for balls and other kinds.
         single: scalar rows that touch one dof, as row indices.
         dof: dof of each single row.
         sign: coefficient of each single row.
         general: scalar rows with a Jacobian matrix, as row indices.
         slots: rows of a contact.
         ncontact: number of contacts that have row slots.
-        own: (ntree,) largest numbers of contacts of a tree with itself and the static world; none
-            if nobody asks.
+        own: (ntree,) largest numbers of contacts of a tree with itself and the static world; empty
+            if they are not needed.
     """
 
     structure: Structure
@@ -93,7 +93,7 @@ class RowLayout:
 
     @property
     def by_body(self) -> bool:
-        """Whether contact rows are wrenches on bodies: a matrix of them would be mostly zeros."""
+        """Whether contact rows are wrenches on bodies, because a matrix would be mostly zeros."""
         return self.structure.ntree >= MANY_TREES and self.nv > MANY_DOFS
 
     @property
@@ -116,14 +116,14 @@ class RowLayout:
         return np.pad(np.isin(self.kind, kinds), (0, self.nrow - self.nscalar))
 
     def frictionless(self, loss: Array) -> Array:
-        """Which scalar rows (nscalar,) C does not have: of dry friction whose `loss` is zero."""
+        """Which scalar rows (nscalar,) are dry friction with zero `loss`; C has no such rows."""
         return np.isin(self.kind, FRICTION) & (loss == 0)
 
 
 def layout_of(model: Model, data: Data) -> RowLayout:
     """Row layout of a model and the capacities of its data.
 
-    Rows of kinds that flags have disabled since `make_data` keep their slots.
+    If flags have disabled a kind of rows since `make_data`, these rows keep their slots.
 
     Raises:
         ValueError: the data was made for other rows.
@@ -150,7 +150,7 @@ def layout_of(model: Model, data: Data) -> RowLayout:
 
 
 def has_rows(layout: RowLayout, data: Data) -> bool:
-    """Whether data have as many scalar rows, and general ones of them, as a layout."""
+    """Whether data have as many scalar rows and general rows as a layout."""
     general = not layout.nv or len(data.efc_Jgeneral) == len(layout.general)
     return general and len(data.efc_scalar_pos) == layout.nscalar
 
@@ -240,7 +240,7 @@ _BOTH = (1, -1)
 def _single_dofs(
     s: Structure, kind: np.ndarray, owner: np.ndarray, side: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The one dof that each scalar row touches, -1 if it may touch several, and its sign."""
+    """The dof that each scalar row touches, or -1 if it may touch several, and its sign."""
     dof, sign = np.full(len(kind), -1), np.ones(len(kind))
     friction = kind == ConstraintType.FRICTION_DOF
     dof[friction] = owner[friction]

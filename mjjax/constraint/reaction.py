@@ -64,7 +64,7 @@ def rne_postconstraint(model: Model, data: Data) -> Data:
     acc = body_accelerations(model, data, data.qacc)
     external = external_forces(model, data)
     force = stack(body_forces(data, acc)) - components_first(external)
-    # the world has neither acceleration of its own nor a joint to carry it: only its children's
+    # The world has no acceleration and no joint that carries it. Only its children have forces.
     inner = subtree_sum(s, force * (np.arange(s.nbody) > 0).astype(force.dtype)[None])
     return data.replace(cacc=join(acc), cfrc_ext=external, cfrc_int=components_last(inner))
 

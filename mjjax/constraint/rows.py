@@ -1,6 +1,6 @@
-"""What `efc_D` and `efc_aref` are made of, for scalar rows and contacts together.
+"""The values from which `efc_D` and `efc_aref` follow, for scalar rows and contacts together.
 
-An item is one scalar row or one contact: the rows of a contact share their impedance.
+An item is one scalar row or one contact. The rows of a contact share their impedance.
 """
 
 from typing import NamedTuple
@@ -27,14 +27,14 @@ from mjjax.xla.namespace import Array, where
 
 
 class ItemRows(NamedTuple):
-    """What the rows of each item share.
+    """The values that the rows of each item share.
 
     Attributes:
         active: (nitem,) whether the item has rows now.
-        mass: (nmass,) constraint masses 1 / R, from which `Data.efc_D` is made where `active`: one
-            of each scalar row; then one of each contact, for all edges of its pyramid, or `width`
-            of each elliptic contact, 0 for rows that it does not have.
-        spring: (nitem,) K I (pos - margin), of an elliptic contact for its normal only.
+        mass: (nmass,) constraint masses 1 / R, from which `Data.efc_D` follows where `active`. Each
+            scalar row has one mass. Then follow the contacts: a pyramid has one mass for all of its
+            edges, an elliptic contact has `width` masses, 0 for rows that it does not have.
+        spring: (nitem,) K I (pos - margin); for an elliptic contact, of its normal only.
         damping: (nitem,) B.
         friction_damping: (nelliptic,) B of the friction of elliptic contacts.
     """
@@ -47,9 +47,10 @@ class ItemRows(NamedTuple):
 
 
 def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) -> ItemRows:
-    """What the rows of all items share, scalar rows first.
+    """The shared values of all items, scalar rows first.
 
-    The impedance of both kinds is evaluated at once: powers are costly to compile and to compute.
+    Scalar rows and contacts evaluate their impedance together, because powers are costly to compile
+    and to compute.
     """
     contact, n = data.contact, layout.ncontact
     shared = (scalar.solref, scalar.solimp, scalar.distance)
@@ -61,8 +62,8 @@ def all_rows(model: Model, data: Data, layout: RowLayout, scalar: ScalarRows) ->
     stiffness, damping = _reference(model, solref, solimp)
     offset, equality = distance, layout.kind == ConstraintType.EQUALITY
     if equality.any():
-        # `distance` is the norm of an equality's residuals, on which its impedance depends; the
-        # reference acceleration of each of its rows needs the row's own residual
+        # For an equality, `distance` is the norm of its residuals, on which its impedance depends.
+        # The reference acceleration of each row needs the row's own residual.
         offset = where(np.pad(equality, (0, n)), jnp.pad(scalar.pos, (0, n)), distance)
     active, friction_damping = scalar.active, jnp.zeros(0, soft.dtype)
     if n:
@@ -97,7 +98,7 @@ def _included(contact: Contact, n: int) -> Array:
 
 
 def contact_distance(contact: Contact, layout: RowLayout) -> Array:
-    """Distance minus margin (ncontact,) of the contacts that exert forces, 0 elsewhere [m]."""
+    """Distance minus margin (ncontact,) [m] of contacts that exert forces, 0 for other contacts."""
     n = layout.ncontact
     return where(_included(contact, n), contact.dist[:n] - contact.includemargin[:n], 0)
 
@@ -117,13 +118,13 @@ def _masses(model: Model, data: Data, layout: RowLayout, weight: Array, soft: Ar
 
 
 def _edge_weights(model: Model, data: Data, layout: RowLayout) -> tuple[Array, Array]:
-    """`diagApprox` (ncontact,) of the first edge of pyramids, and what its R is multiplied by.
+    """`diagApprox` (ncontact,) of the first edge of pyramids, and the factor of its R.
 
-    All edges have R = 2 mu^2 R_first with mu^2 = friction_0^2 / impratio; a contact without
-    friction has its normal row only.
+    All edges have R = 2 mu^2 R_first with mu^2 = friction_0^2 / impratio. A contact without
+    friction has only its normal row.
     """
     n, pairs = layout.ncontact, slot_pairs(model, data)
-    # where each slot belongs to one pair of geoms, its dimension is known while tracing
+    # If each slot belongs to one pair of geoms, its dimension is known while tracing.
     dim = data.contact.dim if pairs is None else plan_of(model, data.rules).dim[pairs]
     frictionless, friction2 = dim[:n] == 1, data.contact.friction[:n, 0] ** 2
     trans, _ = contact_weights(model, data, layout)
@@ -143,7 +144,7 @@ def _cone_masses(model: Model, data: Data, layout: RowLayout, soft: Array) -> Ar
 
 
 def _friction_damping(model: Model, contact: Contact, n: int) -> Array:
-    """B (n,) of the friction rows of elliptic contacts, whose `solreffriction` may be their own."""
+    """B (n,) of the friction rows of elliptic contacts, which may have their `solreffriction`."""
     friction = contact.solreffriction[:n]
     own = jnp.any(friction != 0, axis=-1) & ~mixed_format(friction)
     solref = where(own[:, None], friction, contact.solref[:n])

@@ -1,4 +1,4 @@
-"""What determines the scalar rows, kind by kind: equalities, dry friction, limits."""
+"""The values that determine the scalar rows, kind by kind: equalities, dry friction, limits."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,13 +22,14 @@ class ScalarRows(NamedTuple):
     Attributes:
         active: whether the row exists now.
         pos: residual.
-        distance: what the impedance depends on: pos - margin, or the norm over a constraint's rows.
+        distance: distance that determines the impedance: pos - margin, or the norm over the rows of
+            an equality.
         margin: margin of inclusion.
         solref: (n, 2) reference.
         solimp: (n, 5) impedance.
-        weight: inverse weight that the regularization is scaled by.
+        weight: inverse weight that scales the regularization.
         frictionloss: largest friction force; 0 for other kinds.
-        jacobian: (m, nv) of the rows that need a matrix.
+        jacobian: (m, nv) Jacobian of the rows that need a matrix.
     """
 
     active: Array
@@ -62,7 +63,7 @@ def scalar_rows(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
 def _equality(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
     owner, _ = layout.of(ConstraintType.EQUALITY)
     residual, violation, weight, jacobian = equalities(model, data)
-    # as in MuJoCo, a constraint that moves nothing has no rows
+    # As in MuJoCo, a constraint that moves nothing has no rows.
     some = jnp.any(jacobian != 0, axis=1)
     same = owner[:, None] == owner[None]
     zero = jnp.zeros_like(residual)
@@ -80,9 +81,9 @@ def _equality(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
 
 
 def _dof_friction(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
-    """Dry friction: |force| <= frictionloss, residual zero.
+    """Dry friction: |force| <= frictionloss, and the residual is zero.
 
-    A row without friction, which C does not have, exerts no force but has its derivative.
+    A row with zero friction, which C does not have, exerts no force but has a derivative by it.
     """
     dof, _ = layout.of(ConstraintType.FRICTION_DOF)
     loss = gather_parameters(model.dof_frictionloss, dof)
@@ -119,7 +120,7 @@ def _tendon_friction(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
 
 
 def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
-    """Joint limits: side (value - bound) < margin; balls limit the rotation angle."""
+    """Joint limits, active where side (value - bound) < margin; balls limit the rotation angle."""
     s = model.structure
     joint, side = layout.of(ConstraintType.LIMIT_JOINT)
     value = gather(data.qpos, s.jnt_qposadr[joint])
@@ -148,7 +149,7 @@ def _joint_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
 
 
 def _tendon_limit(model: Model, data: Data, layout: RowLayout) -> ScalarRows:
-    """Tendon limits: side (length - bound) < margin."""
+    """Tendon limits, active where side (length - bound) < margin."""
     tendon, side = layout.of(ConstraintType.LIMIT_TENDON)
     length, bounds = data.ten_length[tendon], model.tendon_range[tendon]
     dist = where(side > 0, length - bounds[:, 0], bounds[:, 1] - length)

@@ -147,7 +147,7 @@ def is_dual(model: Model) -> bool:
 
 
 def _fit(values: Array, like: Array, fill: float = 0) -> Array:
-    """`values` padded at the end to the capacity of `like`."""
+    """`values`, padded at the end to the capacity of `like`."""
     missing = like.shape[0] - values.shape[0]
     if not missing or not like.size:  # rows without dofs have no entries
         return values

@@ -1,4 +1,4 @@
-"""Which kinematic trees the constraint rows act on, and the islands of those they connect."""
+"""The kinematic trees that constraint rows act on, and the islands of trees that they connect."""
 
 import functools
 
@@ -16,7 +16,7 @@ from mjjax.xla.namespace import Array, where
 
 @functools.lru_cache(maxsize=64)
 def row_trees(layout: RowLayout) -> np.ndarray:
-    """Trees (nscalar, ntree) of the scalar rows, as a mask."""
+    """Mask (nscalar, ntree) of the trees that each scalar row acts on."""
     s = layout.structure
     its = members(s)
     dof = mask_of(s.dof_treeid[:, None], s.ntree)
@@ -56,7 +56,7 @@ def _static_links(layout: RowLayout) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tree_links(layout: RowLayout, data: Data) -> tuple[Array, Array]:
-    """Pairs of trees (n, 2) that rows can connect, -1 for none, and whether (n,) one does now."""
+    """Pairs of trees (n, 2) that rows can connect, -1 for none, and whether (n,) a row does now."""
     rows, links = _static_links(layout)
     links, touching = jnp.asarray(links), _touching_trees(layout, data)
     return jnp.concatenate([links, touching]), _exist(layout, data)[_of_links(layout, rows)]
@@ -65,7 +65,7 @@ def tree_links(layout: RowLayout, data: Data) -> tuple[Array, Array]:
 def item_trees(layout: RowLayout, data: Data) -> Array:
     """A tree (nscalar + ncontact,) that each scalar row and contact acts on, -1 if there is none.
 
-    Whether there is one now or not: rows without friction, which C does not have, count here.
+    Rows count whether they are active or not, also rows with zero friction, which C does not have.
     """
     contact = jnp.max(_touching_trees(layout, data), axis=1)
     return jnp.append(jnp.asarray(scalar_trees(layout)), contact)
@@ -98,7 +98,7 @@ def _touching_trees(layout: RowLayout, data: Data) -> Array:
 
 
 def _exist(layout: RowLayout, data: Data) -> Array:
-    """Which scalar rows and contacts (nscalar + ncontact,) there are in C."""
+    """Which scalar rows and contacts (nscalar + ncontact,) C has now."""
     n = layout.nscalar
     scalar = (data.efc_mass[:n] > 0) & ~layout.frictionless(data.efc_scalar_frictionloss)
     return jnp.append(scalar, data.contact.efc_address[: layout.ncontact] >= 0)

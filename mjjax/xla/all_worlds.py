@@ -14,10 +14,10 @@ Rule = Callable[..., tuple[Any, Any]]
 
 
 def also_for_no_worlds(rule: Rule) -> Rule:
-    """A rule of batching that is also right for a batch without worlds.
+    """Makes a batching rule that is also right for a batch without worlds.
 
-    There it is applied to one world of zeros, whose results are dropped, so that the compiler
-    drops their computation too.
+    For such a batch, the rule runs on one world of zeros and its results are dropped. The compiler
+    then drops their computation too.
     """
 
     @functools.wraps(rule)
@@ -37,7 +37,7 @@ def also_for_no_worlds(rule: Rule) -> Rule:
 
 @custom_vmap
 def largest_of_worlds(x: Array) -> Array:
-    """The largest value, or for truth values whether any is true; the same in every world."""
+    """The largest value of all worlds, or for truth values whether any is true, in every world."""
     return x
 
 

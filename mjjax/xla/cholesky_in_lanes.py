@@ -1,8 +1,8 @@
-"""Cholesky's factors of many small matrices on a GPU: each lane of a warp has its own matrix.
+"""Cholesky's factors of many small matrices on a GPU, where each lane of a warp has its own matrix.
 
-cuSOLVER and cuBLAS give every matrix a block of threads, most of which wait for its next column. In
-lanes, 32 matrices wait together: a quarter of the time for 32,768 of 27 rows, half for 8,192.
-Matrices lie along the last axis, so that lanes read neighbours.
+cuSOLVER and cuBLAS give every matrix a block of threads, most of which wait for the next column. In
+lanes, 32 matrices wait together. This takes a quarter of the time for 32,768 matrices of 27 rows,
+and half for 8,192. Matrices lie along the last axis, so that lanes read neighbours.
 """
 
 import functools
@@ -17,7 +17,8 @@ from jax.experimental.pallas import triton
 
 from mjjax.xla.namespace import Array, where
 
-LANES, WARPS, AHEAD = 32, 4, 4  # matrices, warps of a program; columns read at a time (measured)
+# Matrices per warp, warps of a program, and columns that are read at a time (measured).
+LANES, WARPS, AHEAD = 32, 4, 4
 
 Ref = Any  # Pallas has no public type for it
 
@@ -25,8 +26,8 @@ Ref = Any  # Pallas has no public type for it
 def factors(a: Array, interpret: bool = False) -> Array:
     """Lower factors (m, n, n) of symmetric positive definite matrices (m, n, n).
 
-    The upper triangles of the matrices are read; those of the factors have no meaning. The factor
-    of a matrix which is not positive definite is not a number.
+    The function reads the upper triangles of the matrices. The upper triangles of the factors have
+    no meaning. The factor of a matrix that is not positive definite is NaN.
     """
     a = a.transpose(2, 1, 0)
     return _call(_factor, interpret, a.shape, a).transpose(2, 0, 1)
@@ -35,14 +36,14 @@ def factors(a: Array, interpret: bool = False) -> Array:
 def solutions(factors: Array, b: Array, interpret: bool = False) -> Array:
     """Solutions x (m, n, 1) of L L' x = b (m, n, 1) with factors L (m, n, n)."""
     b = b[..., 0].T
-    # the transposes of the factors undo those of `factors`
+    # This transpose of the factors undoes the one in `factors`.
     return _call(_solve, interpret, b.shape, factors.transpose(1, 2, 0), b).T[..., None]
 
 
 def _call(
     kernel: Callable[..., None], interpret: bool, shape: tuple[int, ...], *arrays: Array
 ) -> jax.Array:
-    """A kernel for the matrices of each program, with an output of some shape."""
+    """Runs a kernel on the matrices of each program; the output has the given shape."""
     return pl.pallas_call(
         functools.partial(kernel, interpret),
         out_shape=jax.ShapeDtypeStruct(shape, arrays[0].dtype),
@@ -54,10 +55,10 @@ def _call(
 
 
 class _Tile:
-    """Rows and matrices of a program: of an array (n, ..., m), what is read at a time.
+    """Rows and matrices of a program: the part of an array (n, ..., m) that it reads at a time.
 
     Attributes:
-        row, matrix: (R, LANES) indices, of which some are behind the last.
+        row, matrix: (R, LANES) indices; some of them are beyond the last row or matrix.
     """
 
     def __init__(self, ref: Ref):
@@ -67,11 +68,11 @@ class _Tile:
         self.matrix = pl.program_id(0) * LANES + lax.broadcasted_iota(jnp.int32, shape, 1)
 
     def below(self, i: Any) -> jax.Array:
-        """Which rows, from row `i` on, are there."""
+        """Mask of the rows from row `i` on that exist."""
         return (self.row >= i) & (self.row < self.n) & (self.matrix < self.m)
 
     def load(self, ref: Ref, mask: jax.Array, *column: Any) -> jax.Array:
-        """Entries (R, LANES), of a column of matrices; zero where the mask is not set."""
+        """Entries (R, LANES) of a column of the matrices; zero where the mask is not set."""
         return triton.load(ref.at[self.row, *column, self.matrix], mask=mask, other=0)
 
     def store(self, ref: Ref, values: jax.Array, mask: jax.Array, *column: Any) -> None:
@@ -101,7 +102,7 @@ def _factor(interpret: bool, a: Ref, factor: Ref) -> None:
         left = lax.fori_loop(0, (j + AHEAD - 1) // AHEAD, subtract, left)
         tile.store(factor, left * lax.rsqrt(tile.at(j, left)), below, j)
         if not interpret:
-            triton.debug_barrier()  # the next column reads what other threads have stored
+            triton.debug_barrier()  # the next column reads entries that other threads stored
 
     lax.fori_loop(0, n, column, None)
 

@@ -1,4 +1,4 @@
-"""Compiling less often, and compiling in a fraction of the time what runs a few times only."""
+"""Compiles less often, and programs that run only a few times in a fraction of the time."""
 
 import functools
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-# Cheaper code generation.
+# Compiler options that make code generation cheaper.
 CHEAP = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,
@@ -18,7 +18,7 @@ CHEAP = {
 
 @functools.cache
 def known_options() -> dict[str, Any]:
-    """Those of the options `CHEAP` that this version of XLA has, on the default device."""
+    """The options in `CHEAP` that this version of XLA knows, on the default device."""
 
     def known(name: str) -> bool:
         try:
@@ -36,20 +36,20 @@ def as_flags(options: dict[str, Any]) -> str:
 
 
 def quick(function: Callable, **options: Any) -> Callable:
-    """`jax.jit` for a program that runs a few times only; `options` are those of `jax.jit`."""
+    """`jax.jit` for a program that runs only a few times; `options` are those of `jax.jit`."""
     return jax.jit(function, compiler_options=known_options(), **options)
 
 
 def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path:
-    """Keeps what JAX compiles on disk, for this and every later process.
+    """Keeps compiled programs on disk, for this and every later process.
 
-    A program that was compiled before, by the same version of JAX for the same kind of processor,
-    is loaded in a fraction of a second; tracing it still takes its time. Call it before the first
-    program is compiled. It holds for all of JAX, not only for mjjax.
+    A program is loaded in a fraction of a second if the same version of JAX compiled it before, for
+    the same kind of processor. Tracing the program still takes its time. Call this function before
+    the first program is compiled. It holds for all programs of JAX, not only for those of mjjax.
 
     Args:
-        path: folder; by default `mjjax` in the user's folder of caches. It may be deleted at any
-            time.
+        path: folder, which you may delete at any time; by default `mjjax` in the user's cache
+            folder.
 
     Returns:
         The folder.
@@ -59,7 +59,7 @@ def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    # small programs too: there are many of them, and they add up
+    # Small programs are kept too, because there are many of them and their times add up.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return folder

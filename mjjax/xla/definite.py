@@ -1,8 +1,8 @@
 """Systems with symmetric positive definite matrices.
 
-A factor reads the upper triangle of its matrix: for solvers, and for what has a derivative of its
-own. JAX's derivative of a factor is for the whole matrix, which must stand there if it is taken. On
-a GPU, the matrices of all worlds are factored by a kernel of its own.
+A factor reads only the upper triangle of its matrix. This suffices for solvers, and for functions
+with a derivative rule of their own. JAX's derivative of a factor needs the whole matrix. On a GPU,
+a special kernel factors the matrices of all worlds.
 """
 
 import functools
@@ -20,16 +20,16 @@ from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.linalg import cho_factor, cho_solve, eliminate, matmul
 from mjjax.xla.namespace import Array, namespace, where
 
-# Where that kernel is faster than cuSOLVER (measured on an H100): up to so many rows, from so many
-# matrices on.
+# The kernel is faster than cuSOLVER for at most so many rows and at least so many matrices
+# (measured on an H100).
 LARGEST, MANY = 64, 4096
 
 
 def factor(a: Array) -> Array:
-    """Lower factor L of a = L L', for `solve`; what stands above the diagonal has no meaning.
+    """Lower factor L of a = L L', for `solve`; entries above its diagonal have no meaning.
 
-    Only the upper triangle of the matrix is read. The factor is not a number where the matrix is
-    not positive definite.
+    The function reads only the upper triangle of the matrix. The factor is NaN if the matrix is not
+    positive definite.
     """
     return _factors(a[None])[0] if _in_lanes(a) else cho_factor(a)
 
@@ -37,7 +37,7 @@ def factor(a: Array) -> Array:
 def solve(factor: Array, b: Array) -> Array:
     """Solution x of L L' x = b for one right-hand side `b` (n,) or several (n, k).
 
-    The derivative is that by `b`.
+    The only derivative is the one by `b`.
     """
     if not _in_lanes(factor):
         return cho_solve(factor, b)
@@ -53,8 +53,8 @@ def solve(factor: Array, b: Array) -> Array:
 def solve_definite(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for a symmetric positive definite matrix, by Cholesky's `factor`.
 
-    The derivative is another solution with the same factor, not that of the factorization; it is
-    the matrix as a whole that it multiplies.
+    The derivative is another solution with the same factor, not the derivative of the
+    factorization. It multiplies by the whole matrix.
     """
     if namespace(a, b) is np:
         return cho_solve(cho_factor(a), b)
@@ -65,10 +65,10 @@ def solve_definite(a: Array, b: Array) -> Array:
 
 
 def solve_symmetric(a: Array, b: Array) -> Array:
-    """Solution x of a x = b (n,) for a symmetric regular matrix, which hardly ever is indefinite.
+    """Solution x of a x = b (n,) for a symmetric regular matrix that is hardly ever indefinite.
 
-    By Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU); if that
-    fails, for one of a batch, by LU. The derivative is another solution.
+    It uses Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU). If
+    this fails for any matrix of a batch, LU solves the systems. The derivative is another solution.
     """
     fixed = lax.stop_gradient(a)
     return lax.custom_linear_solve(
@@ -83,7 +83,7 @@ def _symmetric(a: Array, b: Array) -> Array:
 def _for_all_worlds(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """A function of matrices (m, n, n) and right-hand sides (m, n, k), batched by enlarging m or k.
 
-    So a batch is one call, which may decide something for all worlds or use a kernel for many.
+    So a batch is one call, which can make a decision for all worlds or use a kernel for many.
     """
     batched = custom_vmap(function)
 
@@ -106,10 +106,10 @@ def _for_all_worlds(function: Callable[[Array, Array], Array]) -> Callable[[Arra
 def _systems(a: Array, b: Array) -> Array:
     """Solutions (m, n, k) of symmetric systems."""
     factors = jax.vmap(factor)(a)
-    # the last pivot is no number if any is not
+    # The last pivot is NaN if any pivot is.
     good = jnp.isfinite(factors[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
     x = jax.vmap(solve)(factors, b)
-    # in one branch for all worlds, which a vmap of `cond` would not be
+    # All worlds take the same branch. A vmap of `cond` would compute both branches.
     return lax.cond(good.all(), lambda: x, lambda: where(good, x, jax.vmap(eliminate)(a, b)))
 
 
@@ -138,7 +138,7 @@ def _solutions(factors: Array, b: Array) -> Array:
 
 
 def _in_lanes(a: Array) -> bool:
-    """Whether matrices (..., n, n) may be on a GPU, and there is a kernel for them."""
+    """Whether matrices (..., n, n) may be on a GPU and a kernel for them exists."""
     if namespace(a) is np or jax.default_backend() != "gpu" or _lanes() is None:
         return False
     return a.dtype == jnp.float32 and 1 < a.shape[-1] <= LARGEST
@@ -146,7 +146,7 @@ def _in_lanes(a: Array) -> bool:
 
 @functools.cache
 def _lanes() -> Any:
-    """The module of kernels, if this JAX can compile them: a later one may be without Triton."""
+    """The module of kernels, if this JAX can compile them; a later JAX may lack Triton."""
     try:
         return importlib.import_module("mjjax.xla.cholesky_in_lanes")  # Pallas takes half a second
     except ImportError:

@@ -1,10 +1,10 @@
 """Iterating many worlds at once without waiting for the slowest.
 
-A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
-need few. Here, on a processor, worlds are iterated in groups that stay in its cache; once few of a
-group still run, these go back and are taken up with others. The cost follows the mean number of
-iterations, not the largest. An accelerator iterates all worlds at once; once few of many still run,
-these alone. Results do not depend on it.
+A vmapped `while_loop` repeats the iteration of every world until the last world is done, although
+most worlds need few iterations. Here, a processor iterates worlds in groups that stay in its cache.
+Once few worlds of a group still run, they go back and join worlds of other groups. So the cost
+follows the mean number of iterations, not the largest. An accelerator iterates all worlds at once.
+Once few of many worlds still run, it iterates these alone. The results do not depend on the groups.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,13 @@ from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
 
 Tree = Any
-GROUPS, WORLDS_PER_GROUP = 8, 64  # a group is an eighth of the batch, and at most so many worlds
-# Its size is a multiple of this: what is left of vectors would be rounded otherwise.
+GROUPS, WORLDS_PER_GROUP = 8, 64  # a group is an eighth of the batch, and at most 64 worlds
+# The size of a group is a multiple of this: worlds in an incomplete vector would be rounded
+# differently.
 WORLDS_PER_VECTOR = 16
-RUNNING_PART = 2  # it goes on while more than half of its worlds run (measured, as are the others)
+RUNNING_PART = 2  # a group goes on while more than half of its worlds run (all measured)
 WORLDS_IN_GROUPS = 64  # below this batch size groups cost more than they save
-# On an accelerator a quarter of the batch runs alone, if that still gives it something to do.
+# On an accelerator the last quarter of a batch runs alone, if the batch has so many worlds.
 QUARTER, WORLDS_IN_QUARTERS = 4, 4096
 
 
@@ -42,7 +43,7 @@ def grouped_loop(
         running: whether one world goes on.
 
     Returns:
-        Function of (problem, state) to the final state.
+        A function that takes (problem, state) and returns the final state.
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
@@ -57,12 +58,12 @@ def grouped_loop(
 def _packed_body(
     body: Callable[[Tree, Tree], Tree], like: Tree, problem: Tree, state: Tree
 ) -> Tree:
-    """An iteration of a state in few arrays, see `mjjax.xla.packing`."""
+    """An iteration of a state in few arrays; see `mjjax.xla.packing`."""
     return pack(body(problem, unpack(state, like)))
 
 
 def _program(function: Callable[..., Tree], *arguments: Tree) -> Callable[..., Tree]:
-    """A function as what it computes of such arguments: traced once, as often as it is batched."""
+    """The function as a program for such arguments, traced once however often it is batched."""
     closed, out = jax.make_jaxpr(function, return_shape=True)(*arguments)
     tree, run = jax.tree.structure(out), jaxpr_as_fun(closed)
     return lambda *values: tree.unflatten(run(*jax.tree.leaves(values)))
@@ -71,7 +72,7 @@ def _program(function: Callable[..., Tree], *arguments: Tree) -> Callable[..., T
 def _grouped(
     body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array]
 ) -> Callable[[Tree, Tree], Tree]:
-    """`grouped_loop` of what is traced."""
+    """`grouped_loop` of a traced program."""
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
@@ -91,7 +92,7 @@ def _grouped(
 def queued_loop(
     body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array], items: int
 ) -> Callable[[Tree, Tree], Tree]:
-    """`grouped_loop` of `items` problems in every world: those of all worlds are in one queue.
+    """`grouped_loop` for `items` problems in every world; the problems of all worlds form a queue.
 
     Args:
         body: one iteration of one problem.
@@ -99,7 +100,7 @@ def queued_loop(
         items: number of problems of a world.
 
     Returns:
-        Function of (problems, states), with a leading axis, to the final states.
+        A function that takes (problems, states) with a leading axis and returns the final states.
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
@@ -115,7 +116,7 @@ def queued_loop(
 def _queued(
     body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array], items: int
 ) -> Callable[[Tree, Tree], Tree]:
-    """`queued_loop` of states in few arrays."""
+    """`queued_loop` for states in few arrays."""
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
@@ -134,7 +135,7 @@ def _queued(
 
 
 def _spread(size: int, in_batched: Tree, tree: Tree) -> Tree:
-    """Arrays with an axis of worlds everywhere."""
+    """The tree with an axis of worlds in every array."""
 
     def spread(x: Array, is_batched: bool) -> Array:
         return x if is_batched else jnp.broadcast_to(x[None], (size, *x.shape))
@@ -143,7 +144,7 @@ def _spread(size: int, in_batched: Tree, tree: Tree) -> Tree:
 
 
 def _apart(problem: Tree, in_batched: Tree) -> tuple[list[Array], Callable[[list[Array]], Tree]]:
-    """What differs between worlds, which groups gather; the problem of one world from its own."""
+    """The arrays that differ between worlds, and a function from a world's own to its problem."""
     leaves, tree = jax.tree.flatten(problem)
     differs = tree.flatten_up_to(in_batched)
 
@@ -157,7 +158,7 @@ def _apart(problem: Tree, in_batched: Tree) -> tuple[list[Array], Callable[[list
 
 
 def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree) -> Tree:
-    """Final states (size, ...) of as many problems."""
+    """Final states (size, ...) of `size` problems."""
     if size < WORLDS_IN_GROUPS:
         return _together(body, running, 0, problem, state)
     group = WORLDS_PER_VECTOR * -(-min(size // GROUPS, WORLDS_PER_GROUP) // WORLDS_PER_VECTOR)
@@ -167,7 +168,7 @@ def _iterate_all(body: Any, running: Any, size: int, problem: Tree, state: Tree)
 
 
 def _shrinking(body: Any, running: Any, problem: Tree, state: Tree) -> Tree:
-    """Iterates all worlds at once; of many, the last quarter that runs on its own, and so on."""
+    """Iterates all worlds at once; if there are many, the last quarter alone, and so on."""
     size = jax.tree.leaves(state)[0].shape[0]
     if size < WORLDS_IN_QUARTERS:
         return _together(body, running, 0, problem, state)
@@ -210,15 +211,15 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
 
 
 def _running_first(running: Any, state: Tree) -> Array:
-    """Indices (size,) of the worlds that still run, then `size` in the place of each other one."""
+    """Indices (size,) of the worlds that still run, followed by `size` for every other world."""
     going = jax.vmap(running)(state)
-    # sorting is one operation, `nonzero` with a size is fifteen
+    # Sorting is one operation; `nonzero` with a size would be fifteen.
     size = len(going)
     return jnp.sort(where(going, np.arange(size, dtype=np.int32), np.int32(size)))
 
 
 def _some(iterate: Any, index: Array, problem: Tree, state: Tree) -> Tree:
-    """Iterates the worlds of some indices; an index behind the last world stands for none."""
+    """Iterates the worlds of some indices; an index beyond the last world is left out."""
 
     def get(x: jax.Array) -> Array:
         return x.at[index].get(mode="clip", wrap_negative_indices=False)

@@ -1,12 +1,12 @@
 """Indexing by static lists, in the forms that XLA runs fast and differentiates cheaply.
 
 XLA's gather handles one element at a time, and its derivative is a scatter. Static indices become
-slices where they are few runs, and products with 0/1 matrices where tables are small. A product
-spreads an infinity or a NaN of one row to all that are picked: see `gather_parameters`.
+slices if they form few runs, and products with 0/1 matrices if tables are small. A product spreads
+an infinity or a NaN of one row to all picked rows; see `gather_parameters`.
 
-Long lists of indices, as over equal trees, are cut into `Segment`s: in repetition r of a segment
-the table is its windows side by side, the rows from `start + r stride` on, `width` of them, and
-`columns` picks rows of this table. A stride of 0 is the same rows in every repetition.
+Long lists of indices, as over equal trees, are cut into `Segment`s. In repetition r of a segment,
+each window has the `width` rows from `start + r stride` on. The windows side by side are a table,
+and `columns` picks rows of this table. With a stride of 0, every repetition has the same rows.
 """
 
 import math
@@ -20,19 +20,19 @@ from mjjax.xla.linalg import matmul, row_sum
 from mjjax.xla.namespace import Array, namespace
 from mjjax.xla.segments import MOST_SLICES, Segment, segments_of, slices_of
 
-# Rows of a table up to which a product with a 0/1 matrix is faster than XLA's gather (measured).
+# Up to so many rows of a table, a product with a 0/1 matrix is faster than XLA's gather (measured).
 SMALL_PRODUCT = 96
-_SHORT = 4  # rows up to which sums are written out
-WIDEST = 40_960  # entries up to which a product with whole rows is no slower (measured)
+_SHORT = 4  # up to so many rows, sums are written out
+WIDEST = 40_960  # up to so many entries, a product with whole rows is no slower (measured)
 
 
 def gather(x: Array, index: np.ndarray) -> Array:
     """`x[index]` along the first axis for a static `index` of any shape, in the fastest form.
 
-    In this order: a few slices (in equal steps too, or one row many times); for integers XLA's
-    gather; for a small table a product with a 0/1 matrix from the right, which keeps the batch of a
-    `vmap` in front; by segments, a slice or a product for each; for up to `SMALL_PRODUCT` rows a
-    product from the left; else XLA's gather.
+    The function takes the first of these forms that applies: a few slices (also in equal steps, or
+    of one row many times); for integers XLA's gather; for a small table a product with a 0/1 matrix
+    from the right, which keeps the batch of a `vmap` in front; a slice or a product for each
+    segment; for up to `SMALL_PRODUCT` rows a product from the left; otherwise XLA's gather.
     """
     index = np.asarray(index)
     if namespace(x) is np or not index.size:
@@ -54,10 +54,10 @@ def gather(x: Array, index: np.ndarray) -> Array:
 
 
 def gather_parameters(x: Array, index: np.ndarray) -> Array:
-    """`gather` of what may be infinite, such as the range of a joint without bounds.
+    """`gather` of values that may be infinite, such as the range of a joint without bounds.
 
-    The largest number stands for infinity: zero times that is zero, and other rows stay as they
-    are where a product picks them.
+    The largest number stands for infinity. Zero times the largest number is zero, so a product that
+    picks other rows leaves these as they are.
     """
     return gather(_finite(x), index)
 
@@ -70,7 +70,8 @@ def _finite(x: Array) -> Array:
 def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
     """`x[index]` of arrays (n,) or (n, k) of parameters, as rows of one table.
 
-    One operation, not one for each; `index` may be traced. For infinity see `gather_parameters`.
+    This is one operation instead of one per array. `index` may be traced. `gather_parameters`
+    explains how infinities are handled.
     """
     xp = namespace(*arrays)
     columns = [x[:, None] if x.ndim == 1 else x for x in arrays]
@@ -81,7 +82,7 @@ def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
 
 
 def _in_blocks(index: np.ndarray, entries: int) -> bool:
-    """Whether indices of rows of so many entries are few segments, each a small product."""
+    """Whether indices form few segments that are small products, for rows of `entries` entries."""
     segments = segments_of(index)
     return bool(segments) and all(
         slices_of(s.columns) <= MOST_SLICES or _wide(s.width * len(s.columns), entries) <= WIDEST
@@ -90,13 +91,13 @@ def _in_blocks(index: np.ndarray, entries: int) -> bool:
 
 
 def _take(x: Array, index: np.ndarray, axis: int) -> Array:
-    """What stands at indices along an axis, by their segments."""
+    """The entries at indices along an axis, taken by segments."""
     parts = [_take_segment(x, segment, axis) for segment in segments_of(index)]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
 
 
 def _take_segment(x: Array, segment: Segment, axis: int) -> Array:
-    """What stands at the indices of a segment along an axis."""
+    """The entries at the indices of a segment along an axis."""
     columns, count = segment.columns, segment.count
     shape = (*x.shape[:axis], count * len(columns), *x.shape[axis + 1 :])
     if len(columns) == 1:
@@ -122,7 +123,7 @@ def _blocks(x: Array, segment: Segment, axis: int) -> Array:
         end = window.start + count * window.width
         part = lax.slice_in_dim(x, window.start, min(end, x.shape[axis]), axis=axis)
         if (missing := end - x.shape[axis]) > 0:
-            # behind the last block of trees that do not end the table
+            # The last block may reach beyond the end of the table, so it is padded.
             edges = [(0, missing if k == axis else 0, 0) for k in range(x.ndim)]
             part = lax.pad(part, jnp.zeros((), x.dtype), edges)
         shape = (*x.shape[:axis], count, window.width, *x.shape[axis + 1 :])
@@ -138,15 +139,15 @@ def _is_small(table: np.ndarray, x: Array) -> bool:
 
 
 def _wide(size: int, entries: int) -> int:
-    """Entries of the matrix of `_mix_rows`, from those of the table and of a row."""
+    """Number of entries of the matrix in `_mix_rows`, from those of the table and of a row."""
     return size * entries**2
 
 
 def _mix_rows(table: np.ndarray, x: Array, axis: int = 0) -> Array:
     """Product (m, ...) of a static matrix (m, n) with the rows of `x` (n, ...), from the right.
 
-    That is x.reshape(-1) kron(table', I): a wider matrix, but the batch of a `vmap` stays in front
-    without transposes. With `axis`, so many axes in front of the rows stay there, too.
+    It is x.reshape(-1) kron(table', I). The matrix is wider, but the batch of a `vmap` stays in
+    front without transposes. The first `axis` axes stay in front too.
     """
     front, entries = x.shape[:axis], x.shape[axis + 1 :]
     wide = jnp.asarray(np.kron(table.T, np.eye(math.prod(entries))), x.dtype)
@@ -167,7 +168,7 @@ def gather_columns(x: Array, index: np.ndarray) -> Array:
 
 
 def gather_tables(indices: Sequence[np.ndarray], x: Array) -> Array:
-    """Equally long indices into the columns of `x` (k, n), in the form `gather_traced` takes."""
+    """Equally long indices into the columns of `x` (k, n), in the form for `gather_traced`."""
     n = x.shape[1]
     if n > SMALL_PRODUCT:
         return jnp.asarray(np.stack(indices), jnp.int32)
@@ -189,7 +190,7 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
     if len(index) <= 2 * SMALL_PRODUCT:
         return matmul(x, jnp.asarray(index[:, None] == np.arange(size), x.dtype))
     most = np.bincount(index).max()
-    table = np.full((size, most), len(index))  # empty places pick the zero behind the last entry
+    table = np.full((size, most), len(index))  # empty places pick a zero after the last entry
     filled = np.zeros(size, int)
     for row, i in enumerate(index):
         table[i, filled[i]] = row

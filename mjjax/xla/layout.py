@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array, namespace
 
-ARRAYS_JOINED = 8  # arrays up to which XLA computes them together with what joins them
-VECTOR = 8  # numbers of a vector of the processor: loops over what is left of one have none
+ARRAYS_JOINED = 8  # up to so many arrays, XLA computes them in the kernel that joins them
+VECTOR = 8  # numbers in a vector of the processor; the rest of a loop is computed one by one
 
 
 def components_first(x: Array) -> Array:
@@ -24,7 +24,8 @@ def components_last(x: Array) -> Array:
 def matrix_first(m: Sequence[Array]) -> Array:
     """Nine entries of a matrix by rows, arrays (n,), as (9, n).
 
-    Row by row: a join of more than eight arrays is computed apart from them.
+    The rows are joined one by one, because XLA computes a join of more than eight arrays in a
+    kernel of its own.
     """
     xp, n = namespace(*m), m[0].shape[0]
     rows = [xp.concatenate([x.reshape(1, 1, n) for x in m[k : k + 3]], 1) for k in (0, 3, 6)]
@@ -32,12 +33,12 @@ def matrix_first(m: Sequence[Array]) -> Array:
 
 
 def matrix_last(m: Sequence[Array]) -> Array:
-    """The same as (n, 9)."""
+    """Nine entries of a matrix by rows, arrays (n,), as (n, 9)."""
     xp = namespace(*m)
     rows = [xp.stack(m[k : k + 3], axis=-1) for k in (0, 3, 6)]
     return xp.stack(rows, axis=1).reshape(-1, 9)
 
 
 def whole_vectors(x: Array) -> Array:
-    """A matrix (m, n) with columns of zeros up to a multiple of a vector."""
+    """A matrix (m, n) with columns of zeros added, up to a whole number of vectors."""
     return namespace(x).pad(x, [(0, 0), (0, -x.shape[1] % VECTOR)])

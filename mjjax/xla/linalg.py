@@ -1,7 +1,7 @@
 """Products at full precision and Cholesky algebra for numpy and JAX arrays.
 
-Every product of the engine goes through here, so that no accelerator rounds it to a shorter
-format (TF32, bfloat16): the precision is part of the physics, not a global setting.
+Every product of the engine goes through this module, so that no accelerator rounds it to a shorter
+format (TF32, bfloat16). The precision is part of the physics, not a global setting.
 """
 
 import functools
@@ -20,7 +20,7 @@ from mjjax.xla.namespace import A, Array, namespace
 def einsum(spec: str, *operands: Array) -> Array:
     """`einsum` at `Precision.HIGHEST`."""
     if namespace(*operands) is np:
-        # mixed types would be converted element by element
+        # Mixed types would be converted element by element, so masks are converted first.
         return np.einsum(spec, *(a.astype(float) if a.dtype == bool else a for a in operands))
     return jnp.einsum(spec, *_same_type(operands), precision=lax.Precision.HIGHEST)
 
@@ -32,8 +32,8 @@ def matmul(a: Array, b: Array) -> Array:
     return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
 
 
-# The next seven are written out: as batched products or as sums over a short axis XLA runs them
-# one element at a time, up to twenty times slower (measured on CPU).
+# The next seven functions are written out. As batched products, or as sums over a short axis, XLA
+# would run them one element at a time, up to twenty times slower (measured on CPU).
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -73,9 +73,9 @@ def mul_blocks(blocks: Array, x: Array) -> Array:
 
 
 def slabs(x: Array, axis: int) -> Sequence[Array]:
-    """The entries along a short axis, one by one, which keeps its place with one entry.
+    """The entries along a short axis, one by one; the axis keeps its place, with one entry.
 
-    As slices, but the transpose is one concatenation, not a sum of padded arrays.
+    They are slices, but their transpose is one concatenation instead of a sum of padded arrays.
     """
     if namespace(x) is np:
         return np.split(x, x.shape[axis], axis)
@@ -90,7 +90,7 @@ def total(terms: Iterable[Array]) -> Array:
 def stack(parts: Iterable[Array]) -> Array:
     """Arrays of one shape along a new first axis, with the batch of a `vmap` in front of it.
 
-    `jnp.stack` leaves the batch behind that axis, and all that follows is transposed.
+    `jnp.stack` would leave the batch behind that axis, and all later code would be transposed.
     """
     rows = [x.reshape((1, *x.shape)) for x in parts]
     return namespace(*rows).concatenate(rows)
@@ -102,7 +102,7 @@ def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
     if namespace(x) is np:
         place = (slice(None),) * (axis % x.ndim) + (0,)
         return tuple(part[place] for part in parts)
-    # an index of zero would take six times as long to trace
+    # Indexing by zero would take six times as long to trace.
     return tuple(lax.squeeze(part, (axis % x.ndim,)) for part in parts)
 
 
@@ -112,7 +112,8 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
         return np.matmul(x, mask.T.astype(x.dtype))
     if not mask.size or mask.shape[0] > _SHORT or mask.shape[1] > _SHORT:
         return matmul(x, jnp.asarray(mask.T, x.dtype))
-    # a product of so few numbers costs more than its terms, which become part of what reads them
+    # A product of so few numbers costs more than a sum of terms, which XLA computes in the code
+    # that reads them.
     columns, none = slabs(x, 1), jnp.zeros_like(x[:, :1])
     rows = [
         total(columns[i] for i in range(len(columns)) if row[i]) if row.any() else none
@@ -122,18 +123,18 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
 
 
 def by_entry(function: Callable[..., Array], *arrays: Array) -> Array:
-    """An elementwise function of arrays of one shape, of all entries one behind the other.
+    """An elementwise function of arrays of one shape, computed on one axis of all entries.
 
-    XLA without its fusion emitters has no vectors for rows of less than about thirty entries.
+    Without its fusion emitters, XLA uses no vectors for rows of less than about thirty entries.
     """
     return function(*(x.reshape(-1) for x in arrays)).reshape(arrays[0].shape)
 
 
 def largest(x: A, axis: int = -1) -> A:
-    """Maximum along an axis that is not empty; its derivative is that of one of the largest.
+    """Maximum along an axis that is not empty; its derivative is that of one largest entry.
 
-    JAX's own derivative of `max` compares the entries with a maximum computed once more, which
-    XLA may round otherwise: then none is equal and the derivative is not a number.
+    JAX's own derivative of `max` compares the entries with a maximum that is computed once more.
+    XLA may round this differently. Then no entry is equal to it and the derivative is NaN.
     """
     xp = namespace(x)
     if x.shape[axis] <= _SHORT:
@@ -147,7 +148,7 @@ def smallest(x: A, axis: int = -1) -> A:
     return cast(A, -largest(-x, axis))
 
 
-_SHORT = 4  # up to which pairs are compared one after the other
+_SHORT = 4  # up to so many entries, pairs are compared one after the other
 
 
 def cholesky(a: Array) -> Array:
@@ -158,10 +159,10 @@ def cholesky(a: Array) -> Array:
 
 
 def cho_factor(a: Array) -> Array:
-    """`cholesky` for `cho_solve`: of `a` the upper triangle is read; L's has no meaning."""
+    """`cholesky` for `cho_solve`; it reads the upper triangle of `a`, and L's has no meaning."""
     if namespace(a) is np:
         return np.linalg.cholesky(a.T)
-    # LAPACK's order of entries is the transpose's: it needs no copy
+    # LAPACK stores entries in the order of the transpose, so this needs no copy.
     return lax.linalg.cholesky_p.bind(jnp.asarray(a).T)
 
 
@@ -190,7 +191,8 @@ def solve(a: Array, b: Array) -> Array:
 
 def eliminate(a: Array, b: Array) -> Array:
     """Solutions (n, k) of a x = b for the columns of `b` (n, k), without derivatives."""
-    # with b as further columns, elimination leaves U and L^-1 P b: no loop over the row exchanges
+    # With b as further columns, elimination leaves U and L^-1 P b, without a loop over the row
+    # exchanges.
     n = a.shape[0]
     eliminated, *_ = lax.linalg.lu(jnp.concatenate([a, b], axis=1))
     return triangular_solve(eliminated[:, :n], eliminated[:, n:])
@@ -204,6 +206,6 @@ def triangular_solve(upper: Array, b: Array) -> Array:
 
 
 def _same_type(operands: tuple[Array, ...]) -> list[Array]:
-    """Static 0/1 masks (numpy booleans) take the type of the traced operand beside them."""
+    """The operands, where 0/1 masks (numpy booleans) get the type of the traced operand."""
     dtype = jnp.result_type(*(a for a in operands if isinstance(a, jax.Array)))
     return [a if isinstance(a, jax.Array) else jnp.asarray(a, dtype) for a in operands]

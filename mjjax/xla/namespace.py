@@ -1,8 +1,9 @@
 """One kernel for two array libraries.
 
 The derived constants of a model (masses at qpos0, inverse weights, ...) come from the same kernels
-as the simulation. At load they run on numpy arrays, where nothing is compiled; on the device the
-same code is traced by JAX. A kernel asks `namespace(...)` for the library of its arguments.
+as the simulation. When a model is loaded, the kernels run on numpy arrays, and nothing is compiled.
+On the device, JAX traces the same code. A kernel asks `namespace(...)` for the library of its
+arguments.
 """
 
 from typing import Any, TypeVar
@@ -13,14 +14,14 @@ import numpy as np
 from jax import lax
 
 Array = jax.Array | np.ndarray
-# numpy arguments give numpy results, which the compiler of models relies on
+# Numpy arguments give numpy results. The compiler of models relies on this.
 A = TypeVar("A", bound=Array)
 
 
 def namespace(*arrays: Array) -> Any:
     """`jax.numpy` if any argument is a JAX array or tracer, otherwise `numpy`."""
     for a in arrays:
-        # the exact type first: it is the common case at load, and the other test is slow
+        # The exact type is tested first: it is the common case at load, and `isinstance` is slow.
         if type(a) is not np.ndarray and isinstance(a, jax.Array):
             return jnp
     return np
@@ -29,17 +30,17 @@ def namespace(*arrays: Array) -> Any:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, elsewhere `y`, as `where` of either library.
 
-    JAX's own is a function of its own in every program, to be traced, lowered and inlined; this is
-    one operation.
+    JAX's own `where` adds a function to every program, which must be traced, lowered and inlined.
+    This `where` adds one operation.
     """
     if namespace(condition, x, y) is np:
         return np.where(condition, x, y)
     if all(getattr(a, "weak_type", not hasattr(a, "dtype")) for a in (x, y)):
-        # of numbers of Python's, which leave the type open
+        # Both are numbers of Python, which leave the type of the result open.
         return jnp.where(condition, x, y)  # noqa: TID251
     dtype = jnp.result_type(x, y)
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
-    if 0 in shape:  # nothing to choose, nor a condition to depend on
+    if 0 in shape:  # there is nothing to choose, so the result need not depend on the condition
         return _spread(x, shape, dtype)
     if np.ndim(condition):
         condition = _spread(condition, shape, np.dtype(bool))
@@ -47,7 +48,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:
-    """`x` of a shape and type."""
+    """`x`, broadcast to a shape and converted to a type."""
     if not isinstance(x, jax.Array):
         x = np.asarray(x, dtype)
     elif x.dtype != dtype:

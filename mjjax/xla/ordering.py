@@ -1,4 +1,4 @@
-"""When XLA computes what: once, in turn, and in which form on which platform."""
+"""Controls how XLA computes: only once, in a given order, or in another form on each platform."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ from mjjax.xla.namespace import Array, namespace
 
 
 def computed_once(*arrays: Array) -> Any:
-    """The same arrays, each computed in one place; one array alone, not in a tuple.
+    """The same arrays, each computed in one place; a single array comes back without a tuple.
 
-    XLA computes what is cheap anew in everything that reads it. Buys six of 280 kernels of a step
-    in impedances and 1.6 % of a step on a GPU in velocities of contact rows (notes: "behind a
-    barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
+    Otherwise XLA computes cheap arrays anew in every kernel that reads them. In impedances this
+    saves six of 280 kernels of a step, in velocities of contact rows 1.6 % of a step on a GPU
+    (notes: "behind a barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
     """
     if namespace(*arrays) is not np:
         arrays = lax.optimization_barrier(arrays)
@@ -26,15 +26,16 @@ def computed_once(*arrays: Array) -> Any:
 def in_turn(x: Array, done: Array) -> Array:
     """`x` (...,), but not before `done` (...,) is computed.
 
-    It is `x` plus zeros of which XLA does not know that they are. Buys that programs end: each
-    kernel of LAPACK may block one of few threads, see `mjjax.xla.threads`.
+    The result is `x` plus zeros that XLA does not recognize as zeros. Without this order some
+    programs would never end: each kernel of LAPACK may block one of few threads, see
+    `mjjax.xla.threads`.
     """
     return x + (done > jnp.inf).astype(x.dtype)
 
 
 def by_platform(*arguments: Any, processor: Callable, accelerator: Callable) -> Any:
-    """A function of arguments that has another form on a processor than on an accelerator.
+    """Applies `processor` to the arguments on a processor, and `accelerator` elsewhere.
 
-    Buys 4 % of a step on a GPU in the curvature of contacts (notes: "rows times curvature").
+    In the curvature of contacts this saves 4 % of a step on a GPU (notes: "rows times curvature").
     """
     return lax.platform_dependent(*arguments, cpu=processor, default=accelerator)

@@ -1,18 +1,18 @@
-"""How static indices are made of few blocks that repeat in equal steps, as over equal trees."""
+"""Describes static indices by few blocks that repeat in equal steps, as over equal trees."""
 
 import functools
 from typing import NamedTuple
 
 import numpy as np
 
-MOST_SLICES = 3  # slices, or products of blocks, up to which they are joined (measured)
-BROADEST = 1024  # indices of a block
+MOST_SLICES = 3  # largest number of slices, or products of blocks, that are joined (measured)
+BROADEST = 1024  # largest number of indices of a block
 
 
 class Window(NamedTuple):
     """A part of an axis as blocks: `width` entries from `start + k * stride`, for k = 0, 1, ...
 
-    A stride of 0 is one block for all k; otherwise the width is the stride.
+    With a stride of 0, all k have the same block. Otherwise the width is equal to the stride.
     """
 
     start: int
@@ -21,11 +21,11 @@ class Window(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Indices of `count` blocks one behind the other, each of the same columns of its windows.
+    """Indices of `count` successive blocks, each with the same columns of its windows.
 
     Attributes:
-        windows: whose columns stand side by side.
-        columns: (q,) indices of a block into these.
+        windows: windows, whose columns are side by side.
+        columns: (q,) indices of a block into the columns of the windows.
         count: number of blocks.
     """
 
@@ -40,12 +40,12 @@ class Segment(NamedTuple):
 
 
 def segments_of(index: np.ndarray) -> tuple[Segment, ...]:
-    """The few segments that indices (n,) are made of, by a greedy search; none if it finds more."""
+    """The few segments that make up indices (n,), by a greedy search; none if it finds more."""
     return _segments(np.asarray(index, np.int64).tobytes())
 
 
 def slices_of(index: np.ndarray) -> int:
-    """How many slices, in equal steps or repeated, `index` is made of, at most one for each."""
+    """Number of slices that make up `index`, in equal steps or repeated, at most one per index."""
     segments = segments_of(index)
     return sum(map(_slices, segments)) if segments else len(index)
 
@@ -65,7 +65,7 @@ def _segments(index: bytes) -> tuple[Segment, ...]:
             return ()
         segment, covered = _longest(rest)
         if len(rest) > 1 and covered < len(rest):
-            # the world in front of equal trees
+            # The first index may be the world, in front of equal trees.
             _, behind = _longest(rest[1:])
             if behind > 2 * covered:
                 segment, covered = _segment(rest[:1], np.zeros(1, int), 1), 1
@@ -75,7 +75,7 @@ def _segments(index: bytes) -> tuple[Segment, ...]:
 
 
 def _longest(index: np.ndarray) -> tuple[Segment, int]:
-    """The segment that covers most of the first indices, and how many these are."""
+    """The segment that covers most indices from the first on, and the number of these indices."""
     best = (1, 1, np.zeros(1, int), 1)
     for q in range(1, min(len(index) // 2, BROADEST) + 1):
         if best[0] == len(index):
@@ -84,10 +84,10 @@ def _longest(index: np.ndarray) -> tuple[Segment, int]:
         same = _leading(step == step[0])
         count, strides = 1 + same // q, np.full(q, step[0])
         if same < q and len(index) >= 3 * q:
-            # several strides, shown by at least three blocks
+            # There are several strides; at least three blocks are needed to see them.
             count = 2 + _leading(step[q:] == step[:-q]) // q
             count, strides = (count, step[:q]) if count > 2 else (1, strides)
-        # of whole blocks, two or three are slices of their own
+        # Two or three whole blocks are slices of their own.
         proper = (strides >= 0).all() and (q == 1 or strides.any() or count > 3)
         if count * q > best[0] and count > 1 and proper:
             best = (count * q, q, strides, count)

@@ -1,4 +1,4 @@
-"""Threads for XLA's CPU backend, enough that a program never waits for itself."""
+"""Gives XLA's CPU backend enough threads that a program never waits for itself."""
 
 import os
 import re
@@ -7,29 +7,30 @@ import warnings
 import jax
 from jax._src import xla_bridge
 
-# Up to this version a batched LAPACK kernel (Cholesky, LU, triangular solve) hands its matrices to
-# the thread pool that it runs on and waits for them: where as many of them meet as the pool has
-# threads, they wait for ever.
+# Up to this version, a batched LAPACK kernel (Cholesky, LU, triangular solve) hands its matrices to
+# the thread pool that it runs on, and waits for them. If as many such kernels run at once as the
+# pool has threads, they wait for ever.
 LAST_BLOCKING = (0, 11)
-# More than meet in a step on one device, see `mjjax.dynamics.by_tree`. Idle threads look for work
-# in the queues of all: twice as many cost an ant a tenth of its speed.
+# This is more than the number of such kernels that run at once in a step on one device, see
+# `mjjax.dynamics.by_tree`. Idle threads look for work in the queues of all others: with twice as
+# many threads, an ant is a tenth slower.
 PER_DEVICE = 4
 FEWEST = 8
 
 
 def ensure_threads(devices: int = 1) -> None:
-    """Gives XLA's pool more threads than LAPACK kernels ever meet, whatever NPROC says.
+    """Gives XLA's pool more threads than LAPACK kernels run at once, whatever NPROC says.
 
-    XLA reads the variable when its CPU backend starts, with JAX's first array. On few cores and
-    after that it is too late, which is a `RuntimeWarning`.
+    XLA reads the variable when its CPU backend starts, with JAX's first array. After that it is too
+    late, and on few cores this function then gives a `RuntimeWarning`.
 
-    The threads of XLA share the work already. Those that OpenBLAS (scipy's, which JAX calls) adds
-    wait for each other where cores are busy: a Cholesky factorization for 180 dofs then takes 0.3 s
-    instead of 0.2 ms (measured). So there are none, unless OPENBLAS_NUM_THREADS asks for them.
+    XLA's threads already share the work. If cores are busy, further threads of OpenBLAS (scipy's,
+    which JAX calls) wait for each other: a Cholesky factorization for 180 dofs then takes 0.3 s
+    instead of 0.2 ms (measured). So OpenBLAS gets none, unless OPENBLAS_NUM_THREADS asks for them.
 
     Args:
-        devices: CPU devices that there will be, all of which share the pool; at least as many as
-            XLA_FLAGS or the configuration of JAX ask for.
+        devices: number of CPU devices that will share the pool, if it is more than XLA_FLAGS or the
+            configuration of JAX ask for.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if jax.__version_info__[:2] > LAST_BLOCKING:
@@ -50,7 +51,7 @@ def ensure_threads(devices: int = 1) -> None:
 
 
 def _devices_asked_for() -> tuple[int, int]:
-    """CPU devices by XLA_FLAGS and by the configuration of JAX, 0 for none."""
+    """Number of CPU devices by XLA_FLAGS and by the configuration of JAX; 0 if they say nothing."""
     flag = "--xla_force_host_platform_device_count="
     counts = re.findall(rf"{flag}(\d+)", os.environ.get("XLA_FLAGS", ""))
     return int(counts[-1]) if counts else 0, jax.config.jax_num_cpu_devices  # pyright: ignore
