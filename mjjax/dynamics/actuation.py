@@ -1,4 +1,4 @@
-"""Actuators: controls to activations to forces in joint space."""
+"""Actuators: from controls to activations to forces in joint space."""
 
 import functools
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from mjjax.xla.namespace import Array, namespace, where
 
 
 class ActuatorState(NamedTuple):
-    """What gains and biases depend on, (nu, ...)."""
+    """The values (nu, ...) that gains and biases depend on."""
 
     length: Array
     velocity: Array
@@ -34,8 +34,8 @@ class ActuatorState(NamedTuple):
     acc0: Array
 
 
-# Rows of the tables take the parameters (n, 10) and what the kind needs, and return (n,). The kind
-# `user` is what MuJoCo does where no callback is given.
+# Functions in the tables take the parameters (n, 10) and the values that the kind needs, and return
+# (n,). The kind `user` does what MuJoCo does without a callback.
 GAINS: dict[GainType, Callable[[Array, ActuatorState], Array]] = {
     GainType.FIXED: lambda prm, state: prm[:, 0],
     GainType.AFFINE: lambda prm, state: _affine(prm, state),
@@ -65,9 +65,9 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
     force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
-    `forcerange`; qfrc = moment' force, plus gravity compensation, then the joints' own force
-    limits. Derivatives are zero where a clip is active. Without actuators, or with actuation
-    disabled, there is no force at all, and `act_dot` stays.
+    `forcerange`. The joint force is moment' force plus gravity compensation, within the force
+    limits of the joints. Derivatives are zero where a clip is active. Without actuators, or with
+    actuation disabled, all forces are zero and `act_dot` stays as it is.
     """
     s, opt = model.structure, model.opt
     xp = namespace(data.qpos)
@@ -85,7 +85,7 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
 
 
 def awake_rates(model: Model, data: Data, rates: Array) -> Array:
-    """Activation rates (na,); those of actuators of sleeping trees stay, as in MuJoCo."""
+    """Activation rates (na,); actuators of sleeping trees keep theirs, as in MuJoCo."""
     s = model.structure
     if not sleeps(model, data) or not s.na:
         return rates
@@ -95,28 +95,28 @@ def awake_rates(model: Model, data: Data, rates: Array) -> Array:
 
 
 def awake_forces(model: Model, data: Data, force: Array) -> Array:
-    """Forces (nu,) of the actuators that act on an awake tree, or on none; zero for the others."""
+    """Forces (nu,) of actuators that act on an awake tree or on no tree; zero for the others."""
     if not sleeps(model, data):
         return force
     return where(any_awake(data, members(model.structure).actuator), force, 0)
 
 
 def clamped_ctrl(model: Model, data: Data) -> tuple[Array, Array]:
-    """Controls within their ranges, all zero if one is not a number; and whether that was so."""
+    """Controls within their ranges, or all zero if one is NaN; and whether one was NaN."""
     delayed = model.structure.nhistory > 0
     return accepted_ctrl(model, delayed_ctrl(model, data) if delayed else data.ctrl)
 
 
 def accepted_ctrl(model: Model, ctrl: Array) -> tuple[Array, Array]:
-    """Some controls (nu,) within their ranges, all zero if one is bad; and whether that was so.
+    """Some controls (nu,) within their ranges, or all zero if one is bad; and whether one was bad.
 
-    The derivative of a control at its limit is one, that of a control beyond it zero.
+    The derivative of a control at its limit is one. Beyond its limit it is zero.
     """
     s = model.structure
     if s.actuator_ctrllimited.any() and not model.opt.disabled(DisableBit.CLAMPCTRL):
         low, high = model.actuator_ctrlrange[:, 0], model.actuator_ctrlrange[:, 1]
         limited = s.actuator_ctrllimited.astype(bool)
-        # not a clip, whose derivative at the limit itself is half
+        # This is not a clip, because the derivative of a clip at the limit itself is half.
         ctrl = where(limited & (ctrl < low), low, where(limited & (ctrl > high), high, ctrl))
     bad = is_bad(ctrl)
     return where(bad, 0, ctrl), bad
@@ -143,7 +143,7 @@ def activation_rate(model: Model, data: Data, ctrl: Array) -> Array:
 
 
 def next_act(model: Model, act: Array, act_dot: Array) -> Array:
-    """Activations (na,) after one time step, exactly for `filterexact`, within `actrange`."""
+    """Activations (na,) after one time step, within `actrange`; exact for `filterexact`."""
     s = model.structure
     xp = namespace(act)
     if not s.na:
@@ -171,7 +171,7 @@ def enabled_actuators(model: Model) -> np.ndarray:
 
 
 def actuator_input(model: Model, data: Data, ctrl: Array) -> Array:
-    """What the gain multiplies (nu,): the control, or the activation (the next one: actearly)."""
+    """Values (nu,) that the gain multiplies: control or activation; with actearly the next one."""
     s = model.structure
     stateful = s.actuator_actnum > 0
     if not stateful.any():
@@ -207,7 +207,7 @@ def actuator_force(model: Model, data: Data, ctrl: Array, callbacks: Callbacks =
 
 
 def actuator_state(model: Model, data: Data) -> ActuatorState:
-    """Lengths and velocities of the actuators, and the constants that scale those of muscles."""
+    """Lengths and velocities of the actuators, and the constants that scale them for muscles."""
     return ActuatorState(
         data.actuator_length,
         data.actuator_velocity,
@@ -217,7 +217,7 @@ def actuator_state(model: Model, data: Data) -> ActuatorState:
 
 
 def scale_tendons(model: Model, force: Array) -> Array:
-    """Forces (nu,), those on one tendon scaled together until their sum is in `actfrcrange`."""
+    """Forces (nu,); the forces on one tendon are scaled so that their sum is in `actfrcrange`."""
     s = model.structure
     owner = _limited_tendons(s)
     pulling = owner >= 0
@@ -232,14 +232,14 @@ def scale_tendons(model: Model, force: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _limited_tendons(s: Structure) -> np.ndarray:
-    """(nu,) tendon with a force limit that each actuator pulls, -1 for none."""
+    """(nu,) tendon with a force limit on which each actuator pulls, -1 for none."""
     owner = np.where(s.actuator_trntype == TrnType.TENDON, s.actuator_trnid[:, 0], -1)
     limited = np.append(s.tendon_actfrclimited, False).astype(bool)
     return np.where(limited[owner], owner, -1)
 
 
 def gravcomp_actuation(model: Model, data: Data, qfrc: Array) -> Array:
-    """Adds the gravity compensation of the joints that leave it to their actuators."""
+    """Adds the gravity compensation of joints whose actuators provide it."""
     s = model.structure
     if not s.jnt_actgravcomp.any():
         return qfrc
@@ -259,7 +259,7 @@ def clip_joints(model: Model, qfrc: Array) -> Array:
 
 
 def actuator_velocity(model: Model, data: Data) -> Data:
-    """Velocities of the actuators into `actuator_velocity`, zero with actuation disabled."""
+    """Writes the velocities of actuators to `actuator_velocity`, zero with actuation disabled."""
     if not model.structure.nu:
         return data
     if model.opt.disabled(DisableBit.ACTUATION):
@@ -269,7 +269,7 @@ def actuator_velocity(model: Model, data: Data) -> Data:
 
 
 def _by_kind(table: dict, kinds: np.ndarray, prm: Array, *operands: Any) -> Array:
-    """Evaluates each kind that occurs on all rows and keeps its own."""
+    """Evaluates each kind that occurs on all rows, and keeps for each row its own kind."""
     result: Array = 0 * prm[:, 0]
     for kind in np.unique(kinds):
         value = table[type(next(iter(table)))(kind)](prm, *operands)

@@ -1,4 +1,4 @@
-"""Algebra of matrices that couple only the dofs of one tree, see `mjjax.model.trees`."""
+"""Algebra of matrices that couple only dofs of the same tree; see `mjjax.model.trees`."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from mjjax.xla.linalg import by_entry, einsum, matmul
 from mjjax.xla.namespace import Array, namespace
 from mjjax.xla.ordering import in_turn
 
-# Kinds of trees that are factored side by side: each takes a thread that waits for others.
+# Number of kinds of trees that are factored at once; each takes a thread that waits for others.
 TREES_AT_ONCE = 3
 
 
@@ -27,15 +27,15 @@ def apply_by_tree(
     x: Array,
     few_at_once: bool = False,
 ) -> Array:
-    """`function(block, part)` of each tree's block (d, d) and part (d, ...) of `x` (nv, ...).
+    """Applies `function(block, part)` to each tree's block (d, d) and part (d, ...) of `x`.
 
     Args:
         s: structure of the model.
-        function: what is done.
+        function: function of a block and a part.
         matrix: matrix by trees.
         x: (nv, ...) array.
-        few_at_once: whether only a few kinds of trees are at it side by side; it is not linear in
-            `x` then.
+        few_at_once: whether only a few kinds of trees are computed at once; the result is then not
+            linear in `x`.
     """
     return apply_to_blocks(s, function, split_blocks(s, matrix), x, few_at_once)
 
@@ -56,7 +56,7 @@ def apply_to_blocks(
 
 
 def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
-    """A function of one tree over arrays with a leading axis of trees."""
+    """Applies a function of one tree to arrays with a leading axis of trees."""
     if len(arrays[0]) == 1:  # a batch of one would be another, slower program
         return function(*(a[0] for a in arrays))[None]
     if namespace(*arrays) is np:
@@ -67,7 +67,8 @@ def over_trees(function: Callable[..., Array], *arrays: Array) -> Array:
 def mul_by_tree(s: Structure, matrix: Array, v: Array, symmetric: bool = True) -> Array:
     """Product (nv,) of a matrix by trees with a vector.
 
-    If it is symmetric, of the vector with the matrix: a processor has vectors along its rows.
+    For a symmetric matrix it computes the vector times the matrix, because a processor has its
+    vectors along rows.
     """
     parts = []
     for block, (_, dofs) in zip(split_blocks(s, matrix), tree_groups(s), strict=True):
@@ -89,7 +90,7 @@ def factor_by_tree(s: Structure, matrix: Array) -> list[Array]:
 
 
 def _few_at_once(block: Array, before: list[Array]) -> Array:
-    """The next block, once only a few of the results before it are missing."""
+    """The next block, held back until only a few of the results before it are missing."""
     if len(before) < TREES_AT_ONCE or namespace(block) is np:
         return block
     return in_turn(block, before[-TREES_AT_ONCE].reshape(-1)[0])
@@ -101,7 +102,7 @@ def solve_factored(s: Structure, factors: list[Array], b: Array) -> Array:
 
 
 def plus_diagonal(s: Structure, matrix: Array, diagonal: Array) -> Array:
-    """A matrix by trees with more (nv,) on its diagonal."""
+    """A matrix by trees with numbers (nv,) added on its diagonal."""
     return join_blocks(blocks_plus_diagonal(s, split_blocks(s, matrix), diagonal), matrix)
 
 
@@ -124,7 +125,7 @@ def diagonal_by_tree(s: Structure, blocks: Sequence[Array]) -> Array:
 
 
 def of_dense(s: Structure, matrix: Array) -> Array:
-    """Entries by trees of a dense matrix (nv, nv); what couples trees is dropped."""
+    """Entries by trees of a dense matrix (nv, nv); entries that couple trees are dropped."""
     return join_blocks([block_of(matrix, dofs) for _, dofs in tree_groups(s)], matrix)
 
 

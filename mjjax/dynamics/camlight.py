@@ -19,9 +19,10 @@ TARGET_MODES = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
 def camlight(model: Model, data: Data) -> Data:
     """Poses of cameras and lights, which may follow a body or look at one (`mj_camlight`).
 
-    Modes: fixed to the body; following its position (`track`) or its subtree's centre of mass
-    (`trackcom`) with the orientation of qpos0; attached and looking at a body or at its subtree's
-    centre of mass. The direction to a target has derivative zero where camera and target coincide.
+    A camera or light is fixed to its body, or it follows the body's position (`track`) or its
+    subtree's centre of mass (`trackcom`) with the orientation of qpos0, or it is attached and looks
+    at a body or at the centre of mass of its subtree. If camera and target coincide, the direction
+    to the target has derivative zero.
     """
     s, n = model.structure, model.structure.ncam
     if not n + s.nlight:
@@ -55,7 +56,7 @@ def camlight(model: Model, data: Data) -> Data:
 def _positions(
     model: Model, data: Data, mode: np.ndarray, body: np.ndarray, origin: Array, arm: Array
 ) -> Array:
-    """World positions (n, 3) of cameras and lights, from their bodies' origins and the arms."""
+    """World positions (n, 3) of cameras and lights, from the origins of their bodies and arms."""
     xp = namespace(data.xpos)
     pos = origin + arm
     tracking = (mode == CamLightType.TRACK)[:, None]
@@ -70,7 +71,7 @@ def _positions(
 
 
 def _select(mode: np.ndarray, attached: Array, initial: Array) -> Array:
-    """The orientation of qpos0 for the modes that keep it, the attached one otherwise."""
+    """The orientation of qpos0 for the modes that keep it, otherwise the attached orientation."""
     keeps = np.isin(mode, (CamLightType.TRACK, CamLightType.TRACKCOM))[:, None]
     return where(keeps, initial, attached) if keeps.any() else attached
 

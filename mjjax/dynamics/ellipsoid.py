@@ -1,9 +1,9 @@
 """Forces of a medium on a moving ellipsoid, in the ellipsoid's own axes.
 
-Rows of `geom_fluid`: whether the model is used, the coefficients of blunt, slender and angular drag
-and of Kutta and Magnus lift, and virtual mass (3) and inertia (3) per density of the medium.
-Velocities and wrenches (n, 6) are (angular, linear) and (torque, force). Derivatives are exact, and
-zero at rest where a formula has none.
+A row of `geom_fluid` says whether the model is used. It also has the coefficients of blunt, slender
+and angular drag, those of Kutta and Magnus lift, and virtual mass (3) and inertia (3) per density
+of the medium. Velocities (n, 6) are (angular, linear), wrenches (n, 6) are (torque, force).
+Derivatives are exact. At rest they are zero if the formula has no derivative there.
 """
 
 import jax
@@ -19,7 +19,7 @@ from mjjax.xla.namespace import Array, namespace, where
 
 
 def semiaxes(kind: np.ndarray, size: Array) -> Array:
-    """Semi-axes (n, 3) of the ellipsoids that stand for geoms of some types and sizes [m]."""
+    """Semi-axes (n, 3) [m] of the ellipsoids that stand for geoms of the given types and sizes."""
     xp = namespace(size)
     radius, half = size[:, :1], size[:, 1:2]
     none = 0 * half
@@ -42,11 +42,11 @@ def ellipsoid_wrench(
     """Wrenches (n, 6) on ellipsoids that move through a medium [N m, N].
 
     Args:
-        velocity: (n, 6) relative to the medium [rad/s, m/s].
+        velocity: (n, 6) velocity relative to the medium [rad/s, m/s].
         axes: (n, 3) semi-axes [m].
         prm: (n, 12) rows of `geom_fluid`.
-        density: of the medium [kg/m^3].
-        viscosity: of the medium [kg/(m s)].
+        density: density of the medium [kg/m^3].
+        viscosity: viscosity of the medium [kg/(m s)].
     """
     return prm[:, :1] * (
         _steady(velocity, axes, prm, density, viscosity)
@@ -59,8 +59,8 @@ def ellipsoid_derivative(
 ) -> Array:
     """Derivative (n, 6, 6) of `ellipsoid_wrench` with respect to the velocity.
 
-    As in MuJoCo that of a slow or small ellipsoid is not exact: divisors have a lower bound. What
-    counts is whether the model is used, not how much of it.
+    As in MuJoCo, the derivative of a slow or small ellipsoid is not exact, because divisors have a
+    lower bound. The first number of `prm` only says whether the model is used; its size is ignored.
     """
     unit = jnp.broadcast_to(jnp.eye(6, dtype=velocity.dtype)[:, None], (6, *velocity.shape))
     slopes = jax.vmap(
@@ -72,7 +72,7 @@ def ellipsoid_derivative(
 
 
 def _padded(x: Array, *along: int) -> Array:
-    """Linear components behind three zeros along some axes."""
+    """Puts three zeros in front of the linear components along some axes."""
     return namespace(x).pad(x, [(3 if k in along else 0, 0) for k in range(x.ndim)])
 
 
@@ -101,7 +101,7 @@ def _steady(velocity: Array, axes: Array, prm: Array, density: Array, viscosity:
 def _projected_force(lin: Array, axes: Array, prm: Array, density: Array) -> Array:
     """Lift and drag (n, 3) that depend on the shadow along the velocity [N].
 
-    With n the scaled normal of the surface: lift is along (n x v) x v, drag against v.
+    Lift acts along (n x v) x v, where n is the scaled normal of the surface. Drag acts against v.
     """
     xp = namespace(lin)
     blunt, slender, kutta = (prm[:, k : k + 1] for k in (1, 2, 4))
@@ -118,9 +118,9 @@ def _projected_force(lin: Array, axes: Array, prm: Array, density: Array) -> Arr
 def _projected_slope(lin: Array, axes: Array, prm: Array, density: Array) -> Array:
     """Derivative (n, 3, 3) of `_projected_force`.
 
-    With p = sum a v^2, q = sum a^2 v^2 for a the squared products of the other semi-axes, the lift
-    along axis i is -G v_i c_i with G ~ sqrt(p / (q |v|^2)) and c_i = a_i |v|^2 - p; the shadow's
-    area is pi sqrt(q / p).
+    Let a be the squared products of the other semi-axes, p = sum a v^2 and q = sum a^2 v^2. The
+    lift along axis i is -G v_i c_i with G ~ sqrt(p / (q |v|^2)) and c_i = a_i |v|^2 - p. The area
+    of the shadow is pi sqrt(q / p).
     """
     xp = namespace(lin)
     blunt, slender, kutta = (prm[:, k : k + 1] for k in (1, 2, 4))
@@ -148,7 +148,7 @@ def _projected_slope(lin: Array, axes: Array, prm: Array, density: Array) -> Arr
 
 
 def _shadow(lin: Array, axes: Array) -> tuple[Array, Array, Array]:
-    """Sums (n, 1) over a v^2 and a^2 v^2 for a the squared products of the other semi-axes; |v|."""
+    """Sums (n, 1) of a v^2 and a^2 v^2 as in `_projected_slope`, and the speed |v|."""
     sides = _sides(axes)
     one, two = sides * lin, sides * sides * lin
     return dot(one, one)[:, None], dot(two, two)[:, None], safe.norm(lin, keepdims=True)

@@ -27,14 +27,14 @@ def potential_energy(model: Model, data: Data) -> Array:
 
 @stage
 def energy_pos(model: Model, data: Data) -> Data:
-    """Potential energy into `energy[0]` (`mj_energyPos`); exact derivative."""
+    """Writes the potential energy to `energy[0]` (`mj_energyPos`); its derivative is exact."""
     xp = namespace(data.xipos)
     return data.replace(energy=xp.stack([potential_energy(model, data), data.energy[1]]))
 
 
 @stage
 def energy_vel(model: Model, data: Data) -> Data:
-    """Kinetic energy v' M v / 2 into `energy[1]` (`mj_energyVel`); exact derivative."""
+    """Writes the kinetic energy v' M v / 2 to `energy[1]` (`mj_energyVel`), differentiably."""
     xp = namespace(data.qvel)
     kinetic = 0.5 * xp.sum(data.qvel * mul_m(model, data, data.qvel))
     return data.replace(energy=xp.stack([data.energy[0], kinetic]))

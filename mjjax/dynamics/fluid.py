@@ -58,8 +58,9 @@ def local_velocity(model: Model, data: Data, place: Place) -> Array:
 def box_coefficients(model: Model) -> tuple[Array, Array]:
     """Linear and quadratic drag (nbody, 6), rotation first: f = -linear v - quadratic |v| v.
 
-    Viscous: pi D^3 beta about each axis, 3 pi D beta along it, with D the mean side. Inertial:
-    rho b_i (b_j^4 + b_k^4) / 64 about axis i, rho b_j b_k / 2 along it.
+    The linear, viscous drag is pi D^3 beta about each axis and 3 pi D beta along it, where D is the
+    mean side. The quadratic, inertial drag is rho b_i (b_j^4 + b_k^4) / 64 about axis i and
+    rho b_j b_k / 2 along it.
     """
     xp = namespace(model.body_mass)
     box = inertia_box(model)
@@ -91,8 +92,8 @@ def _inertial(model: Model, data: Data) -> Place:
 def fluid(model: Model, data: Data) -> Array:
     """Fluid force in joint space (nv,) [N or N m].
 
-    A body with a geom of fluid shape `ellipsoid` feels the medium through its ellipsoids, others
-    through the box of their inertia. The derivative of |v| v is 2 |v|, zero at rest.
+    A body with a geom of fluid shape `ellipsoid` feels the medium through its ellipsoids. Other
+    bodies feel it through the box of their inertia. The derivative of |v| v is 2 |v|, zero at rest.
     """
     if not model.terms["fluid"].any():
         none = namespace(data.qvel).zeros_like(data.qvel)
@@ -102,7 +103,7 @@ def fluid(model: Model, data: Data) -> Array:
 
 @functools.cache
 def _of_medium(function: Callable[[Model, Data], Array]) -> Callable[..., Array]:
-    """A function of a model and data as one of the medium first."""
+    """A function of a model and data, as a function whose first argument is the medium."""
 
     def change(medium: dict[str, Array], model: Model, data: Data) -> Array:
         opt = model.opt.replace(**{name.removeprefix("opt."): x for name, x in medium.items()})
@@ -130,7 +131,7 @@ def _fluid(model: Model, data: Data) -> Array:
 def fluid_derivative(model: Model, data: Data) -> Array:
     """Derivative (nv, nv) of the fluid force with respect to `qvel`.
 
-    That of the ellipsoids is not symmetric; with `implicitfast` its symmetric part is taken.
+    The derivative of the ellipsoids is not symmetric; `implicitfast` takes its symmetric part.
     """
     if not model.terms["fluid"].any():
         xp = namespace(data.qvel)

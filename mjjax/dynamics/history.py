@@ -1,7 +1,8 @@
 """Buffers of past controls and readings, in MuJoCo's layout.
 
-A buffer of n samples is a user's number, a cursor, n times and n values, in a ring that ends at
-the cursor. All buffers of a kind are handled together, in order of time, padded to one shape.
+A buffer of n samples consists of a number of the user, a cursor, n times and n values. Times and
+values form a ring that ends at the cursor. All buffers of a kind are handled together, in order of
+time and padded to one shape.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ from mjjax.model.structure import Structure
 from mjjax.xla.namespace import Array, where
 
 HOLD, LINEAR, CUBIC = range(3)  # `interp`
-NEVER = 1e20  # time of a sample that only pads
+NEVER = 1e20  # time of a sample that is padding
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,9 +33,9 @@ class Buffers:
         interp: (m,) interpolation.
         n: (m,) numbers of samples.
         dim: (m,) numbers per sample.
-        first: (m,) where they begin in `Data.history`.
-        time: (m, most) entries of the times in `Data.history`, its length for padding.
-        value: (m, most, wide) entries of the values.
+        first: (m,) first entries of the buffers in `Data.history`.
+        time: (m, most) entries of the times in `Data.history`; padding has the history's length.
+        value: (m, most, wide) entries of the values in `Data.history`.
     """
 
     ids: np.ndarray
@@ -57,7 +58,7 @@ class Samples(NamedTuple):
     Attributes:
         time: (m, most) times that increase; `NEVER` for padding.
         value: (m, most, wide) values.
-        user: (m,) the user's numbers.
+        user: (m,) numbers of the user.
         cursor: (m,) places of the newest samples in the rings.
     """
 
@@ -113,15 +114,16 @@ def _places(b: Buffers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _slack(time: Array) -> Array:
-    """Difference below which times count as equal: MuJoCo's, or the rounding error in float32."""
+    """Times that differ by less than this are equal: MuJoCo's number, or float32's rounding."""
     eps = float(jnp.finfo(time.dtype).eps)
     return 16 * eps * jnp.abs(time) if eps > 1e-10 else jnp.full_like(time, MINVAL)
 
 
 def read(x: Samples, b: Buffers, time: Array) -> Array:
-    """Values (m, wide) at times (m,): held, linear or cubic between samples, constant beyond.
+    """Values (m, wide) at times (m,): held, linear or cubic between samples, constant beyond them.
 
-    The cubic has Catmull-Rom slopes, zero at the ends. Exact derivatives between samples.
+    The cubic has Catmull-Rom slopes, which are zero at the ends. Derivatives are exact between
+    samples.
     """
     n, interp = b.n.astype(np.int32), b.interp
     reached = x.time <= (time + _slack(time))[:, None]
@@ -158,16 +160,17 @@ def _wide(time: Array, like: Array) -> Array:
 
 
 def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
-    """Buffers after values (m, wide) at one time: at its place, for the oldest sample.
+    """Buffers after new values (m, wide) at one time, which take the place of the oldest sample.
 
-    A sample of that time is replaced; what is older than all takes the place of the oldest.
+    The new sample stands in order of time. If a buffer has a sample of that time, the new one
+    replaces it. A sample that is older than all others replaces the oldest.
     """
     n = b.n.astype(np.int32)
     slack = _slack(time)
     same = jnp.abs(x.time - time) <= slack
     equal = jnp.any(same, axis=1)
     older = jnp.sum(x.time < time - slack, axis=1, dtype=jnp.int32)
-    # an equal sample stays where it is, a new one shifts those before it
+    # An equal sample is replaced at its place; a new one shifts the samples before it.
     place = where(equal, older, jnp.maximum(older - 1, 0))[:, None]
     index, _ = _places(b)
     shifted = index + ((index < place) & ~equal[:, None]).astype(jnp.int32)
@@ -183,13 +186,13 @@ def inserted(x: Samples, b: Buffers, time: Array, value: Array) -> Samples:
 
 
 def chosen(on: Array, new: Samples, old: Samples) -> Samples:
-    """The new contents where `on` (m,), the old ones elsewhere."""
+    """The new contents where `on` (m,) is true, the old ones elsewhere."""
     pairs = zip(new, old, strict=True)
     return Samples(*(where(on.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
 
 
 def initial_history(model: Model) -> Array:
-    """Buffers after a reset: zeros, at the times at which samples would have been taken."""
+    """Buffers after a reset, with zeros at the times at which samples would have been taken."""
     s, h = model.structure, jnp.asarray(model.opt.timestep, model.qpos0.dtype)
     history = jnp.zeros(s.nhistory, h.dtype)
     for kind in ("actuator", "sensor"):
@@ -214,7 +217,7 @@ def initial_history(model: Model) -> Array:
 
 
 def delayed_ctrl(model: Model, data: Data) -> Array:
-    """Controls (nu,) as they reach the actuators: those with a delay from the past."""
+    """Controls (nu,) as they reach the actuators; delayed controls come from the past."""
     b = buffers(model.structure, "actuator")
     if b is None:
         return data.ctrl
@@ -242,7 +245,7 @@ def read_ctrl(
         data: data.
         actuator: id; static.
         time: time [s], from which the actuator's delay is subtracted.
-        interp: 0 hold, 1 linear, 2 cubic, -1 as the actuator says; static.
+        interp: 0 to hold, 1 for linear, 2 for cubic, -1 for the actuator's own setting; static.
     """
     b = _buffer(model.structure, "actuator", actuator)
     if b is None:
@@ -270,7 +273,7 @@ def init_ctrl_history(
         model: model.
         data: data.
         actuator: id; static.
-        times: (n,) times that increase, None for those in the buffer.
+        times: (n,) times that increase; None keeps the times in the buffer.
         values: (n,) controls.
 
     Raises:
@@ -286,8 +289,8 @@ def init_sensor_history(
 ) -> Data:
     """`data` with past readings (n, dim) of a sensor (`mj_initSensorHistory`).
 
-    `phase` is the last time at which a sensor with an interval was read; the rest is as for
-    `init_ctrl_history`.
+    `phase` is the last time at which a sensor with an interval was read. The other arguments are
+    those of `init_ctrl_history`.
     """
     return _initialized(model, data, "sensor", sensor, times, jnp.asarray(values), phase)
 

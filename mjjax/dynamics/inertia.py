@@ -42,18 +42,18 @@ from mjjax.xla.namespace import Array, namespace, where
 
 @dataclasses.dataclass(frozen=True)
 class DofPlan:
-    """Where each dof's direction comes from.
+    """The origin of each dof's direction, and the coupling of dofs.
 
     Attributes:
         turning: ids of the bodies with a free or a ball joint.
         scalar: ids of the slides and hinges.
         source: (nv,) row of the table [world axes, axes of `turning`, joint axes of `scalar`].
-        rotates: (nv,) the dof is a rotation.
-        moved_by: (nv, nv) entry i, j: dof j moves the body of dof i, as its ancestor or on the same
-            body.
-        kept: (nv, nv) entries of the inertia that MuJoCo stores: one dof is above the other, and
-            of a body that was compiled as simple only the diagonal. What tendons and implicit
-            integration add elsewhere is lost.
+        rotates: (nv,) whether the dof is a rotation.
+        moved_by: (nv, nv) entry i, j says whether dof j moves the body of dof i, from an ancestor
+            or from the same body.
+        kept: (nv, nv) entries of the inertia that MuJoCo stores: pairs of dofs of which one is
+            above the other; only the diagonal for a body that was compiled as simple. Additions
+            of tendons and implicit integration to other entries are lost.
     """
 
     turning: np.ndarray
@@ -83,7 +83,7 @@ def dof_plan(s: Structure) -> DofPlan:
 
 
 def subtree_com(model: Model, xipos: Array) -> Array:
-    """Centre of mass of each body's subtree (nbody, 3) [m]; `xipos` where it has no mass."""
+    """Centre of mass (nbody, 3) [m] of each body's subtree; `xipos` if the subtree has no mass."""
     s, mass = model.structure, model.body_mass
     weighted = unstack(subtree_sum(s, components_first(xipos) * mass[None]))
     (whole,) = subtree_sum(s, mass[None])
@@ -96,16 +96,16 @@ def subtree_com(model: Model, xipos: Array) -> Array:
 def com_pos(model: Model, data: Data) -> Data:
     """Subtree centres of mass, motion axes `cdof` and inertias `cinert` (`mj_comPos`).
 
-    A rotation about axis u through point c is (u, u x (r - c)) with r the centre of mass of the
-    kinematic root; a translation along u is (0, u). Differentiable everywhere.
+    A rotation about axis u through point c is (u, u x (r - c)), where r is the centre of mass of
+    the kinematic root. A translation along u is (0, u). The results are differentiable everywhere.
     """
     s, plan = model.structure, dof_plan(model.structure)
     xp = namespace(data.xipos)
     com = subtree_com(model, data.xipos)
     root = gather(com, s.body_rootid)
     cinert = inertia_about(model.body_mass, model.body_inertia, mat3(data.ximat), data.xipos - root)
-    # rows of the table: three world axes for translations of free joints, then three axes of each
-    # body that turns (the columns of its matrix), then the axes of slides and hinges
+    # The rows of the table are three world axes for translations of free joints, then three axes of
+    # each body that turns (the columns of its matrix), then the axes of slides and hinges.
     turned = to_mat(split(gather(data.xquat, plan.turning)))
     columns = matrix_last(tuple(turned[k] for k in (0, 3, 6, 1, 4, 7, 2, 5, 8))).reshape(-1, 3)
     world = np.eye(3, dtype=data.xaxis.dtype)
@@ -119,14 +119,15 @@ def com_pos(model: Model, data: Data) -> Data:
 
 @stage
 def crb(model: Model, data: Data) -> Data:
-    """Stores what `qM` needs beside `cinert` and `cdof`, the armature (`mj_crb`).
+    """Stores the armature, which `qM` needs beside `cinert` and `cdof` (`mj_crb`).
 
     `Data.qM` and `Data.crb` are computed when they are read, by `joint_inertia` and
-    `subtree_inertia`. `armature` is (nv,), or where tendons have armature all entries of the blocks
-    of trees, to which `tendon_inertia` adds theirs.
+    `subtree_inertia`. `armature` is (nv,). If tendons have armature, it has all entries of the
+    blocks of trees, and `tendon_inertia` adds the armature of tendons to them.
 
-    M_ij = cdof_i . I_j cdof_j with I_j the inertia of everything that dof j moves and dof i on the
-    way from j to the root, plus the armature on the diagonal. Differentiable everywhere.
+    M_ij = cdof_i . I_j cdof_j, where I_j is the inertia of everything that dof j moves and dof i is
+    on the way from j to the root. The armature is added on the diagonal. The inertia is
+    differentiable everywhere.
     """
     s, armature = model.structure, model.dof_armature
     if s.terms["tendon_armature"].any():
@@ -142,13 +143,13 @@ def subtree_inertia(s: Structure, cinert: Array) -> Array:
 
 
 def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) -> list[Array]:
-    """The joint-space inertia (T, d, d) of each block of trees, see `crb`.
+    """The joint-space inertia (T, d, d) of each block of trees; see `crb`.
 
     Args:
         s: structure.
         cinert: (nbody, 10) inertias of the bodies.
         cdof: (nv, 6) motion axes.
-        armature: (nv,) what is added on the diagonal.
+        armature: (nv,) numbers that are added on the diagonal.
     """
     return blocks_plus_diagonal(s, _moved(s, cinert, cdof), armature)
 
@@ -156,10 +157,10 @@ def inertia_blocks(s: Structure, cinert: Array, cdof: Array, armature: Array) ->
 def blocks_and_upper(
     s: Structure, cinert: Array, cdof: Array, armature: Array
 ) -> tuple[list[Array], list[Array]]:
-    """`inertia_blocks`, and the same with an entry i, j only where dof i moves the body of dof j.
+    """`inertia_blocks`, and a copy with entries i, j only where dof i moves the body of dof j.
 
-    That is all that factors read; dofs of one body keep both of their entries. The second has no
-    derivative.
+    Factors read only these entries; two dofs of one body keep both of their entries. The copy has
+    no derivative.
     """
     momentum = _momenta(s, cinert, cdof)
     whole = blocks_plus_diagonal(s, coupled_by_tree(s, momentum, cdof), armature)
@@ -173,7 +174,7 @@ def blocks_and_upper(
 
 
 def _momenta(s: Structure, cinert: Array, cdof: Array) -> Array:
-    """Momentum (nv, 6) of all that a dof moves, per unit of its velocity."""
+    """Momentum (nv, 6) of all bodies that a dof moves, per unit of its velocity."""
     moved = unstack(dof_sum(s, components_first(cinert)))
     return join(inertia_mul(moved, split(cdof)))
 
@@ -187,10 +188,8 @@ def _moved(s: Structure, cinert: Array, cdof: Array) -> list[Array]:
 def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> Array:
     """The entries of `inertia_blocks` in one array, which `Data.qM` makes dense.
 
-    See `mjjax.model.trees` for their order.
-
-    `armature` is (nv,), or all entries that are added, in the same order. Where each tree has one
-    dof, both are the same.
+    See `mjjax.model.trees` for the order of the entries. `armature` is (nv,), or it has all entries
+    that are added, in that order. If each tree has one dof, the two forms are the same.
     """
     if len(armature) == s.nv:
         return join_blocks(inertia_blocks(s, cinert, cdof, armature), cdof)
@@ -198,7 +197,7 @@ def joint_inertia(s: Structure, cinert: Array, cdof: Array, armature: Array) -> 
 
 
 def inertia_by_tree(data: Data) -> Array:
-    """The joint-space inertia by trees, of what `data` holds."""
+    """The joint-space inertia by trees, from the fields of `data`."""
     return joint_inertia(data.structure, data.cinert, data.cdof, data.armature)
 
 
@@ -213,7 +212,7 @@ def coupled_by_tree(s: Structure, momentum: Array, cdof: Array) -> list[Array]:
     ]
 
 
-# Entries of a batch of small products from where on six outer products are faster (measured).
+# From so many entries on, a batch of small products is faster as six outer products (measured).
 ENTRIES_WRITTEN_OUT = 512
 
 
@@ -221,9 +220,9 @@ def coupled(momentum: Array, cdof: Array, moved_by: np.ndarray) -> Array:
     """Symmetric products (..., n, n) of momenta and motion axes (..., n, 6) where dofs are coupled.
 
     Args:
-        momentum: of what each dof moves, per unit of its velocity.
+        momentum: momentum of the bodies that each dof moves, per unit of its velocity.
         cdof: motion axes.
-        moved_by: (..., n, n) the second dof moves the body of the first.
+        moved_by: (..., n, n) whether the second dof moves the body of the first.
     """
     both = functools.partial(_both_triangles, moved_by)
     if namespace(momentum, cdof) is not np:
@@ -232,18 +231,18 @@ def coupled(momentum: Array, cdof: Array, moved_by: np.ndarray) -> Array:
 
 
 def _both_triangles(moved_by: np.ndarray, momentum: Array, cdof: Array) -> Array:
-    """Each triangle by a product of its own: all who read a mirrored one would transpose it."""
+    """Both triangles, each by its own product, since readers would transpose a mirrored one."""
     return _joined(moved_by, _products(momentum, cdof), _products(cdof, momentum))
 
 
 def _one_triangle(moved_by: np.ndarray, momentum: Array, cdof: Array) -> Array:
-    """The same with half of the products, for derivatives, which have many and read them once."""
+    """`_both_triangles` with half of the products, for derivatives, which read each result once."""
     product = _product(momentum, cdof)
     return _joined(moved_by, product, namespace(product).swapaxes(product, -1, -2))
 
 
 def _joined(moved_by: np.ndarray, below: Array, above: Array) -> Array:
-    """Entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
+    """Joins entries of two matrices on the two sides of the diagonal, where dofs are coupled."""
     moved_by = np.broadcast_to(moved_by, below.shape)  # one mask may serve a batch
 
     def joined(below: Array, moved_by: Array, above: Array, upper: Array) -> Array:
@@ -253,7 +252,7 @@ def _joined(moved_by: np.ndarray, below: Array, above: Array) -> Array:
 
 
 def _products(a: Array, b: Array) -> Array:
-    """Inner products (..., n, n) of the rows of two (..., n, 6), in the faster way."""
+    """Inner products (..., n, n) of the rows of two arrays (..., n, 6), in the faster form."""
     trees, n = a.shape[0], a.shape[-2]
     many = a.ndim == 3 and trees > 1 and trees * n * n > ENTRIES_WRITTEN_OUT
     return _outer(a, b) if many else _product(a, b)
@@ -298,14 +297,14 @@ def add_m(model: Model, data: Data, matrix: Array) -> Array:
 def mul_m2(model: Model, data: Data, v: Array) -> Array:
     """Product of a square root of the joint-space inertia with a vector (`mj_mulM2`).
 
-    As in MuJoCo the root is U' where U U' = M is the factorization that starts from the leaves of
-    the kinematic tree; the length of the result is sqrt(v' M v).
+    As in MuJoCo, the root is U', where U U' = M is the factorization that starts from the leaves of
+    the kinematic tree. The length of the result is sqrt(v' M v).
     """
     return matmul(_upper_factor(data.qM).T, v)
 
 
 def solve_m2(model: Model, data: Data, v: Array) -> Array:
-    """Half of a solution with the joint-space inertia: U^-1 v, see `mul_m2` (`mj_solveM2`)."""
+    """Half of a solution with the joint-space inertia: U^-1 v (`mj_solveM2`); see `mul_m2`."""
     return triangular_solve(_upper_factor(data.qM), v)
 
 

@@ -1,8 +1,8 @@
 """Jacobians of points and bodies, and forces in joint space.
 
-Every dof moves a point p attached to the bodies below it with velocity
-lin_i + ang_i x (p - r), where r is the reference point of `cdof`; a Jacobian row differs between
-bodies only in which dofs take part. Jacobians are (3, nv) as in MuJoCo.
+Every dof moves a point p of the bodies below it with the velocity lin_i + ang_i x (p - r), where r
+is the reference point of `cdof`. Between bodies, a Jacobian row differs only in which dofs take
+part. Jacobians are (3, nv) as in MuJoCo.
 """
 
 import jax.numpy as jnp
@@ -96,7 +96,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
     s = model.structure
     xp = namespace(data.cdof)
     moves = tree_plan(s).moves[body]
-    # the axes of balls turn with the body, by its own joint too, which `cdof_dot` leaves out
+    # The axes of balls turn with the body, also by its own joint, which `cdof_dot` leaves out.
     kind = s.jnt_type[s.dof_jntid]
     within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
     turning = (kind == JointType.BALL) | ((kind == JointType.FREE) & (within >= 3))
@@ -120,7 +120,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
 def angmom_mat(model: Model, data: Data, body: int) -> Array:
     """Matrix (3, nv) from `qvel` to the angular momentum of a subtree (`mj_angmomMat`).
 
-    About the centre of mass of the subtree, in world axes.
+    The angular momentum is taken about the centre of mass of the subtree, in world axes.
     """
     ids = _subtree(model, body)
     xp = namespace(data.xipos)
@@ -161,14 +161,14 @@ def local_to_global(data: Data, pos: Array, q: Array, body: int) -> tuple[Array,
 def point_rows(
     model: Model, data: Data, point: Array, force: Array, torque: Array, body: np.ndarray
 ) -> Array:
-    """Joint-space forces (n, nv) of unit wrenches, one row each: moment arms.
+    """Joint-space forces (n, nv) of unit wrenches, that is their moment arms, one row each.
 
     Args:
         model: model.
         data: data with `cdof` and `subtree_com`.
         point: (n, 3) points of application, world [m].
-        force: (n, 3) world axes.
-        torque: (n, 3) world axes.
+        force: (n, 3) forces, world axes.
+        torque: (n, 3) torques, world axes.
         body: (n,) bodies that the wrenches act on; static.
     """
     s = model.structure
@@ -184,8 +184,8 @@ def body_wrench(model: Model, data: Data, force: Array, torque: Array, point: Ar
     Args:
         model: model.
         data: data with `cdof` and `subtree_com`.
-        force: (nbody, 3) world axes [N].
-        torque: (nbody, 3) world axes [N m].
+        force: (nbody, 3) forces, world axes [N].
+        torque: (nbody, 3) torques, world axes [N m].
         point: (nbody, 3) points of application, world [m].
     """
     s = model.structure
@@ -199,9 +199,9 @@ def contact_wrenches(
 ) -> tuple[Parts, Array, Array]:
     """Factors of the Jacobian of relative motion in the contact frames (ncontact, width, nv).
 
-    Rows: normal, two tangential, torsional, two rolling. Every dof moves the contact point by the
-    same velocity on either body, so a row is its wrench times the motion axis of the dof times
-    (moves body 2) - (moves body 1).
+    The rows are normal, two tangential, torsional and two rolling. A dof gives the contact point
+    the same velocity on either body that it moves. So an entry is the wrench of the row times the
+    motion axis of the dof, times (moves body 2) - (moves body 1).
 
     Args:
         s: structure.
@@ -221,7 +221,8 @@ def contact_wrenches(
         side = where(contact.geom[:, :1] >= 0, side, 0).astype(data.cdof.dtype)
     else:
         body = s.geom_bodyid[geoms]
-        # no operation of the program: each reader's would be another array, taken out of its loop
+        # This is computed while tracing. In the program, every reader would have an array of its
+        # own, taken out of its loop.
         side = (table[body[:, 1]] - table[body[:, 0]]).astype(data.cdof.dtype)
     axis, center = _common_axes(s, data)
     force = split(mat3(contact.frame))
@@ -231,10 +232,10 @@ def contact_wrenches(
 
 
 def row_wrenches(arm: Parts, push: Parts, turn: Parts | None) -> Parts:
-    """Components of wrenches, torque first, of forces along axes at an arm, then of torques alone.
+    """Components of wrenches, torque first: of forces along axes at an arm, then of pure torques.
 
     Args:
-        arm: (..., 1) arm.
+        arm: (..., 1) arm of the forces.
         push: (..., m) axes of the forces.
         turn: (..., k) axes of the torques, if there are any.
 
@@ -249,13 +250,13 @@ def row_wrenches(arm: Parts, push: Parts, turn: Parts | None) -> Parts:
 
 
 def wrench_rows(wrench: Parts, axis: Array, side: Array) -> Array:
-    """The Jacobian (ncontact, width, nv) from its factors, see `contact_wrenches`."""
+    """The Jacobian (ncontact, width, nv) from its factors; see `contact_wrenches`."""
     rows = total(w[:, :, None] * x[None] for w, x in zip(wrench, slabs(axis, 0), strict=True))
     return rows * side[:, None]
 
 
 def _common_axes(s: Structure, data: Data) -> tuple[Array, Array]:
-    """Motion axes (nv, 6) about one point (1, 3): the root's centre of mass if single."""
+    """Motion axes (nv, 6) about one point (1, 3); for a single root, its centre of mass."""
     roots = np.unique(s.body_rootid[s.dof_bodyid])
     if len(roots) == 1:
         return data.cdof, gather(data.subtree_com, roots)

@@ -1,8 +1,8 @@
 """The joint-space inertia as an operator: products and solutions, differentiated by its factors.
 
-M v is what bodies of given inertias need to be accelerated along their motion axes. A derivative of
-the matrix has nv^2 entries for every direction; that of a product has nv, and the matrix is never
-differentiated unless it is read itself.
+M v is the force that accelerates bodies of given inertias along their motion axes. A derivative of
+the matrix has nv^2 entries for every direction, but a derivative of a product has only nv. So the
+matrix is never differentiated, unless it is itself the result.
 """
 
 import functools
@@ -36,18 +36,18 @@ Method = Callable[[Array, Array], Array]
 
 
 class Inertia(NamedTuple):
-    """A joint-space inertia and what it is made of.
+    """A joint-space inertia and its factors.
 
     Attributes:
-        M: the matrix by trees, see `mjjax.model.trees`.
+        M: the matrix by trees; see `mjjax.model.trees`.
         cinert: (nbody, 10) inertias of the bodies.
         cdof: (nv, 6) motion axes.
-        diagonal: (nv,) what is added on the diagonal.
-        upper: the matrix by trees again, of which only what stands on and above the diagonal has a
-            meaning: all that factors need, at half of the cost. It has no derivative.
-        rest: what else is added, by trees; None if nothing is.
-        spare: moment arms (ntendon, nv) of tendons and their armature (ntendon,), if it is zero and
-            not in the program; only derivatives read it.
+        diagonal: (nv,) numbers that are added on the diagonal.
+        upper: the matrix by trees again. Only its entries on and above the diagonal have a meaning.
+            Factors need no more, and it costs half as much. It has no derivative.
+        rest: other entries that are added, by trees; None if there are none.
+        spare: moment arms (ntendon, nv) and armature (ntendon,) of tendons, if the armature is zero
+            and not in the program; only derivatives read it.
     """
 
     M: Array
@@ -59,7 +59,7 @@ class Inertia(NamedTuple):
     spare: tuple[Array, Array] | None = None
 
     def plus_diagonal(self, s: Structure, more: Array) -> "Inertia":
-        """With more (nv,) on the diagonal."""
+        """The inertia with numbers (nv,) added on the diagonal."""
         return self._replace(
             M=plus_diagonal(s, self.M, more),
             diagonal=self.diagonal + more,
@@ -67,7 +67,7 @@ class Inertia(NamedTuple):
         )
 
     def plus(self, more: Array) -> "Inertia":
-        """With more entries, by trees; they need not be symmetric."""
+        """The inertia with entries added, by trees; they need not be symmetric."""
         return self._replace(
             M=self.M + more,
             upper=self.upper + lax.stop_gradient(more),
@@ -75,17 +75,17 @@ class Inertia(NamedTuple):
         )
 
     def times(self, s: Structure, v: Array) -> Array:
-        """Product M v (nv,) with a vector (nv,); exact derivatives of every order."""
+        """Product M v (nv,) with a vector (nv,); derivatives of every order are exact."""
         by_bodies = functools.partial(_by_bodies, s)
         return derivative_of(by_bodies)(functools.partial(_by_matrix, s))(self, v)
 
     def solve(self, s: Structure, method: Method, b: Array) -> Array:
-        """Solution x (nv,) of M x = b; exact derivatives of every order.
+        """Solution x (nv,) of M x = b; derivatives of every order are exact.
 
         Args:
             s: structure of the model.
-            method: solution for a matrix and a right-hand side, in which it is linear;
-                `solve_definite` gets the upper triangle.
+            method: function of a matrix and a right-hand side that returns the solution, which is
+                linear in the right-hand side; `solve_definite` gets the upper triangle.
             b: (nv,) right-hand side.
         """
         return _solve(s, method, self, b)
@@ -94,7 +94,8 @@ class Inertia(NamedTuple):
 def inertia_of(model: Model, data: Data) -> Inertia:
     """The joint-space inertia of the current positions, with the armature of dofs and tendons.
 
-    Made of `cinert` and `cdof` wherever it is needed, which compiled programs do once.
+    It is computed from `cinert` and `cdof` wherever it is needed; a compiled program does this
+    once.
     """
     s = model.structure
     made_of = data.cinert, data.cdof, model.dof_armature
@@ -157,7 +158,7 @@ def _solve_jvp(s, method, primals, tangents):
 
 
 def _solved_tangent(s: Structure, method: Method, inertia: Inertia, db: Array) -> Array:
-    """`_solve` as a linear function of `db`, whose derivatives are those of the whole matrix."""
+    """`_solve` as a linear function of `db`; its derivatives are those of the whole matrix."""
     matrix = _read_by(method, inertia)
     if matrix is inertia.M:
         return apply_by_tree(s, method, matrix, db)

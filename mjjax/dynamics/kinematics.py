@@ -1,8 +1,8 @@
 """Forward kinematics: world poses of bodies, joints, inertial frames, geoms and sites.
 
 A joint is one link of a chain, and a body is the last link of its joints. World poses come from
-pointer doubling: in round r every link's pose is expressed in the link 2^r above it, so the number
-of operations grows with the logarithm of the depth.
+pointer doubling: in round r, the pose of every link is expressed in the link 2^r above it. So the
+number of operations grows with the logarithm of the depth.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ from mjjax.xla.linalg import stack, unstack
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
-FEW_ROUNDS = 2  # rounds of pointer doubling that are no loop
+FEW_ROUNDS = 2  # up to so many rounds of pointer doubling need no loop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LinkPlan:
         parents: per round, the link to compose with.
         body_link: (nbody,) last link of each body.
         joint_link: (njnt,) link of each joint.
-        first: (nball + nscalar,) the joint is the first of its body.
+        first: (nball + nscalar,) whether the joint is the first of its body.
         above: (nball,) link above each ball joint.
     """
 
@@ -98,8 +98,8 @@ def link_plan(s: Structure) -> LinkPlan:
 def kinematics(model: Model, data: Data) -> Data:
     """World poses of everything attached to bodies (`mj_kinematics`).
 
-    Differentiable everywhere; quaternions in `qpos` are normalized when read, so that the
-    derivative along their length is zero.
+    The poses are differentiable everywhere. Quaternions in `qpos` are normalized when they are
+    read, so the derivative along their length is zero.
     """
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(data.qpos)
@@ -128,9 +128,10 @@ def kinematics(model: Model, data: Data) -> Data:
 
 
 def attached_frames(model: Model, bodies: Array) -> Parts:
-    """World positions and rotations of inertial frames, geoms and sites, one behind the other.
+    """World positions and rotations of inertial frames, geoms and sites, one after the other.
 
-    Twelve arrays, as are the rows of `bodies` (12, nbody), the bodies' own: positions, matrices.
+    The result has twelve arrays, positions and then matrices, as do the rows of `bodies`
+    (12, nbody), which are the frames of the bodies themselves.
     """
     s, xp = model.structure, namespace(bodies)
     owner = np.concatenate([np.arange(s.nbody), s.geom_bodyid, s.site_bodyid]).astype(int)
@@ -144,7 +145,7 @@ def attached_frames(model: Model, bodies: Array) -> Parts:
 
 
 def body_frames(model: Model, data: Data) -> Array:
-    """Body frames (7, nbody) in their parents; mocap poses in place of those of mocap bodies."""
+    """Body frames (7, nbody) in their parents; mocap bodies have their mocap poses."""
     s = model.structure
     xp = namespace(data.mocap_pos)
     pos, ori = model.body_pos, model.body_quat
@@ -162,7 +163,7 @@ def displacement(model: Model, qpos: Array) -> Array:
 
 
 def local_links(model: Model, qpos: Array, body: Array) -> Array:
-    """Frames (7, nlink) of the links in the links above them, of free joints in the world."""
+    """Frames (7, nlink) of the links in the links above them; free joints are in the world."""
     s, plan = model.structure, link_plan(model.structure)
     xp = namespace(qpos)
     moving = np.concatenate([plan.ball, plan.scalar]).astype(int)
@@ -176,7 +177,7 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
     if nball := len(plan.ball):
         turn = split(_turn(qpos, s.jnt_qposadr[plan.ball]))
         anchor = split(gather(model.jnt_pos, plan.ball))
-        # a rotation about an anchor c moves the frame by c - R c
+        # A rotation about an anchor c moves the frame by c - R c.
         shift = tuple(c - r for c, r in zip(anchor, rotate(turn, anchor), strict=True))
         links.append(stack(compose(tuple(base[:, :nball]), (*shift, *turn))))
     if len(plan.scalar):
@@ -185,16 +186,16 @@ def local_links(model: Model, qpos: Array, body: Array) -> Array:
 
 
 def _turn(qpos: Array, adr: np.ndarray) -> Array:
-    """Unit quaternions (n, 4); springs and integrators read the same, which is computed once."""
+    """Unit quaternions (n, 4), in a form that springs and integrators share and compute once."""
     return quat.normalize(gather(qpos, adr[:, None] + np.arange(4)))
 
 
 def _scalar_links(model: Model, qpos: Array, base: Array) -> Array:
     """`local_links` (7, n) of slides and hinges, with the frames `base` (7, n) before the joints.
 
-    A hinge turns about the axis u by q = (c, s u), with c and s the cosine and sine of half its
-    angle, and moves a frame with the anchor at p by -2 c s u x p - 2 s^2 u x (u x p). So sines are
-    found once, and what they multiply depends on the model alone.
+    Let c and s be the cosine and sine of half the angle of a hinge. The hinge turns about the axis
+    u by q = (c, s u), and moves a frame with the anchor at p by -2 c s u x p - 2 s^2 u x (u x p).
+    So sines are computed once, and their factors depend on the model alone.
     """
     s, plan = model.structure, link_plan(model.structure)
     xp, offset = namespace(qpos), displacement(model, qpos)
@@ -233,7 +234,7 @@ def world_links(s: Structure, frames: Array) -> Array:
     def double(frames: Array, pick: Array) -> tuple[Array, None]:
         return stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
-    # a loop, so that the size of the program does not grow with the depth of the tree
+    # This is a loop, so that the size of the program does not grow with the depth of the tree.
     return lax.scan(double, padded, tables)[0][:, :n]
 
 
@@ -246,7 +247,8 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
     nfree, nball = len(plan.free), len(plan.ball)
     first = nfree + nball
     anchor = add(tuple(frames[:3]), rotate(tuple(frames[3:]), split(gather(model.jnt_pos, kinds))))
-    # a hinge turns about its axis and a slide moves along it: the axis is the same before and after
+    # A hinge turns about its axis and a slide moves along it, so the motion does not change the
+    # axis.
     local = split(gather(model.jnt_axis, plan.scalar))
     axis = rotate(tuple(frames[3:, first:]), local)
     slide = s.jnt_type[plan.scalar] == JointType.SLIDE
@@ -263,7 +265,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
         pick = plan.first[:nball]
         before = tuple(where(pick, a, b) for a, b in zip(own, before, strict=True))
         parts.insert(1, rotate(before, split(gather(model.jnt_axis, plan.ball))))
-    # a free joint is anchored at the origin of its body
+    # A free joint is anchored at the origin of its body.
     anchor = tuple(
         xp.concatenate([x[:nfree], c[nfree:]]) for x, c in zip(frames[:3], anchor, strict=True)
     )
@@ -273,7 +275,7 @@ def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[
 
 
 def _joined(*frames: Parts) -> Parts:
-    """Tuples of component arrays one behind the other; empty ones are left out."""
+    """Joins tuples of component arrays, one after the other; empty ones are left out."""
     xp = namespace(*(x for f in frames for x in f))
     some = [f for f in frames if f[0].shape[0]]
     if len(some) <= 1:

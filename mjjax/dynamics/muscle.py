@@ -1,9 +1,9 @@
 """Muscles: active and passive force-length curves, force-velocity curve, activation dynamics.
 
 The nine parameters are range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax. Lengths L are
-scaled so that `range` maps to the actuator's length range, with the optimal length at 1; velocities
-V are in units of vmax optimal lengths per second. All curves are splines with continuous slopes, so
-that derivatives are exact and finite everywhere. Parameters are (n, ...), results (n,).
+scaled so that `range` maps to the actuator's length range; the optimal length is 1. Velocities V
+are in units of vmax optimal lengths per second. All curves are splines with continuous slopes, so
+derivatives are exact and finite everywhere. Parameters are (n, ...), results are (n,).
 """
 
 from mjjax.core.constants import MINVAL
@@ -37,15 +37,15 @@ def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> A
     peak = _peak_force(acc0, prm) * prm[:, 7]
     middle = 0.5 * (1 + prm[:, 5])
     x = (scaled - 1) / xp.maximum(MINVAL, middle - 1)
-    # beyond the middle x - 1/2 continues x^2 / 2 with the same slope
+    # Beyond the middle, x - 1/2 continues x^2 / 2 with the same slope.
     return -peak * where(scaled <= 1, 0, where(scaled <= middle, 0.5 * x * x, x - 0.5))
 
 
 def muscle_rate(ctrl: Array, act: Array, prm: Array) -> Array:
     """Time derivative of the activation (`mju_muscleDynamics`) [1/s].
 
-    The control pulls with one time constant upwards and another downwards; `prm[:, 2]` is the width
-    in which one changes into the other.
+    The activation follows the control with one time constant upwards and another one downwards.
+    `prm[:, 2]` is the width in which one time constant changes into the other.
     """
     xp = namespace(ctrl, act)
     excess = xp.clip(ctrl, 0, 1) - act
@@ -73,7 +73,7 @@ def _peak_force(acc0: Array, prm: Array) -> Array:
 def _scaled(
     length: Array, velocity: Array, lengthrange: Array, prm: Array
 ) -> tuple[Array, Array, Array]:
-    """L, V, and the velocity that V = 1 stands for."""
+    """L, V, and the velocity that corresponds to V = 1."""
     xp = namespace(length, prm)
     low, high, vmax = prm[:, 0], prm[:, 1], prm[:, 6]
     optimal = (lengthrange[:, 1] - lengthrange[:, 0]) / xp.maximum(MINVAL, high - low)
@@ -88,13 +88,13 @@ def _force_length(scaled: Array, prm: Array) -> Array:
     lmin, lmax = prm[:, 4], prm[:, 5]
     rising = scaled <= 1
     end = where(rising, lmin, lmax)
-    # the bump on either side: 0 at the end, 1 at the top, parabolas that meet halfway
+    # On either side the bump goes from 0 at the end to 1 at the top. Two parabolas meet halfway.
     x = 2 * xp.clip((scaled - end) / (1 - end), 0, 1)
     return where(x <= 1, 0.5 * x * x, 1 - 0.5 * (2 - x) ** 2)
 
 
 def _force_velocity(speed: Array, fvmax: Array) -> Array:
-    """From 0 at V = -1 over 1 at V = 0 to fvmax at V = fvmax - 1."""
+    """The curve from 0 at V = -1 over 1 at V = 0 to fvmax at V = fvmax - 1."""
     xp = namespace(speed, fvmax)
     top = fvmax - 1
     shortening = xp.clip(speed + 1, 0, 1) ** 2

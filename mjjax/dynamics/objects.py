@@ -1,4 +1,4 @@
-"""Frames and velocities of what sensors may be attached to: bodies, geoms, sites, cameras."""
+"""Frames and velocities of objects that may have sensors: bodies, geoms, sites, cameras."""
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def object_frames(
 
 
 def object_quats(model: Model, data: Data, objtype: np.ndarray, objid: np.ndarray) -> Array:
-    """World orientations (n, 4) of objects, from those of their bodies as in MuJoCo."""
+    """World orientations (n, 4) of objects, from the orientations of their bodies as in MuJoCo."""
     s = model.structure
     xp = namespace(data.xquat)
     unit = xp.broadcast_to(xp.asarray([1.0, 0, 0, 0], dtype=data.xquat.dtype), data.xquat.shape)
@@ -87,8 +87,8 @@ def object_motion(
 ) -> Array:
     """Velocities or accelerations (n, 6) of objects: rotation and translation, world axes.
 
-    An acceleration is that of the point fixed to the body, as an accelerometer measures it: with
-    the centripetal term, and gravity as an upward acceleration. Static bodies have none.
+    An acceleration is that of a point that is fixed to the body, as an accelerometer measures it:
+    it has the centripetal term, and gravity is an upward acceleration. Static bodies have none.
     """
     s = model.structure
     xp = namespace(data.cvel)
@@ -127,17 +127,17 @@ def object_velocity(
 ) -> Array:
     """Velocity (6,) of an object: rotation [rad/s], translation [m/s] (`mj_objectVelocity`).
 
-    Exact derivatives.
+    Derivatives are exact.
 
     Args:
         model: model.
         data: data with `cvel`.
         objtype: body (its inertial frame), xbody, geom, site or camera; static.
         objid: id or name of the object; static.
-        flg_local: along the axes of the object instead of the world's.
+        flg_local: whether the result is along the axes of the object instead of the world's.
 
     Raises:
-        ValueError: objects of another type have no velocity here.
+        ValueError: the object has another type, which has no velocity.
         LookupError: the model has no such object.
     """
     return _single(model, data, objtype, objid, flg_local, acceleration=False)
@@ -148,7 +148,7 @@ def object_acceleration(
 ) -> Array:
     """Acceleration (6,) of an object with gravity, rotation first (`mj_objectAcceleration`).
 
-    As `object_velocity`, of data with `cacc`.
+    It works as `object_velocity`, but needs data with `cacc`.
 
     Raises:
         ValueError: `data.cacc` is empty.

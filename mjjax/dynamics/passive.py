@@ -19,8 +19,8 @@ from mjjax.xla.namespace import Array, namespace, where
 def passive(model: Model, data: Data) -> Data:
     """Passive forces in joint space (`mj_passive`) [N or N m].
 
-    As in MuJoCo, everything is off if both springs and dampers are disabled. Gravity compensation
-    of joints with `actgravcomp` is left to the actuation stage.
+    As in MuJoCo, all passive forces are off if both springs and dampers are disabled. The actuation
+    stage adds the gravity compensation of joints with `actgravcomp`.
     """
     opt, s = model.opt, model.structure
     xp = namespace(data.qpos)
@@ -46,9 +46,9 @@ def passive(model: Model, data: Data) -> Data:
 
 
 def spring_stretch(model: Model, qpos: Array) -> Array:
-    """Displacement of the dofs from where springs are at rest (nv,) [m or rad].
+    """Displacement (nv,) of the dofs from the rest positions of springs [m or rad].
 
-    Rotations of ball and free joints: the rotation vector from rest, in the body frame.
+    For rotations of ball and free joints it is the rotation vector from rest, in the body frame.
     """
     s = model.structure
     xp = namespace(qpos)
@@ -93,9 +93,10 @@ def damping_force(model: Model, data: Data) -> Array:
 
 
 def slack(model: Model, length: Array) -> Array:
-    """How far each tendon (ntendon,) is below (positive) or above its resting range [m].
+    """Distance (ntendon,) of tendons below (positive) or above (negative) the resting range [m].
 
-    Zero in the dead band `tendon_lengthspring`; the derivative is one-sided at its ends.
+    It is zero in the dead band `tendon_lengthspring`. At the ends of the band, the derivative is
+    one-sided.
     """
     low, high = model.tendon_lengthspring[:, 0], model.tendon_lengthspring[:, 1]
     return where(length < low, low - length, where(length > high, high - length, 0))
@@ -110,7 +111,7 @@ def gravity_compensation(model: Model, data: Data) -> Array:
 
 
 def _weight_carried(coefficients: dict[str, Array], model: Model, data: Data) -> Array:
-    """`gravity_compensation` of some coefficients."""
+    """`gravity_compensation` for given coefficients."""
     xp = namespace(data.xipos)
     share = coefficients["body_gravcomp"] * model.body_mass
     weight = -share[:, None] * model.opt.gravity[None]

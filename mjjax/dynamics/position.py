@@ -12,7 +12,7 @@ from mjjax.xla.namespace import Array, namespace
 def integrate_pos(model: Model, qpos: Array, qvel: Array, dt: Array | float) -> Array:
     """Positions (nq,) after moving with velocity `qvel` (nv,) for `dt` [s] (`mj_integratePos`).
 
-    Quaternions turn by qvel dt in their own frame and are normalized. Exact derivatives.
+    Quaternions turn by qvel dt in their own frame and are normalized. Derivatives are exact.
     """
     s = model.structure
     xp = namespace(qpos, qvel)

@@ -32,14 +32,14 @@ from mjjax.xla.namespace import Array, namespace, where
 
 @dataclasses.dataclass(frozen=True)
 class TendonPlan:
-    """Static parts of all tendons; segments are the straight ones, then those around geoms.
+    """Static parts of all tendons. The straight segments come first, then those around geoms.
 
     Attributes:
         joint: wrap ids of the joints of fixed tendons.
-        owner: (njoint,) tendon of each of them.
+        owner: (njoint,) tendon of each joint.
         start, end: (nsegment,) site ids.
         tendon: (nsegment,) tendon of each segment.
-        pulley: (nsegment,) wrap id of the pulley before it, -1 for none.
+        pulley: (nsegment,) wrap id of the pulley before each segment, -1 for none.
         around: wrap ids of the geoms of the last segments.
     """
 
@@ -84,8 +84,9 @@ def tendon_plan(s: Structure) -> TendonPlan:
 def tendon(model: Model, data: Data) -> Data:
     """Tendon lengths and moment arms (`mj_tendon`): `ten_length`, `ten_J`.
 
-    Fixed: the sum of coef q. Spatial: segments and arcs, divided by the pulleys' divisors. The
-    derivative is exact except where a tendon begins or ceases to wrap.
+    The length of a fixed tendon is the sum of coef q. The length of a spatial tendon is the sum of
+    segments and arcs, divided by the pulleys' divisors. The derivative is exact, except where a
+    tendon begins or ceases to wrap.
     """
     s = model.structure
     if not s.ntendon:
@@ -140,17 +141,17 @@ def _spatial(model: Model, data: Data, plan: TendonPlan) -> tuple[Array, Array]:
 
 
 def tendon_velocity(model: Model, data: Data) -> Data:
-    """Rates of change of the lengths into `ten_velocity`: moment arms times `qvel`."""
+    """Writes the rates of the lengths, moment arms times `qvel`, to `ten_velocity`."""
     if not model.structure.ntendon:
         return data
     return data.replace(ten_velocity=matmul(data.ten_J, data.qvel))
 
 
 def tendon_bias(model: Model, data: Data) -> Array:
-    """Force (nv,) of the armature that no acceleration explains: J' armature (dJ/dt) qvel.
+    """Force (nv,) of tendon armature at zero acceleration: J' armature (dJ/dt) qvel.
 
     The length of a straight segment between moving points accelerates by u . a + |v_across|^2 / r,
-    with a and v the difference of the points' accelerations and velocities. MuJoCo allows no
+    where a and v are the differences of the points' accelerations and velocities. MuJoCo allows no
     armature on tendons that wrap around geoms. Needs `cvel` and `cdof_dot` (`mj_tendonBias`).
     """
     if not model.structure.terms["tendon_armature"].any():
@@ -160,7 +161,7 @@ def tendon_bias(model: Model, data: Data) -> Array:
 
 
 def _armature_bias(coefficients: dict[str, Array], model: Model, data: Data) -> Array:
-    """`tendon_bias` of some armature."""
+    """`tendon_bias` for a given armature."""
     s, plan = model.structure, tendon_plan(model.structure)
     moving = components_last(body_sum(s, components_first(data.cdof_dot) * data.qvel[None]))
     ends = []
@@ -182,7 +183,7 @@ def _armature_bias(coefficients: dict[str, Array], model: Model, data: Data) -> 
 
 
 def _shares(model: Model, plan: TendonPlan) -> Array:
-    """Part (nsegment,) of each segment's length that counts: one over the divisor before it."""
+    """Part (nsegment,) of each segment's length that counts: one over the last divisor."""
     divisor = model.wrap_prm[plan.pulley]
     return where(plan.pulley >= 0, safe.divide(1.0, divisor, np.inf), 1)
 
@@ -206,7 +207,7 @@ def wrapped(
 def tendon_inertia(model: Model, data: Data) -> Data:
     """Adds J' armature J to the joint-space inertia (`mj_tendonArmature`).
 
-    As in MuJoCo only where the matrix is stored: a tendon does not couple branches.
+    As in MuJoCo, it adds only to entries that are stored, so a tendon does not couple branches.
     """
     s = model.structure
     if not s.terms["tendon_armature"].any():
@@ -218,12 +219,12 @@ def tendon_inertia(model: Model, data: Data) -> Data:
 
 
 def _on_the_diagonal(coefficients: dict[str, Array], arms: Array) -> Array:
-    """Inertia (nv,) that tendons add on the diagonal, all that `armature` has room for."""
+    """Inertia (nv,) that tendons add on the diagonal; `armature` has no room for other entries."""
     return matmul(coefficients["tendon_armature"], arms * arms)
 
 
 def tendon_blocks(s: Structure, armature: Array, ten_J: Array) -> list[Array]:
-    """Inertia (T, d, d) that tendons of an armature (ntendon,) add to the trees of each block."""
+    """Inertia (T, d, d) that tendons with `armature` (ntendon,) add to the trees of each block."""
     kept, found = dof_plan(s).kept, []
     for block in tree_plan(s).blocks:
         arms = ten_J[:, block.dofs]

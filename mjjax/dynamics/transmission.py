@@ -24,10 +24,10 @@ from mjjax.xla.namespace import Array, namespace, where
 def transmission(model: Model, data: Data) -> Data:
     """Actuator lengths (`mj_transmission`) [m or rad, times gear].
 
-    Slide and hinge: gear q. Ball: gear . rotation vector, in the parent frame for
-    `jointinparent`. Free, and site without reference: 0. Tendon: gear length. Site with a
-    reference: gear . relative pose. The derivative is exact; at half a turn of a ball joint or a
-    relative pose the length jumps.
+    The length is gear q for a slide or hinge, and gear . rotation vector for a ball (in the parent
+    frame for `jointinparent`). It is gear length for a tendon, and gear . relative pose for a site
+    with a reference. It is 0 for a free joint and for a site without a reference. The derivative is
+    exact. The length jumps at half a turn of a ball joint or of a relative pose.
     """
     s = model.structure
     if not s.nu:
@@ -39,7 +39,7 @@ def transmission(model: Model, data: Data) -> Data:
 def moment(model: Model, data: Data) -> Array:
     """Moment arms (nu, nv): derivative of the actuator velocities with respect to `qvel`.
 
-    For all transmissions by hinges and slides this depends on the model only.
+    For transmissions by hinges and slides, moment arms depend on the model only.
     """
     s = model.structure
     return _in_order(s, [MOMENTS[kind](model, data, ids) for kind, ids in _kinds(s)])
@@ -88,7 +88,7 @@ def _joint_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
     joint = s.actuator_trnid[ids, 0]
     kind = s.jnt_type[joint]
     width = np.where(kind == JointType.FREE, 6, np.where(kind == JointType.BALL, 3, 1))
-    # entry (u, v) of the moment is entry (v - first dof) of the gear of u
+    # Entry (u, v) of the moment is entry (v - first dof) of the gear of actuator u.
     offset = np.arange(s.nv)[None] - s.jnt_dofadr[joint][:, None]
     offset = np.where(offset < width[:, None], offset, -1)
     gear = _rotated_gear(model, data.qpos, ids)
@@ -108,7 +108,7 @@ def _rotated_gear(model: Model, qpos: Array, ids: np.ndarray) -> Array:
     free = (s.jnt_type[joint[turning]] == JointType.FREE)[:, None]
     gear = every[turning]
     q = quat.conj(_ball_quat(s, qpos, joint[turning]))
-    # a free joint's translations are along world axes already
+    # The translations of a free joint are along world axes already.
     turned = where(
         free,
         xp.concatenate([gear[:, :3], quat.rotate(q, gear[:, 3:])], axis=-1),
@@ -136,7 +136,7 @@ def _tendon_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def _crank(model: Model, data: Data, ids: np.ndarray) -> tuple[Array, Array, Array, Array]:
-    """Slider axes a and vectors v to the crank (n, 3); a . v; the part of the rod along a."""
+    """Slider axes a (n, 3), vectors v to the crank (n, 3), a . v, and the rod's part along a."""
     xp = namespace(data.site_xpos)
     crank, slider = model.actuator_trnid[ids].T
     axis = mat3(data.site_xmat[slider])[:, :, 2]
@@ -147,7 +147,7 @@ def _crank(model: Model, data: Data, ids: np.ndarray) -> tuple[Array, Array, Arr
 
 
 def _crank_length(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """a . v - sqrt((a . v)^2 + rod^2 - v . v), or a . v where the rod does not reach."""
+    """a . v - sqrt((a . v)^2 + rod^2 - v . v), or a . v if the rod does not reach."""
     _, _, along, square = _crank(model, data, ids)
     return model.actuator_gear[ids, 0] * (along - safe.sqrt(square))
 
@@ -168,7 +168,7 @@ def _crank_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
 def _site_length(model: Model, data: Data, ids: np.ndarray) -> Array:
     """Pose of the site in the frame of its reference, along the gear; 0 without a reference.
 
-    The rotations compared are those that MuJoCo composes: site frame first, then body frame.
+    The rotations are composed as in MuJoCo: first the site frame, then the body frame.
     """
     s = model.structure
     xp = namespace(data.site_xpos)
@@ -183,7 +183,7 @@ def _site_length(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def _site_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """The wrench of the gear in the frame of the site, or of its reference and against it.
+    """Moments of the gear's wrench in the frame of the site, or in that of its reference.
 
     Dofs that move both the site and the reference have no moment.
     """
@@ -209,10 +209,10 @@ def _body_length(model: Model, data: Data, ids: np.ndarray) -> Array:
 
 
 def _body_moment(model: Model, data: Data, ids: np.ndarray) -> Array:
-    """Adhesion: minus the mean over a body's contacts of the Jacobians of their normals.
+    """Adhesion: minus the mean of the Jacobians of the normals of a body's contacts.
 
-    Contacts in their gap count; those between bodies that cannot move do not; nor does the gear.
-    There are no contacts yet where derived constants are computed.
+    Contacts in their gap count. Contacts between bodies that cannot move do not count, and the gear
+    does not count either. There are no contacts yet when derived constants are computed.
     """
     s = model.structure
     xp = namespace(data.qpos, data.cdof)

@@ -1,10 +1,10 @@
 """Sums along the kinematic trees as products with constant masks.
 
-What is summed has its components first, (k, n): a product with a mask from the right then has the
-batch in front and nothing to transpose. Bodies of one tree are a block; trees of equal size share
-one product, so that a scene of a hundred robots costs a hundred small products, not one of the
-square of the scene. A small scene is one product as a whole. The masks are static; the number of
-operations does not depend on the number of bodies.
+The summed arrays have their components first, (k, n). A product with a mask from the right then has
+the batch in front and needs no transpose. The bodies of one tree are a block, and trees of equal
+size share one product. So a scene of a hundred robots costs a hundred small products, not one
+product of the squared size. A small scene is one product as a whole. The masks are static, and the
+number of operations does not depend on the number of bodies.
 """
 
 import dataclasses
@@ -28,9 +28,10 @@ class Block:
     Attributes:
         bodies: (T, b) body ids of each tree.
         dofs: (T, d) dof ids of each tree.
-        above: (T, b, d) dof moves body.
-        before: (T, d, d) second dof precedes the first one's joint on the way from the root.
-        subtree: (T, b, b) second body is in the subtree of the first.
+        above: (T, b, d) whether the dof moves the body.
+        before: (T, d, d) whether the second dof precedes the joint of the first on the way from the
+            root.
+        subtree: (T, b, b) whether the second body is in the subtree of the first.
     """
 
     bodies: np.ndarray
@@ -47,10 +48,11 @@ class TreePlan:
     Attributes:
         blocks: trees grouped by size.
         static_bodies: ids of the bodies without dofs above them, the world first.
-        static_subtree: (static, static + tree) what lies in the subtree of a static body.
-        moves: (nbody, nv) dof moves body, over the whole model (for contacts across trees).
-        before: (nv, nv) second dof precedes the first one's joint, over the whole model.
-        subtree: (nbody, nbody) second body is in the subtree of the first, over the whole model.
+        static_subtree: (static, static + tree) members of the subtree of each static body.
+        moves: (nbody, nv) whether the dof moves the body, in the whole model (for contacts across
+            trees).
+        before: (nv, nv) `Block.before` for the whole model.
+        subtree: (nbody, nbody) `Block.subtree` for the whole model.
     """
 
     blocks: tuple[Block, ...]
@@ -62,7 +64,7 @@ class TreePlan:
 
 
 def ancestors(parentid: np.ndarray) -> np.ndarray:
-    """(n, n) mask: second index is the first or one of its ancestors."""
+    """(n, n) mask: whether the second index is the first one or one of its ancestors."""
     n = len(parentid)
     mask = np.eye(n, dtype=bool)
     for i in range(1, n):
@@ -75,7 +77,7 @@ def tree_plan(s: Structure) -> TreePlan:
     """Masks of the trees of a structure."""
     above_body = ancestors(s.body_parentid)
     moves = above_body[:, s.dof_bodyid]
-    # a dof is preceded by the dofs of earlier joints; a free joint's rotations by its translations
+    # The dofs of earlier joints precede a dof. In a free joint, translations precede rotations.
     order = np.arange(s.nv)
     earlier = (s.dof_jntid[None, :] != s.dof_jntid[:, None]) & (order[None, :] < order[:, None])
     within = order - s.jnt_dofadr[s.dof_jntid]
@@ -150,7 +152,7 @@ def dof_sum(s: Structure, x: Array) -> Array:
 
 
 def _is_small(mask: np.ndarray) -> bool:
-    """Whether one product with the mask of a whole scene is no slower than those by blocks."""
+    """Whether one product with the mask of a whole scene is no slower than products by blocks."""
     return 0 < mask.size <= DENSE
 
 
@@ -163,12 +165,12 @@ def _mixed(masks: np.ndarray, x: Array) -> Array:
 
 
 def in_body_order(s: Structure, parts: list[Array]) -> Array:
-    """Columns (k, nbody) of the static bodies and of those of each block, one after the other."""
+    """Columns (k, nbody) in the order of bodies, from static bodies and those of each block."""
     return gather_columns(namespace(*parts).concatenate(parts, axis=1), _body_order(s))
 
 
 def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
-    """Values of the blocks, with their trees and dofs along two axes, joined along one of nv."""
+    """Values of the blocks, with trees and dofs along two axes, joined along one axis of nv."""
     xp = namespace(*parts)
     flat = [x.reshape((*x.shape[:axis], -1, *x.shape[axis + 2 :])) for x in parts]
     if not flat:
@@ -181,7 +183,7 @@ def in_dof_order(s: Structure, parts: list[Array], axis: int) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _body_order(s: Structure) -> np.ndarray:
-    """Where each body stands: static ones first, then by block."""
+    """Place of each body if static bodies come first, then the bodies block by block."""
     plan = tree_plan(s)
     bodies = [plan.static_bodies, *(block.bodies.ravel() for block in plan.blocks)]
     return np.argsort(np.concatenate(bodies).astype(int))

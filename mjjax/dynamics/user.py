@@ -18,7 +18,7 @@ Ask = Callable[[Model, Data, Array], Array]
 def user_values(
     ask: Ask | None, model: Model, data: Data, user: np.ndarray, values: Array
 ) -> Array:
-    """Values (nu,) of actuators, those where `user` (nu,) from a callback if there is one."""
+    """Values (nu,) of actuators; where `user` (nu,) is true they come from the callback, if any."""
     ids = np.flatnonzero(user)
     if ask is None or not len(ids):
         return values
@@ -26,7 +26,7 @@ def user_values(
 
 
 def user_rates(ask: Ask | None, model: Model, data: Data, rates: Array) -> Array:
-    """Activation rates (na,), those of user dynamics from a callback if there is one."""
+    """Activation rates (na,); those of user dynamics come from the callback, if there is one."""
     s = model.structure
     user = (s.actuator_dyntype == DynType.USER) & (s.actuator_actnum > 0)
     if ask is None:

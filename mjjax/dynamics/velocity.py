@@ -22,8 +22,8 @@ from mjjax.xla.namespace import Array, namespace, where
 def com_vel(model: Model, data: Data) -> Data:
     """Body velocities `cvel` and the time derivative of `cdof` (`mj_comVel`).
 
-    cvel_b is the sum of cdof_i qvel_i over the dofs that move b; cdof_dot_i is the velocity before
-    the joint of i crossed with cdof_i, and zero for the translations of a free joint.
+    cvel_b is the sum of cdof_i qvel_i over the dofs that move b. cdof_dot_i is the velocity before
+    the joint of i crossed with cdof_i; it is zero for the translations of a free joint.
     """
     s = model.structure
     axes = split(data.cdof)
@@ -39,7 +39,7 @@ def com_vel(model: Model, data: Data) -> Data:
 def subtree_vel(model: Model, data: Data) -> Data:
     """Velocities and angular momenta of the subtrees about their centres (`mj_subtreeVel`).
 
-    Fills `subtree_linvel` and `subtree_angmom`; exact derivatives.
+    It fills `subtree_linvel` and `subtree_angmom`. Derivatives are exact.
     """
     s = model.structure
     xp = namespace(data.cvel)
@@ -51,7 +51,7 @@ def subtree_vel(model: Model, data: Data) -> Data:
     turn = mat3(data.ximat)
     local = model.body_inertia * matvec3_t(turn, velocity[:, :3])
     spin = matvec3(turn, local) + cross(data.xipos, momentum)
-    # about the origin first, which adds up over the tree; then about the subtree's own centre
+    # Momenta about the origin add up over the tree. Then they move to the subtree's own centre.
     about = components_last(subtree_sum(s, components_first(spin)))
     angmom = about - cross(data.subtree_com, moved)
     return data.replace(subtree_linvel=linvel, subtree_angmom=angmom)
@@ -59,10 +59,10 @@ def subtree_vel(model: Model, data: Data) -> Data:
 
 @stage
 def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
-    """Recursive Newton-Euler (nv,) [N or N m]: M qacc + bias; the bias alone without `qacc`.
+    """Recursive Newton-Euler (nv,) [N or N m]: M qacc + bias, or the bias alone without `qacc`.
 
-    The world accelerates by -gravity; body force = I a + v x* (I v), projected on the dofs that
-    move the body (`mj_rne`). Exact derivatives.
+    The world accelerates by -gravity. The force on a body is I a + v x* (I v), projected on the
+    dofs that move the body (`mj_rne`). Derivatives are exact.
     """
     s = model.structure
     force = stack(body_forces(data, body_accelerations(model, data, qacc)))
@@ -70,14 +70,14 @@ def rne(model: Model, data: Data, qacc: Array | None = None) -> Array:
 
 
 def body_forces(data: Data, acc: Parts) -> Parts:
-    """Components (nbody,) of the torques and forces by which bodies accelerate so, see `rne`."""
+    """Components (nbody,) of the torques and forces that accelerate bodies by `acc`; see `rne`."""
     velocity, inertia = split(data.cvel), split(data.cinert)
     gyroscopic = force_cross(velocity, inertia_mul(inertia, velocity))
     return add(inertia_mul(inertia, acc), gyroscopic)
 
 
 def body_accelerations(model: Model, data: Data, qacc: Array | None) -> Parts:
-    """Components (nbody,) of the accelerations of bodies, the world's -gravity; see `rne`."""
+    """Components (nbody,) of the accelerations of bodies; the world has -gravity, see `rne`."""
     change = components_first(data.cdof_dot) * data.qvel[None]
     if qacc is not None:
         change = change + components_first(data.cdof) * qacc[None]

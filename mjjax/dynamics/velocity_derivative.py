@@ -1,7 +1,7 @@
 """Derivatives of the smooth forces with respect to velocity, for the implicit integrators.
 
-MuJoCo keeps them in the sparsity pattern of the inertia: what couples dofs of different branches
-is dropped. Constraint forces, and the force limits of joints and tendons, do not take part.
+MuJoCo keeps them in the sparsity pattern of the inertia, so entries that couple dofs of different
+branches are dropped. Constraint forces, and the force limits of joints and tendons, do not count.
 """
 
 import jax
@@ -72,8 +72,8 @@ def rne_vel(model: Model, data: Data) -> Array:
 def actuator_slope(model: Model, data: Data) -> Array:
     """Derivative (nu,) of the actuator forces with respect to actuator velocity, as in MuJoCo.
 
-    From the controls as they are, without clamp; zero for a disabled group and where the force is
-    at its range.
+    It follows from the controls as they are, without a clamp. It is zero for a disabled group, and
+    if the force is at its range.
     """
     s = model.structure
     gains = model.actuator_gainprm

@@ -14,7 +14,7 @@ from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.namespace import Array, namespace, where
 
-_MAXITER = 20  # of Newton's method for the point inside
+_MAXITER = 20  # iterations of Newton's method for the point inside
 _TOLERANCE = 1e-6
 _START = 1 - 1e-7
 _CROSSED = -10000.0  # quality of a path that crosses itself
@@ -23,22 +23,22 @@ _CROSSED = -10000.0  # quality of a path that crosses itself
 def wrap(
     start: Array, end: Array, side: Array, has_side: np.ndarray, radius: Array, sphere: np.ndarray
 ) -> tuple[Array, Array, Array, Array]:
-    """Where a path touches its geom, and how long it stays there (`mju_wrap`).
+    """The touching points of a path and its geom, and the length between them (`mju_wrap`).
 
-    A side point says on which side to pass; one inside the geom makes the path pass through the
-    inside, touching in one point.
+    A side point says on which side to pass. A side point inside the geom makes the path pass
+    through the inside and touch the geom in one point.
 
     Args:
         start: (n, 3) one end of the path in the geom's frame [m].
         end: (n, 3) the other end.
         side: (n, 3) side points in the geom's frame [m].
         has_side: (n,) whether the side point counts.
-        radius: (n,) [m].
-        sphere: (n,) sphere, otherwise a cylinder along z.
+        radius: (n,) radii [m].
+        sphere: (n,) whether the geom is a sphere; otherwise it is a cylinder along z.
 
     Returns:
-        whether the path wraps (n,), the touching points (n, 3) next to the start and the end, and
-        the length between them (n,) [m]. Derivatives are those of the kind of path at hand.
+        Whether the path wraps (n,), the touching points (n, 3) next to the start and the end, and
+        the length between them (n,) [m]. Derivatives take the kind of path as fixed.
     """
     xp = namespace(start, end, side)
     u, v = _plane(start, end, sphere)
@@ -82,7 +82,7 @@ def _plane(start: Array, end: Array, sphere: np.ndarray) -> tuple[Array, Array]:
     first = safe.normalize(start)[0]
     normal = cross(start, end)
     parallel = safe.norm(normal, keepdims=True) < MINVAL
-    # any normal will do then; MuJoCo's comes from the axes other than the largest, or than x
+    # Any normal will do then. MuJoCo takes it from the axes other than the largest, or than x.
     size = xp.abs(first)
     largest = size > xp.maximum(size[:, [1, 2, 0]], size[:, [2, 0, 1]])
     alone = xp.any(largest, axis=-1, keepdims=True)
@@ -107,7 +107,7 @@ def _cross2(a: Array, b: Array) -> Array:
 
 
 def _nearest(a: Array, b: Array) -> tuple[Array, Array]:
-    """Where the line from a to b passes the origin: the parameter, and the square of b - a."""
+    """The parameter at which the line from a to b passes the origin, and the square of b - a."""
     along = b - a
     square = _dot(along, along)
     return safe.divide(-_dot(along, a), square), square
@@ -127,14 +127,14 @@ def _intersect(a: Array, b: Array, c: Array, d: Array) -> Array:
 def _around(
     a: Array, b: Array, side: Array, has_side: np.ndarray, radius: Array
 ) -> tuple[Array, list[Array], Array]:
-    """Path around the outside of a circle: whether, both touching points (n, 2), arc length."""
+    """Path around the outside of a circle: whether it wraps, touching points (n, 2), arc length."""
     xp = namespace(a, b)
     square = radius * radius
     aa, bb = _dot(a, a), _dot(b, b)
     along, dd = _nearest(a, b)
     near = a + xp.clip(along, 0, 1)[:, None] * (b - a)
     outside = (aa >= square) & (bb >= square) & (dd >= MINVAL)
-    # a straight path that misses the circle stays straight, unless it passes on the wrong side
+    # A straight path that misses the circle stays straight, unless it passes on the wrong side.
     misses = (_dot(near, near) > square) & (~has_side | (_dot(near, side) >= 0))
     possible = outside & ~misses
     solutions, quality = [], []
@@ -168,11 +168,11 @@ def _arc(p: Array, q: Array, sign: float) -> Array:
 
 
 def _inside(a: Array, b: Array, radius: Array) -> tuple[Array, Array]:
-    """Path that touches a circle from the inside: whether, and the touching point (n, 2).
+    """Path that touches a circle from the inside: whether it does, and the touching point (n, 2).
 
-    With A, B the ratios of the radius to the distances of the ends and G the angle between them,
-    the sine z of the angle at the touching point solves
-    asin(A z) + asin(B z) - 2 asin(z) + G = 0. Where that fails the point lies halfway.
+    Let A and B be the ratios of the radius to the distances of the ends, and G the angle between
+    the ends. The sine z of the angle at the touching point solves
+    asin(A z) + asin(B z) - 2 asin(z) + G = 0. If this fails, the point lies halfway.
     """
     xp = namespace(a, b)
     la, lb = safe.norm(a), safe.norm(b)
@@ -196,7 +196,7 @@ def _inside(a: Array, b: Array, radius: Array) -> tuple[Array, Array]:
 
 
 def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
-    """Root z and whether it was found; its derivative is that of the implicit function."""
+    """Root z and whether it was found. The derivative of z is that of the implicit function."""
     xp = namespace(ratio_a, ratio_b, gap)
 
     def residual(z: Array) -> Array:
