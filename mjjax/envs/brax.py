@@ -1,6 +1,6 @@
 """Brax's interface to an environment; Brax itself is not needed.
 
-`brax.envs.wrappers.training.wrap` and what is trained with it take a `BraxEnv` for an environment.
+`brax.envs.wrappers.training.wrap`, and training code built on it, accept a `BraxEnv`.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from mjjax.envs.environment import Environment, EnvState, Params
 
 
 class BraxState(PyTree):
-    """What Brax passes from step to step, with its names."""
+    """The state that Brax passes from step to step, with Brax's names."""
 
     pipeline_state: EnvState
     obs: Array
@@ -26,12 +26,12 @@ class BraxState(PyTree):
 class BraxEnv:
     """An environment whose `reset(rng)` and `step(state, action)` return a `BraxState`.
 
-    As Brax's own it neither restarts nor ends for lack of time: wrappers do both. `metrics` are the
-    terms of the reward, before the weights.
+    Like Brax's own environments, it does not restart and does not end episodes whose time is up:
+    wrappers do both. `metrics` are the terms of the reward, before the weights.
 
     Attributes:
-        env: ours.
-        params: its parameters.
+        env: the mjjax environment.
+        params: parameters of the environment.
     """
 
     def __init__(self, env: Environment, params: Params | None = None):
@@ -49,13 +49,13 @@ class BraxEnv:
         return BraxState(state, obs, zero, zero, metrics, {})
 
     def step(self, state: BraxState, action: Array) -> BraxState:
-        """One step; `done` is 1 where the episode ended, and not for lack of time."""
-        # steps of our tasks are not random, so that any key will do
+        """One step; `done` is 1 if the episode ended for another reason than its time limit."""
+        # The steps of our tasks are not random, so any key will do.
         key = jnp.zeros(2, jnp.uint32)
         obs, after, reward, _, info = self.env.step_env(
             key, state.pipeline_state, action, self.params
         )
-        # wrappers keep entries of their own in `info` and `metrics`
+        # Wrappers keep entries of their own in `info` and `metrics`, so these are kept too.
         return state.replace(
             pipeline_state=after,
             obs=obs,
@@ -74,7 +74,7 @@ class BraxEnv:
 
     @property
     def dt(self) -> float:
-        """Seconds of a step."""
+        """Duration of a step [s]."""
         return self.env.dt
 
     @property

@@ -1,4 +1,4 @@
-"""What users hand to an environment and what their tasks return, checked while it is traced."""
+"""Checks of what users pass to an environment and of what their tasks return, while tracing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,15 +18,15 @@ VMAP = "vmap over worlds"
 
 
 def require_key(key: Any, what: str) -> None:
-    """Refuses what is no random key of one world.
+    """Refuses everything but a random key of one world.
 
     Args:
-        key: a key of `jax.random.key`, or the numbers of one, as `jax.random.PRNGKey` makes them.
-        what: who was called, for the message.
+        key: a key of `jax.random.key`, or the numbers of a key, as `jax.random.PRNGKey` makes them.
+        what: name of the called function, for the message.
 
     Raises:
-        TypeError: it is a seed, or no key at all.
-        ValueError: these are keys of many worlds.
+        TypeError: `key` is a seed, or not a key at all.
+        ValueError: `key` holds the keys of many worlds.
     """
     typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     numbers = isinstance(key, jax.Array | np.ndarray) and key.dtype == np.uint32 and key.ndim
@@ -41,8 +41,8 @@ def require_params(params: Any, model: Model, what: str) -> None:
     """Refuses parameters of another environment.
 
     Raises:
-        TypeError: these are no parameters.
-        ValueError: their model is another one.
+        TypeError: `params` are not parameters.
+        ValueError: their model is not the model of the environment.
     """
     theirs = getattr(params, "model", None)
     if not isinstance(theirs, Model):
@@ -58,8 +58,8 @@ def require_state(state: Any, fields: Iterable[str], what: str) -> None:
     """Refuses the state of another environment, or of many worlds.
 
     Raises:
-        TypeError: it is no state.
-        ValueError: it is another one's, or a batch.
+        TypeError: `state` is not a state.
+        ValueError: the state belongs to another environment, or it is a batch.
     """
     physics = getattr(state, "physics", None)
     if not isinstance(physics, Mapping):
@@ -73,18 +73,18 @@ def within(action: Any, space: Box, what: str) -> Array:
     """An action within the bounds of its space; NaN stays.
 
     Args:
-        action: real numbers; one alone is the action of a single actuator.
+        action: real numbers; a single number is the action of a single actuator.
         space: bounds.
-        what: what it is, for the message.
+        what: name of the action, for the message.
 
     Raises:
-        ValueError: it is of another shape, or these are no real numbers.
+        ValueError: the action has a wrong shape, or it has no real numbers.
     """
     action = real_array(action, what)
     if space.shape == (1,) and not action.ndim:
         action = action[None]
     check_shape(action, space.shape, what, VMAP)
-    # not a clip, whose derivative at the bound itself is half
+    # This is not a clip, because the derivative of a clip at the bound itself is half.
     action = where(action < space.low, space.low, action)
     return where(action > space.high, space.high, action)
 
@@ -93,7 +93,7 @@ def truth(x: Any, what: str) -> Array:
     """A truth value that a task returns.
 
     Raises:
-        ValueError: it is none, or more than one.
+        ValueError: the task returned something else, or several truth values.
     """
     found = jnp.asarray(x) if isinstance(x, bool | np.bool_ | jax.Array | np.ndarray) else None
     if found is None or found.dtype != bool or found.shape:
@@ -106,7 +106,7 @@ def weighted(terms: Any, weights: Mapping[str, Array], name: str) -> Array:
     """The reward: the sum of the terms, each times its weight.
 
     Raises:
-        ValueError: a term and its weight are not both there, or one is not a number.
+        ValueError: a term or its weight is missing, or one of them is not a number.
     """
     if not isinstance(terms, Mapping):
         raise ValueError(f"{name}: terms() must return a dictionary of numbers, not {short(terms)}")

@@ -1,4 +1,4 @@
-"""An environment: a model, where episodes start, what is observed, what is rewarded, what ends."""
+"""An environment: a model, and how episodes start, are observed, are rewarded and end."""
 
 import functools
 from collections.abc import Mapping
@@ -40,14 +40,14 @@ Info = dict[str, Any]
 
 
 class Params(PyTree):
-    """Every number of an environment: none of them compiles anything again."""
+    """All numbers of an environment; you can change them without a new compilation."""
 
     model: Model = array(doc="the model; its leaves may have one value per world")
     weights: dict[str, Array] = array(doc="factor of each term of the reward")
     max_steps_in_episode: Array = array(dtype=int, doc="steps after which an episode is cut off")
 
     def replace(self, **changes: Any) -> "Params":
-        """These with some changed; Python's numbers as weights compile nothing again."""
+        """These parameters with some changed; Python's numbers as weights compile nothing again."""
         if isinstance(changes.get("weights"), Mapping):
             weights = changes["weights"].items()
             changes["weights"] = {name: _strong(value) for name, value in weights}
@@ -55,14 +55,14 @@ class Params(PyTree):
 
 
 def _strong(x: Any) -> Any:
-    """A number as an array of the default precision; what is none, such as a mark, as it is."""
+    """A number as an array of the default precision; anything else, such as a mark, as it is."""
     if isinstance(x, str):
         raise TypeError(f"a weight is a number, not {x!r:.40}")
     return jnp.asarray(x, jnp.zeros(()).dtype) if isinstance(x, int | float) else x
 
 
 class EnvState(PyTree):
-    """What an episode goes on from."""
+    """The state from which an episode goes on."""
 
     time: Array = array(dtype=int, doc="steps since the reset")
     physics: dict[str, Array] = array(doc="fields of `Data` that the next step reads")
@@ -73,14 +73,16 @@ for _tree in (Params, EnvState):
 
 
 class Environment:
-    """Reset and step as gymnax users know them; a subclass says what the task is.
+    """Reset and step with the interface of gymnax; a subclass defines the task.
 
-    Pure and immutable: `jax.vmap` it over keys, states and actions; over `Params` whose model has
-    a dimension of worlds, `vectorize` does. A step is `frame_skip` steps of the simulator. What it
-    returns (observation, reward, end) belongs to the state it returns, not to the one before it.
+    An environment is pure and immutable: you can `jax.vmap` it over keys, states and actions. If
+        the
+    model in `Params` has a dimension of worlds, use `vectorize`. A step is `frame_skip` steps of
+    the simulator. Its observation, reward and end belong to the state that it returns, not to the
+    state before it.
 
-    A subclass sets the class variables and defines `start` and `terms`, and `observe` and `failed`
-    where the defaults do not do.
+    A subclass sets the class variables and defines `start` and `terms`. It also defines `observe`
+    and `failed` if the defaults do not suit it.
 
     Attributes:
         model: the model of `default_params`.
@@ -95,7 +97,7 @@ class Environment:
     frame_skip: ClassVar[int] = 4
     """Steps of the simulator in a step of the environment."""
     episode: ClassVar[int] = 500
-    """Steps of an episode that nothing ends before."""
+    """Number of steps after which an episode ends."""
 
     def __init__(self, model: Model | None = None):
         self.model = Model.from_xml_string(self.scene()) if model is None else model
@@ -114,25 +116,25 @@ class Environment:
         text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")
         return text.replace("</mujoco>", f"<sensor>{self.sensors}</sensor></mujoco>")
 
-    # What a task is.
+    # A subclass defines these for its task.
 
     def start(self, key: Array, model: Model, data: Data) -> Data:
-        """A random state to start from; `data` is at `qpos0`, at rest."""
+        """A random state in which an episode starts; `data` is at `qpos0`, at rest."""
         raise NotImplementedError(f"{self.name} does not define start(key, model, data)")
 
     def terms(self, model: Model, before: Data, data: Data) -> dict[str, Array]:
-        """Terms of the reward, by name; the reward is their sum, each times its weight.
+        """Terms of the reward by name; the reward is the sum of the terms, each times its weight.
 
         Args:
             model: model.
-            before: state at the beginning of the step; `ctrl` is that of the last step.
-            data: after the step, with everything that follows from positions and velocities, and
-                sensors of these.
+            before: state at the beginning of the step, with the `ctrl` of the step before.
+            data: data after the step, with everything that follows from positions and velocities,
+                and the sensors of these.
         """
         raise NotImplementedError(f"{self.name} does not define terms(model, before, data)")
 
     def failed(self, model: Model, data: Data) -> Array:
-        """Whether the episode ends here, and not for lack of time; by default never."""
+        """Whether the task ends the episode here; by default never."""
         return jnp.zeros((), bool)
 
     def observe(self, model: Model, data: Data) -> Array:
@@ -140,14 +142,14 @@ class Environment:
         return data.sensordata
 
     def control(self, model: Model, action: Array) -> Array:
-        """Controls of an action within `action_space`: -1 to 1 is mapped to each actuator's range.
+        """Controls for an action in `action_space`; maps -1 to 1 to the range of each actuator.
 
-        What it returns is clamped to the range of each actuator that has one.
+        `step` clamps the result to the range of each actuator that has a range.
         """
         low, high = model.actuator_ctrlrange.T
         return (low + high) / 2 + action * (high - low) / 2
 
-    # What users call.
+    # Users call these.
 
     @property
     def name(self) -> str:
@@ -155,7 +157,7 @@ class Environment:
 
     @property
     def dt(self) -> float:
-        """Seconds of a step."""
+        """Duration of a step [s]."""
         return self.frame_skip * float(self.model.opt.timestep)
 
     @functools.cached_property
@@ -164,34 +166,34 @@ class Environment:
         return Params(self.model, weights, jnp.asarray(self.episode, jnp.int32))
 
     def reset(self, key: Array, params: Params | None = None) -> tuple[Array, EnvState]:
-        """Starts an episode: observation and state."""
+        """Starts an episode, and returns its first observation and state."""
         params = self._checked("reset", key, params)
         return _reset(self, key, params)
 
     def step(
         self, key: Array, state: EnvState, action: Array, params: Params | None = None
     ) -> tuple[Array, EnvState, Array, Array, Info]:
-        """One step; where it ends the episode, the next one starts at once, at random.
+        """Makes one step; if it ends the episode, the next episode starts at once, at random.
 
-        An action beyond the bounds of `action_space` counts as the nearest one within them, so that
-        its derivative is zero. One that is not a number ends the episode: its step is made with all
-        controls zero, as in MuJoCo, which `data.warning` counts.
+        An action beyond the bounds of `action_space` counts as the nearest one within them, so its
+        derivative is zero. An action that is NaN ends the episode. Its step is made with all
+        controls zero, as in MuJoCo, and `data.warning` counts it.
 
         Args:
-            key: random key, of the start of the next episode.
+            key: random key for the start of the next episode.
             state: state.
-            action: (nu,) in -1 to 1; an array of JAX, NumPy or who speaks DLPack, or a list.
-            params: by default `default_params`.
+            action: (nu,) in -1 to 1; a JAX, NumPy or DLPack array, or a list.
+            params: parameters, by default `default_params`.
 
         Returns:
-            Observation, state, reward, whether the episode ended, and a dictionary: `terminated`
-            and `truncated` say why it ended (both may be true), `bad_action` whether that was an
-            action that is not a number, `final_observation` is that of the episode that ended, the
-            observation itself otherwise, `terms` are those of the reward, before the weights.
+            Observation, state, reward, whether the episode ended, and a dictionary. In it,
+            `terminated` and `truncated` say why it ended (both may be true), `bad_action` whether a
+            NaN action ended it. `final_observation` is the last observation of an episode that
+            ended, else the observation. `terms` are those of the reward, before the weights.
 
         Raises:
-            ValueError: the action is of another shape or no real numbers, the state is a batch, or
-                a term of the reward and its weight are not both there.
+            ValueError: the action has a wrong shape or is not real, the state is a batch, or a
+                term of the reward or its weight is missing.
         """
         params = self._checked("step", key, params)
         require_state(state, self._fields, f"step of {self.name}")
@@ -209,8 +211,8 @@ class Environment:
     def step_env(
         self, key: Array, state: EnvState, action: Array, params: Params
     ) -> tuple[Array, EnvState, Array, Array, Info]:
-        """`step` that stays in the state in which an episode ended."""
-        del key  # for environments whose steps are random
+        """`step`, without `jax.jit` and without a restart when an episode ends."""
+        del key  # only environments whose steps are random need it
         model = params.model
         require_state(state, self._fields, f"step of {self.name}")
         before = make_data(model).replace(**state.physics)
@@ -262,7 +264,7 @@ class Environment:
         return real_array(self.observe(model, data), what, data.qpos.dtype)
 
     def _checked(self, method: str, key: Any, params: Params | None) -> Params:
-        """Parameters of a call, the default ones if there are none."""
+        """Parameters of a call after checks; the default ones if the call has none."""
         require_key(key, f"{method} of {self.name}")
         if params is None:
             return self.default_params
@@ -271,7 +273,7 @@ class Environment:
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:
-        """Fields of `Data` that a step reads of the one before."""
+        """Fields of `Data` that a step reads of the step before."""
         data = jax.eval_shape(make_data, self.model)
         found = carried(lambda m, d: (step(m, d), None), self.model, data, ())
         return tuple(sorted(found))
@@ -282,7 +284,7 @@ class Environment:
         return jax.eval_shape(self.reset_env, jax.random.key(0), self.default_params)[0].shape
 
 
-# An environment is one by identity: its programs are found again, as are those of `make`.
+# Environments compare by identity. So programs are found again for an environment, and for `make`.
 @functools.partial(jax.jit, static_argnums=0)
 def _reset(env: Environment, key: Array, params: Params) -> tuple[Array, EnvState]:
     return env.reset_env(key, params)
@@ -294,7 +296,7 @@ def _step(
 ) -> tuple[Array, EnvState, Array, Array, Info]:
     stepping, starting = jax.random.split(key)
     seen, after, reward, done, info = env.step_env(stepping, state, action, params)
-    # computed in steps in which an episode of any world of the batch ends
+    # A new start is computed only in steps in which an episode of some world of the batch ends.
     begun = jax.lax.cond(
         largest_of_worlds(done), lambda: env.reset_env(starting, params), lambda: (seen, after)
     )

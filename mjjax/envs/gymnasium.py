@@ -1,4 +1,4 @@
-"""Gymnasium's environments around ours: one world, and many at once.
+"""Gymnasium's environments around those of mjjax: one world, and many at once.
 
 Importing this module registers all tasks, so that `gymnasium.make("mjjax/ant-v0")` and
 `gymnasium.make_vec("mjjax/ant-v0", num_envs=64)` make them. Needs `pip install 'mjjax[envs]'`.
@@ -36,7 +36,7 @@ from mjjax.envs.worlds import (
 from mjjax.pipeline.arguments import check_shape, real_array
 from mjjax.render.picture import render
 
-# What the vector environment returns.
+# The kinds of arrays that the vector environment returns.
 Arrays = Literal["numpy", "jax"]
 Array = np.ndarray | jax.Array
 Info = dict[str, Any]
@@ -49,17 +49,17 @@ RESTARTS: dict[AutoresetMode, Restart] = {
 
 
 class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
-    """One world. As Gymnasium asks, an episode that has ended waits for `reset`.
+    """One world. As Gymnasium requires, an episode that has ended waits for `reset`.
 
-    The information of a step are the terms of the reward, before the weights, and `bad_action`:
-    whether the episode ended because the action is not a number.
+    The information of a step has the terms of the reward, before the weights, and `bad_action`,
+    which says whether the episode ended because the action is NaN.
 
     Args:
         env: environment, or the name of a task.
-        params: its parameters.
-        render_mode: `"rgb_array"` for pictures of `render`.
-        width: of pictures [pixel].
-        height: of pictures [pixel].
+        params: parameters of the environment.
+        render_mode: `"rgb_array"` if `render` is to make pictures.
+        width: width of pictures [pixel].
+        height: height of pictures [pixel].
 
     Raises:
         ValueError: there is no such task or render mode.
@@ -109,40 +109,40 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         return np.array(obs), float(reward), bool(terminated), bool(truncated), said
 
     def render(self) -> np.ndarray | None:
-        """A picture, (height, width, 3) of bytes."""
+        """A picture as bytes (height, width, 3)."""
         if self.render_mode is None or self._world is None:
             return None
         return _picture(self.env, self._world.state, self.params, self.size)
 
 
 class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
-    """Many worlds in one compiled step, and when their next episodes start.
+    """Many worlds in one compiled step. `autoreset_mode` says when their next episodes start.
 
-    - `NEXT_STEP`: the step after the end of an episode ignores that world's action and starts the
-      next one, with reward 0; what Gymnasium's wrappers expect.
-    - `SAME_STEP`: the next episode starts in the step that ends one; the observation and the
-      information with which it ended are `final_obs` and `final_info` of the information.
-    - `DISABLED`: `reset(options={"reset_mask": mask})` starts those of some worlds.
+    - `NEXT_STEP`, which Gymnasium's wrappers expect: the step after the end of an episode ignores
+      that world's action and starts the next episode, with reward 0.
+    - `SAME_STEP`: the step that ends an episode also starts the next one. The information then has
+      the last observation and information of the old episode, `final_obs` and `final_info`.
+    - `DISABLED`: `reset(options={"reset_mask": mask})` starts new episodes in some worlds.
 
-    The information of a step has the terms of the reward, before the weights, and `bad_action`:
-    whether an episode ended because the action is not a number. Beside each entry `name`, `_name`
-    says for which worlds it holds. The worlds go the same way as `GymnasiumEnv` from their seeds.
+    The information of a step has the terms of the reward, before the weights, and `bad_action`,
+    which says whether an episode ended because the action is NaN. Beside each entry `name`, `_name`
+    says for which worlds it holds. From the same seed, a world behaves as in `GymnasiumEnv`.
 
     Args:
         env: environment, or the name of a task.
         num_envs: number of worlds.
         params: parameters; a model with a dimension of worlds gives each world its own.
-        render_mode: `"rgb_array"` for pictures of `render`.
-        width: of pictures [pixel].
-        height: of pictures [pixel].
+        render_mode: `"rgb_array"` if `render` is to make pictures.
+        width: width of pictures [pixel].
+        height: height of pictures [pixel].
         autoreset_mode: Gymnasium's `AutoresetMode`, or its name or value.
-        arrays: `"numpy"`, or `"jax"`: then nothing is copied to the host in a step, all entries of
-            the information are there in every step, and `DISABLED` does not notice that a world
+        arrays: `"numpy"` or `"jax"`. With `"jax"`, a step copies nothing to the host, all entries
+            of the information are there in every step, and `DISABLED` does not notice that a world
             goes on after its end.
 
     Raises:
-        ValueError: there is no such task, mode or kind of arrays, or `params` is of another number
-            of worlds.
+        ValueError: there is no such task, mode or kind of arrays, or `params` has another number of
+            worlds.
     """
 
     metadata = {  # noqa: RUF012 as Gymnasium has it
@@ -177,7 +177,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._restart = RESTARTS[mode]
         self._worlds: World | None = None
-        self._over = np.zeros(num_envs, bool)  # only known to the host where NumPy is asked for
+        self._over = np.zeros(num_envs, bool)  # the host knows it only with arrays="numpy"
 
     def __repr__(self) -> str:
         return f"GymnasiumVectorEnv({self.env!r}, num_envs={self.num_envs})"
@@ -188,12 +188,13 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         """Starts an episode in every world, or in those of `options["reset_mask"]`.
 
         Args:
-            seed: of the worlds, or a first one from which they count on; None goes on at random.
-            options: `reset_mask`, (num_envs,) truth values: which worlds; the others stay.
+            seed: seeds of the worlds, or the seed of the first world, from which the others count
+                on; with None the worlds go on at random.
+            options: `reset_mask`, (num_envs,) truth values, says which worlds start anew.
 
         Raises:
-            ValueError: another number of seeds, or a mask that is none.
-            ResetNeeded: a mask before the first reset of all worlds.
+            ValueError: the number of seeds is wrong, or the mask is not a mask.
+            ResetNeeded: there is a mask, but not all worlds have been reset before.
         """
         mask = None if options is None else options.get("reset_mask")
         if mask is not None:
@@ -215,11 +216,11 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         """One step of all worlds.
 
         Args:
-            actions: (num_envs, nu) array of JAX, NumPy or who speaks DLPack.
+            actions: (num_envs, nu), a JAX, NumPy or DLPack array.
 
         Raises:
-            ValueError: the actions have another shape, or are no real numbers.
-            ResetNeeded: there was no reset, or with `DISABLED` none after an end.
+            ValueError: the actions have another shape, or they are not real numbers.
+            ResetNeeded: there was no reset, or with `DISABLED` no reset after an episode ended.
         """
         if self._worlds is None:
             raise ResetNeeded("call reset before the first step")
@@ -239,7 +240,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         return obs, *found[:3], _of_some(found.info)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture per world, (height, width, 3) of bytes."""
+        """A picture per world, as bytes (height, width, 3)."""
         if self.render_mode is None or self._worlds is None:
             return None
         return tuple(self._picture(i) for i in range(self.num_envs))
@@ -286,22 +287,22 @@ def _made(env: Environment | str) -> Environment:
 
 
 def space(box: Box) -> gymnasium.spaces.Box:
-    """Gymnasium's space for ours."""
+    """The space as a space of Gymnasium."""
     return gymnasium.spaces.Box(box.low, box.high, box.shape, box.dtype.type)
 
 
 def _picture(
     env: Environment, state: EnvState, params: Params, size: tuple[int, int]
 ) -> np.ndarray:
-    """(height, width, 3) bytes: one world as the model's free camera sees it."""
+    """A picture of one world by the model's free camera, as bytes (height, width, 3)."""
     picture = render(params.model, env.data(state, params), width=size[0], height=size[1])
     return np.asarray(picture.rgb * 255).astype(np.uint8)
 
 
 def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:
-    """Actions that are bound to a device, as those of other libraries are, and worlds bound to it.
+    """Binds the worlds to the device of actions that are bound to one, as other libraries' are.
 
-    A program is compiled for each mixture of what is bound and what is not; here is but one.
+    JAX would compile a program for each mixture of bound and unbound arrays.
     """
     if isinstance(actions, Tracer) or not actions.committed:
         return worlds, actions
@@ -312,7 +313,7 @@ def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:
 
 
 def _numbers(seeds: Sequence[int | None], random: np.random.Generator) -> jax.Array:
-    """Numbers (n,) for random keys: of the seeds, or random."""
+    """Numbers (n,) for random keys, from the seeds or at random."""
     for seed in seeds:
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
         if seed is not None and (not whole or seed < 0):
@@ -323,7 +324,7 @@ def _numbers(seeds: Sequence[int | None], random: np.random.Generator) -> jax.Ar
 
 
 def _of_some(info: Info) -> Info:
-    """Entries that hold for some world, as Gymnasium's own vector environments have them."""
+    """The entries that hold for some world, in the form of Gymnasium's own vector environments."""
     found: Info = {}
     for name, value in info.items():
         mask = info.get(f"_{name}")
@@ -338,12 +339,12 @@ def _of_some(info: Info) -> Info:
 
 
 def _axes(params: Params) -> list[int | None]:
-    """Where each leaf has its dimension of worlds."""
+    """The axis of worlds of each leaf, or None."""
     return jax.tree.structure(params).flatten_up_to(world_axes(params))
 
 
 def _count(num_envs: int, params: Params) -> int:
-    """Number of worlds, if the parameters are of as many."""
+    """The number of worlds, after a check that the parameters have the same number."""
     if num_envs < 1:
         raise ValueError(f"num_envs must be at least 1, got {num_envs}")
     leaves = zip(jax.tree.leaves(params), _axes(params), strict=True)
@@ -367,7 +368,7 @@ def _known(name: str, given: Any, values: Sequence[Any]) -> Any:
 
 
 for _name in TASKS:
-    # by name, so that the specification of an environment can be saved
+    # The entry points are names, so that the specification of an environment can be saved.
     gymnasium.register(
         f"mjjax/{_name}-v0",
         entry_point=f"{__name__}:GymnasiumEnv",

@@ -1,7 +1,7 @@
-"""gymnax's `Environment` (from version 1.0) around ours, for its wrappers.
+"""gymnax's `Environment` (from version 1.0) around those of mjjax, for gymnax's wrappers.
 
-Libraries that expect five results of `step`, as rejax does, take our environments as they are.
-Needs `pip install 'mjjax[envs]'`.
+Libraries that expect five results of `step`, such as rejax, take environments of mjjax as they are.
+This module needs `pip install 'mjjax[envs]'`.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from mjjax.envs.environment import Environment, EnvState, Params
 
 
 class GymnaxEnv(environment.Environment[Any, Any]):
-    """An environment with gymnax's six results: termination and truncation apart.
+    """An environment with gymnax's six results, in which termination and truncation are separate.
 
     Attributes:
-        env: ours.
+        env: the mjjax environment.
     """
 
     def __init__(self, env: Environment):

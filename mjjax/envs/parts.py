@@ -1,4 +1,4 @@
-"""What tasks have in common: readings, starts, terms of rewards."""
+"""Common parts of tasks: readings, starts and terms of rewards."""
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,10 @@ from mjjax.model.model import Model
 
 
 def reading(model: Model, data: Data, name: str) -> Array:
-    """Readings of a sensor, (dim,), or a number if there is one.
+    """The readings (dim,) of a sensor, or a number if the sensor has only one.
 
     Raises:
-        KeyError: there is no such sensor; the message has those that there are.
+        KeyError: there is no such sensor; the message lists all sensors.
     """
     index = model.structure.id_of("sensor", name)
     start, count = int(model.sensor_adr[index]), int(model.sensor_dim[index])
@@ -24,7 +24,7 @@ def reading(model: Model, data: Data, name: str) -> Array:
 def shaken(
     key: Array, model: Model, data: Data, position: float = 0.05, velocity: float = 0.05
 ) -> Data:
-    """`data` with normal noise on every degree of freedom, of some standard deviation."""
+    """`data` with normal noise of a given standard deviation on every degree of freedom."""
     both = jax.random.normal(key, (2, model.nv), data.qvel.dtype)
     return data.replace(
         qpos=integrate_pos(model, data.qpos, both[0], position),
@@ -33,7 +33,7 @@ def shaken(
 
 
 def near(distance: Array, width: float) -> Array:
-    """exp(-(d / width)^2); the distance is a number or a vector of that length."""
+    """exp(-(d / width)^2), where the distance d is a number or the length of a vector."""
     return jnp.exp(-jnp.sum(jnp.square(distance / width)))
 
 
@@ -48,7 +48,7 @@ def effort(data: Data) -> Array:
 
 
 def joint_sensors(names: str) -> str:
-    """MJCF of sensors of the position and the velocity of joints, their names in a row."""
+    """MJCF of sensors of the positions and velocities of joints, whose names are in one text."""
     return "".join(
         f'<jointpos name="{name}" joint="{name}"/><jointvel name="{name}_speed" joint="{name}"/>'
         for name in names.split()

@@ -1,4 +1,4 @@
-"""One model per world: which leaves have a dimension of worlds is worked out for the user."""
+"""One model per world; this module finds out which leaves get a dimension of worlds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,20 +19,21 @@ from mjjax.pipeline.boundary import check_shapes, require_kinds
 def randomize(
     model: Model, change: Callable[[Model, Array], Model], key: Array, worlds: int
 ) -> Model:
-    """A model per world.
+    """Makes a model per world.
 
-    Only what `change` sets gets a dimension of worlds; `set_const` in it derives what follows from
-    masses and sizes.
+    Only the fields that `change` sets get a dimension of worlds. If `change` sets masses or sizes,
+    call `set_const` in it, which updates the constants that follow from them.
 
     Args:
-        model: model that is changed.
-        change: (model, key) to a model with other numbers.
+        model: model to change.
+        change: function of (model, key) that returns a model with other numbers.
         key: random key.
         worlds: number of worlds.
 
     Raises:
-        TypeError: `change` does not return a model, or `key` is none.
-        ValueError: it changes the shape of a field or makes a mass negative, or there is no world.
+        TypeError: `change` does not return a model, or `key` is not a random key.
+        ValueError: `change` alters the shape of a field or makes a mass negative, or `worlds` is
+            less than 1.
     """
     require_kinds("randomize", {"model": model})
     require_key(key, "randomize")
@@ -56,14 +57,14 @@ def world_axes(tree: Any) -> Any:
     """`in_axes` of a `Model` or `Params`: 0 for leaves with a dimension of worlds, None for others.
 
     Raises:
-        ValueError: a leaf has neither its own dimensions nor one more.
+        ValueError: a leaf has neither the dimensions of its field nor one more.
     """
 
     def axis(path: tuple, value: Array) -> int | None:
         holder = tree
         for key in path[:-1]:
             holder = getattr(holder, key.name)
-        # entries of dictionaries, the weights, are numbers
+        # Entries of dictionaries are the weights, which are numbers.
         own = len(specs(holder)[path[-1].name].shape) if isinstance(holder, PyTree) else 0
         more = jnp.ndim(value) - own
         if more not in (0, 1):
@@ -82,12 +83,12 @@ def vectorize(
     Callable[[Array, Params], tuple[Array, EnvState]],
     Callable[[Array, EnvState, Array, Params], tuple[Array, EnvState, Array, Array, Info]],
 ]:
-    """`reset(keys, params)` and `step(keys, states, actions, params)` of many worlds.
+    """The functions `reset(keys, params)` and `step(keys, states, actions, params)` of many worlds.
 
     Args:
         env: environment.
-        params: those that will be given: the model, weights and length of an episode may have one
-            value per world.
+        params: parameters like those that you will pass. The model, the weights and the length of
+            an episode may have one value per world.
     """
     axes = world_axes(env.default_params if params is None else params)
     return (

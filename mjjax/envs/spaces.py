@@ -1,4 +1,4 @@
-"""The space of actions or observations, with the attributes that gymnax users expect."""
+"""The space of actions or observations, with the attributes of gymnax's spaces."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Box(NamedTuple):
         return jnp.zeros(()).dtype
 
     def sample(self, key: Array) -> Array:
-        """A random member; of an unbounded space, one of the standard normal distribution."""
+        """A random member; in an unbounded space it has the standard normal distribution."""
         if np.isinf(self.low) or np.isinf(self.high):
             return jax.random.normal(key, self.shape)
         return jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)

@@ -19,31 +19,31 @@ from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, Params
 
 TEST_WORLDS = 64
-# Of rejax's PPO, for all tasks.
+# Settings of rejax's PPO for all tasks.
 SETTINGS: dict[str, Any] = {
     "num_envs": 256,
     "num_steps": 64,
     "num_minibatches": 8,
     "num_epochs": 4,
     "learning_rate": 1e-3,
-    "gamma": 0.98,  # with 0.99 the return of the swing-up falls by a third after its best
+    "gamma": 0.98,  # with 0.99 the return of the swing-up falls by a third after its maximum
     "gae_lambda": 0.95,
     "ent_coef": 0.0,
     "max_grad_norm": 0.5,
     "normalize_observations": True,
     "normalize_rewards": True,
 }
-HIDDEN = (64, 64)  # sizes of the hidden layers, of the policy and of the value
+HIDDEN = (64, 64)  # sizes of the hidden layers of the policy and of the value function
 
 
 class Point(NamedTuple):
     """A point of a learning curve: the returns of test episodes with random actions.
 
     Attributes:
-        steps: of the environment so far.
-        seconds: since the start, compilation included.
-        mean: of the returns.
-        std: of the returns.
+        steps: number of steps of the environment so far.
+        seconds: time since the start, including compilation.
+        mean: mean of the returns.
+        std: standard deviation of the returns.
         length: mean number of steps of an episode.
     """
 
@@ -55,7 +55,7 @@ class Point(NamedTuple):
 
 
 class Policy(PyTree):
-    """A network of tanh layers that gives the mean action: `policy(obs)` is in -1 to 1."""
+    """A network of tanh layers; `policy(obs)` is the mean action, between -1 and 1."""
 
     mean: Array
     std: Array
@@ -79,7 +79,7 @@ class Policy(PyTree):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Policy":
-        """Reads what `save` wrote."""
+        """Reads a file that `save` wrote."""
         with np.load(path) as found:
             count = (len(found) - 2) // 2
             layers = [
@@ -89,7 +89,7 @@ class Policy(PyTree):
 
 
 class Trained(NamedTuple):
-    """What training gives: the policy of the best point of the learning curve, and the curve."""
+    """The result of training: the policy at the best point of the learning curve, and the curve."""
 
     policy: Policy
     curve: list[Point]
@@ -111,32 +111,33 @@ def train(
 
     Args:
         env: environment.
-        seed: of the policy, the starts and the actions.
-        steps: of the environment, all worlds together; rounded up to whole iterations.
-        points: of the learning curve.
+        seed: seed of the policy, the starts and the actions.
+        steps: steps of the environment in all worlds together; rounded up to whole iterations.
+        points: number of points of the learning curve.
         params: parameters of the environment.
-        report: called with each point of the curve.
-        settings: of rejax's PPO, in place of those in `SETTINGS`.
+        report: function that is called with each point of the curve.
+        settings: settings of rejax's PPO that replace those in `SETTINGS`.
 
     Raises:
         ImportError: rejax is missing.
-        ValueError: the curve has no point.
+        ValueError: `points` is less than 1.
     """
     if points < 1:
         raise ValueError(f"a learning curve has at least one point, not {points}")
     params = env.default_params if params is None else params
     algorithm = _algorithm(env, params, -(-steps // points), settings)
     begin = time.perf_counter()
-    # not traced: the optimizer keeps the numbers of the algorithm
+    # This is not traced, because the optimizer keeps the numbers of the algorithm.
     starting, staggering = jax.random.split(jax.random.key(seed))
     state = _annealed(algorithm, points).init_state(starting)
-    # worlds that all begin at once show the learner one part of the episode after the other
+    # Worlds start at different times. If all began at once, the learner would see one part of the
+    # episode after the other.
     worlds = state.env_state
     longest = params.max_steps_in_episode
     times = jax.random.randint(staggering, worlds.time.shape, 0, longest, jnp.int32)
     state = state.replace(env_state=worlds.replace(time=times))
     advance = jax.jit(lambda algorithm, state: algorithm.train(train_state=state), donate_argnums=1)
-    # rejax begins with Python's numbers: with its own types the program is compiled once
+    # rejax begins with numbers of Python. With the final types, the program is compiled only once.
     after, _ = jax.eval_shape(advance, algorithm, state)
     state = jax.tree.map(lambda x, to: jnp.asarray(x, to.dtype), state, after)
     curve: list[Point] = []
@@ -155,7 +156,7 @@ def train(
 
 
 def _algorithm(env: Environment, params: Params, steps: int, settings: dict[str, Any]) -> Any:
-    """rejax's PPO that makes some steps and then tests its policy."""
+    """rejax's PPO, which makes `steps` steps and then tests its policy."""
     from rejax import PPO
     from rejax.evaluate import evaluate
 
@@ -177,7 +178,7 @@ def _algorithm(env: Environment, params: Params, steps: int, settings: dict[str,
 
 
 def _annealed(algorithm: Any, points: int) -> Any:
-    """The algorithm with a learning rate that falls to zero: a policy that was good stays so."""
+    """The algorithm with a learning rate that falls to zero, so that a good policy stays good."""
     import optax
 
     iterations = points * -(-algorithm.eval_freq // (algorithm.num_envs * algorithm.num_steps))

@@ -1,8 +1,8 @@
-"""Many worlds that run on and on, one compiled program: when and how the next episode starts.
+"""Many worlds that run on and on in one compiled program: when and how the next episode starts.
 
-Each world has a random key of its own, which every step and every reset splits once, so that it
-goes the same way alone and among others. What is said of a step has Gymnasium's layout: beside
-each entry `name` of the information stands `_name`, in which worlds it holds; elsewhere it is zero.
+Each world has a random key of its own, which every step and every reset splits once. So a world
+behaves the same alone and among others. The information of a step has Gymnasium's layout: beside
+each entry `name`, `_name` says in which worlds it holds; in other worlds the entry is zero.
 """
 
 import functools
@@ -23,7 +23,7 @@ Restart = Literal["same", "next", "never"]
 
 
 class World(PyTree):
-    """What a world goes on from; its key is an array of numbers, to be chosen as they are."""
+    """The state from which a world goes on; its key is an array of numbers, so `where` takes it."""
 
     key: Array
     state: EnvState
@@ -32,7 +32,7 @@ class World(PyTree):
 
 
 class Stepped(NamedTuple):
-    """Reward, ends and information of a step; the reward of a step that was a reset is zero."""
+    """Reward, ends and information of a step; a step that was a reset has reward zero."""
 
     reward: Array
     terminated: Array
@@ -67,7 +67,7 @@ def advance(
         key = where(starts, after, key)
         final = {"final_obs": seen, "final_info": _where_it_holds(done, said)}
         said = _where_it_holds(~done, said) | _where_it_holds(done, final)
-    # computed in steps in which any world of the batch starts anew
+    # A new start is computed only in steps in which some world of the batch starts anew.
     begun = jax.lax.cond(
         largest_of_worlds(starts), lambda: env.reset_env(starting, params), lambda: (seen, state)
     )
@@ -111,6 +111,6 @@ def keys_of(seeds: Array) -> Array:
 
 @jax.jit
 def chosen_worlds(mask: Array, fresh: Any, now: Any) -> Any:
-    """Some worlds of one batch and the others of another one, by a mask (n,)."""
+    """Takes some worlds from the batch `fresh` and the others from `now`, by a mask (n,)."""
     pick = jax.vmap(lambda some, x, y: where(some, x, y))
     return jax.tree.map(lambda x, y: pick(mask, x, y), fresh, now)

@@ -1,4 +1,4 @@
-"""What public functions take beside models and data, brought to the form that they declare here."""
+"""Arguments of public functions beside models and data: this module declares and converts them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from mjjax.pipeline.substeps import Adaptive
 
 
 class RealArray(NamedTuple):
-    """Real numbers of a shape; a size that no model has is any."""
+    """Real numbers of a shape; a size name that no model has stands for any size."""
 
     shape: tuple[Size, ...]
 
@@ -27,8 +27,8 @@ class ElementId(NamedTuple):
     """An element of a kind: its name, its id or a view of it.
 
     Attributes:
-        kind: what names its kind in a `Structure`.
-        optional: whether it may be -1, for none, and may be traced.
+        kind: name of its kind in a `Structure`.
+        optional: whether it may be traced, and -1 for none.
     """
 
     kind: str
@@ -39,8 +39,8 @@ class WholeNumber(NamedTuple):
     """A whole number that decides the program.
 
     Attributes:
-        least: the smallest one.
-        instead: another kind of value that may stand there.
+        least: the smallest allowed number.
+        instead: another kind of value that is allowed.
     """
 
     least: int
@@ -93,17 +93,17 @@ ARGUMENTS: dict[str, dict[str, Argument]] = {
 
 
 def converted_arguments(function: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a public function that it declares, in the form that it takes.
+    """The declared arguments of a public function, converted to the form that it takes.
 
-    Real numbers become arrays of the type of the model or data, elements their ids.
+    Real numbers become arrays of the type of the model or data. Elements become ids.
 
     Args:
-        function: its name.
-        arguments: all of them, by the names of its parameters.
+        function: name of the function.
+        arguments: all arguments, by the names of its parameters.
 
     Raises:
-        ValueError: one is no array of real numbers, has another shape, or is too small.
-        TypeError: one decides the program and is traced, or is of another kind.
+        ValueError: an argument is not an array of real numbers, has a wrong shape, or is too small.
+        TypeError: an argument that decides the program is traced, or has a wrong kind.
         LookupError: the model has no such element.
     """
     owner = arguments.get("model", arguments.get("data"))
@@ -127,7 +127,7 @@ def converted_arguments(function: str, arguments: Mapping[str, Any]) -> dict[str
 
 
 def _real(function: str, what: str, value: Any, shape: tuple[Size, ...], owner: Any) -> jax.Array:
-    """An argument as an array of the type of a model's or of data."""
+    """An argument as an array of the type of a model or of data."""
     real = (owner.body_mass if isinstance(owner, Model) else owner.time).dtype
     found = real_array(value, what, real)
     wanted = tuple(owner.structure.sizes.get(n, n) if isinstance(n, str) else n for n in shape)
@@ -146,7 +146,7 @@ def _whole(value: Any, what: str, declared: WholeNumber) -> Any:
 
 
 def _names(value: Any, what: str) -> tuple[str, ...]:
-    """Names of fields; the letters of one text would be taken for names."""
+    """Names of fields; a single text is refused, because its letters would count as names."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         one = value if isinstance(value, str) else "qpos"
         raise TypeError(f"{what} is a list of names, such as [{one!r}], not {short(value)}")
@@ -154,7 +154,7 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _element(owner: Any, what: str, value: Any, declared: ElementId) -> Any:
-    """The id of an element, or what is traced in its place."""
+    """The id of an element, or the traced value in its place."""
     if declared.optional:
         if isinstance(value, Tracer):
             return value
@@ -166,15 +166,15 @@ def _element(owner: Any, what: str, value: Any, declared: ElementId) -> Any:
 def real_array(x: Any, what: str, dtype: Any = None) -> jax.Array:
     """Numbers as a JAX array.
 
-    Arrays of other libraries come by DLPack, so that those of the same device are not copied.
+    Arrays of other libraries are read by DLPack, so that arrays on the same device are not copied.
 
     Args:
-        x: a JAX or NumPy array, an array of a library that speaks DLPack, a list or a number.
-        what: what it is, for the message.
-        dtype: its type; the default precision if there is none.
+        x: a JAX or NumPy array, an array of a library that supports DLPack, a list or a number.
+        what: name of the argument, for the message.
+        dtype: type of the result; None takes the default precision.
 
     Raises:
-        ValueError: these are no real numbers.
+        ValueError: `x` does not consist of real numbers.
     """
     if is_of_other_library(x):
         found = jnp.from_dlpack(x)
@@ -193,12 +193,12 @@ def check_shape(x: jax.Array, shape: tuple[Size, ...], what: str, of_batch: str 
 
     Args:
         x: array.
-        shape: shape wanted; a name stands for any size.
-        what: what it is, for the message.
-        of_batch: what to do with a batch of what is wanted.
+        shape: required shape; a name stands for any size.
+        what: name of the array, for the message.
+        of_batch: for the message, what to do with a batch of such arrays.
 
     Raises:
-        ValueError: the sentence says the shape given and the shape wanted.
+        ValueError: the shape is wrong; the message gives both shapes.
     """
     last = x.shape[max(0, x.ndim - len(shape)) :]
     fits = len(last) == len(shape)
@@ -211,7 +211,7 @@ def check_shape(x: jax.Array, shape: tuple[Size, ...], what: str, of_batch: str 
 
 
 def _no_callbacks(function: str, given: Any) -> str:
-    """What to do about callbacks that are none."""
+    """The message about an argument that should be `Callbacks`."""
     if isinstance(given, jax.Array | np.ndarray | list | tuple | float | int):
         hint = "data.replace(ctrl=...) sets controls"
     else:

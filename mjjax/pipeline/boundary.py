@@ -1,6 +1,6 @@
-"""Models and data that users hand in, checked while a program is traced: shapes and types.
+"""Checks the shapes and types of models and data that users pass, while a program is traced.
 
-The checks read shapes only, so that nothing of them is left in a compiled program.
+The checks read shapes only, so they leave nothing in a compiled program.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from mjjax.pipeline.make_data import sizes_of_data
 
 _KINDS = {float: jnp.floating, int: jnp.integer, bool: jnp.bool_}
 _TYPES = {float: "real", int: "integer", bool: "bool"}
-# What computes: half precision is not enough for the solver, nor for its factors.
+# The allowed types. Half precision is not enough for the solver and its factors.
 _PRECISIONS = (jnp.float32, jnp.float64)
 _WORLDS = {
     Model: "for one model per world: jax.vmap with in_axes=(mjjax.envs.world_axes(model), 0)",
@@ -27,14 +27,14 @@ _WORLDS = {
 
 
 def require_kinds(function: str, arguments: Mapping[str, Any]) -> None:
-    """Refuses what is no model or no data.
+    """Refuses arguments that are not a model or data.
 
     Args:
         function: name of the public function that was called.
-        arguments: those that must be a `Model` or a `Data`, by the names of its parameters.
+        arguments: arguments that must be a `Model` or a `Data`, by the names of its parameters.
 
     Raises:
-        TypeError: says what is wrong and how to get what is wanted.
+        TypeError: an argument is of another kind; the message says how to get the right one.
     """
     for name, value in arguments.items():
         wanted = Model if name == "model" else Data
@@ -43,7 +43,7 @@ def require_kinds(function: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _other(name: str, value: Any, wanted: type) -> str:
-    """What to do about an argument of another kind."""
+    """The part of the message that says what to do about an argument of another kind."""
     kind = type(value)
     if isinstance(value, Model | Data):
         return (
@@ -68,7 +68,7 @@ def check_shapes(function: str, arguments: Mapping[str, Any]) -> None:
 
     Raises:
         ValueError: a field has another shape or type than declared, or the data were made for
-            another model. One sentence: the field, what it is and what it should be.
+            another model. The message names the field, its shape or type, and the right one.
     """
     model = arguments.get("model")
     for name, value in arguments.items():
@@ -99,7 +99,7 @@ def _problems(function: str, name: str, tree: Any, model: Any) -> Iterator[str]:
 
 
 def _sizes(tree: Any) -> dict[str, int]:
-    """Sizes of a tree's fields; capacities are those that most of the fields have."""
+    """Sizes of a tree's fields; a capacity is the one that most of the fields have."""
     s = tree.structure
     if isinstance(tree, Model):
         counts = {"nnumericdata": s.numeric_size, "ntupledata": s.tuple_size}
@@ -115,7 +115,7 @@ def _sizes(tree: Any) -> dict[str, int]:
 
 
 def _parts(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
-    """The tree and those within it, with what stands before the names of their fields."""
+    """The tree and the trees within it, with the prefixes of the names of their fields."""
     yield "", tree
     for name, inner in vars(tree).items():
         if isinstance(inner, PyTree):
@@ -126,7 +126,7 @@ def _parts(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
 def _field(
     part: str, spec: FieldSpec, value: Any, sizes: dict[str, int], real: Any, hint: str
 ) -> Iterator[str]:
-    """What is wrong with a field. Sizes that are not known are those of the first field seen."""
+    """What is wrong with a field, in words. The first field of an unknown size decides the size."""
     name, shape = part + spec.name, getattr(value, "shape", None)
     if isinstance(value, PyTree) or (value is None and not spec.shape):
         return

@@ -1,7 +1,7 @@
-"""Which fields of `Data` a step needs from the step before: read off the traced program.
+"""Finds the fields of `Data` that a step needs from the step before, in the traced program.
 
-A written list would be wrong for someone: a policy may read the accelerometers of the last step,
-sleeping trees keep their forces, a callback may keep what it likes in any field.
+A written list would be wrong for some users: a policy may read the accelerometers of the last step,
+sleeping trees keep their forces, and a callback may keep values of its own in any field.
 """
 
 import functools
@@ -17,7 +17,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.state_fields import STATE_FIELDS
 
-# What a simulation goes on from, and what it counts.
+# Fields from which a simulation goes on, and fields that count.
 ALWAYS = frozenset({*STATE_FIELDS, "sleep", "warning", "maxuse_con", "maxuse_efc"})
 
 
@@ -27,16 +27,17 @@ def carried(
     data: Data,
     wanted: Iterable[str],
 ) -> frozenset[str]:
-    """The fields to hand from step to step, so that the wanted ones come out right.
+    """The fields to pass from step to step, so that the wanted fields come out right.
 
-    The least set with the state, the counts and the wanted fields that holds every field which one
-    of its own is computed from.
+    This is the smallest set that has the state, the counts and the wanted fields, and with every
+    field all fields from which a step computes it.
 
     Args:
-        function: a step of one world: (model, data) to data and a tree of records.
+        function: a step of one world: a function of (model, data) that returns data and a tree of
+            records.
         model: model.
-        data: data; shapes and types matter only.
-        wanted: names of fields, and of what is made of them.
+        data: data, of which only shapes and types matter.
+        wanted: names of fields and of `made_of` properties.
 
     Raises:
         ValueError: `Data` has no field of that name.
@@ -66,16 +67,16 @@ def with_some_fields(
     callbacks: Callbacks | None,
     derived: tuple[str, ...],
 ) -> Data:
-    """The data after a step with some derived fields; the others are as they were in `data`.
+    """The data after a step, with only some derived fields updated; the others are as in `data`.
 
     Args:
         step: function of model, data and callbacks.
         model: model.
         data: data.
-        callbacks: functions of the user's.
+        callbacks: functions of the user.
         derived: names of the derived fields that are wanted.
     """
-    # callbacks may use traced values of their surroundings: not for a program that is remembered
+    # Callbacks may use traced values from where they were defined, so their program is not cached.
     run = _remembered if callbacks is None else _with_some_fields
     return run(step, model, data, callbacks, derived)
 
@@ -87,7 +88,7 @@ def _with_some_fields(
     callbacks: Callbacks | None,
     derived: tuple[str, ...],
 ) -> Data:
-    # traced once, for the fields that it reads and for itself
+    # `jit` makes JAX trace it once, although it is used twice.
     @jax.jit
     def run(model: Model, data: Data) -> tuple[Data, None]:
         return step(model, data, callbacks), None
@@ -110,7 +111,7 @@ def leaf_fields(data: Data) -> list[str]:
 
 
 def reads(jaxpr: core.Jaxpr, wanted: Sequence[bool]) -> list[bool]:
-    """Which inputs of a program some of its outputs depend on."""
+    """Which inputs of a program the wanted outputs depend on."""
     live = {v for v, want in zip(jaxpr.outvars, wanted, strict=True) if want and _variable(v)}
     for eqn in reversed(jaxpr.eqns):
         outs = [v in live for v in eqn.outvars]
@@ -125,7 +126,7 @@ def _variable(v: Any) -> bool:
 
 
 def _call(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
-    """A program within the program; else every result depends on every operand."""
+    """A program within the program; for any other operation all results read all operands."""
     inner = list(core.jaxprs_in_params(eqn.params))
     if len(inner) == 1 and len(inner[0].invars) == len(eqn.invars):
         return reads(inner[0], outs)
@@ -133,16 +134,17 @@ def _call(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
 
 
 def _branches(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
-    """A choice of programs: what any of them reads, and the choice itself."""
+    """A choice between programs reads what any of them reads, and the choice itself."""
     each = [reads(branch.jaxpr, outs) for branch in eqn.params["branches"]]
     return [True, *map(any, zip(*each, strict=True))]
 
 
 def _scan(eqn: core.JaxprEqn, outs: list[bool]) -> list[bool]:
-    """A loop: what is carried from round to round is read if a later round reads it.
+    """A loop reads a value that it carries from round to round if a later round reads it.
 
-    Operands are constants, what is carried, and arrays of which each round gets a row; results are
-    what is carried, and arrays of rows. Parameters that count them differ between versions of JAX.
+    The operands are constants, carried values, and arrays of which each round gets a row. The
+    results are carried values and arrays of rows. Versions of JAX differ in the parameters that
+    count these, so the counts are taken from the dimensions of the variables.
     """
     inner = eqn.params["jaxpr"].jaxpr
     count = len(outs) - _rows(eqn.outvars, inner.outvars)

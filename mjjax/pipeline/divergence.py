@@ -1,6 +1,6 @@
-"""Worlds that diverge: found, reset and counted in `data.warning`.
+"""Finds worlds that diverge, resets them, and counts them in `data.warning`.
 
-A world is lost once its position, velocity or acceleration is no number or beyond 1e10.
+A world is lost once its position, velocity or acceleration is NaN or beyond 1e10.
 """
 
 import functools
@@ -21,7 +21,7 @@ from mjjax.xla.namespace import Array, where
 
 Step = Callable[..., Data]
 
-# warnings that come with a reset
+# The warnings that come with a reset.
 RESETS = slice(WarningType.BADQPOS, WarningType.BADQACC + 1)
 
 
@@ -39,12 +39,12 @@ def check_state(model: Model, data: Data) -> Data:
 def reset_diverged(model: Model, data: Data) -> Data:
     """Resets worlds that came to a bad acceleration or state (`mj_checkAcc`).
 
-    Nothing of what was computed for them is left: their `Data` is that of a reset, apart from the
+    Nothing that was computed for them is left: their `Data` is that of a reset, except for the
     warnings.
     """
     bad = {WarningType.BADQACC: is_bad(data.qacc)}
     if model.opt.disabled(DisableBit.AUTORESET):
-        return data.with_warnings(bad)  # a bad state is counted by the next step
+        return data.with_warnings(bad)  # the next step counts a bad state
     bad |= {k: x & ~bad[WarningType.BADQACC] for k, x in _bad_state(data).items()}
     data, lost = data.with_warnings(bad), functools.reduce(jnp.logical_or, bad.values())
     fresh = blank_data(model, data).replace(warning=data.warning)
@@ -59,8 +59,8 @@ def _bad_state(data: Data) -> dict[WarningType, Array]:
 def no_derivative_where_reset(step: Step) -> Step:
     """Makes the derivative of a step (model, data, callbacks, ...) zero in worlds that it resets.
 
-    There the derivatives of the stages are not numbers, and zero times these is not zero: what
-    enters and what leaves them is masked, in both modes.
+    In such worlds the derivatives of the stages are NaN, and zero times NaN is not zero. Therefore
+    the derivatives are masked before and after the stages, in both modes.
     """
 
     @functools.wraps(step)
@@ -70,8 +70,8 @@ def no_derivative_where_reset(step: Step) -> Step:
         run = _StepWith(step, static)
         if callbacks is None:
             return _masked(run, (model, data))
-        # callbacks may use traced values of their surroundings, a policy's weights, say: the rule
-        # below sees arguments only, so these values become arguments
+        # Callbacks may use traced values from where they were defined, such as a policy's weights.
+        # The rule below sees only arguments, so these values become arguments.
         whole, constants = jax.closure_convert(
             lambda model, data: step(model, data, callbacks, *static), model, data
         )
@@ -81,7 +81,7 @@ def no_derivative_where_reset(step: Step) -> Step:
 
 
 class _StepWith(NamedTuple):
-    """A step without callbacks, with the rest of its arguments: equal to those of the same."""
+    """A step without callbacks, with its other arguments; two are equal if these are equal."""
 
     step: Step
     static: tuple[Any, ...]

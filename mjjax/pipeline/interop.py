@@ -27,7 +27,7 @@ from mjjax.model.structure import NAMED
 from mjjax.model.visual import VISUAL_PARTS, Visual
 from mjjax.pipeline.make_data import make_data
 
-# MuJoCo's addresses of names are called after these kinds.
+# The names of MuJoCo's addresses of names begin with these kinds.
 _NAMES = {
     "joint": "jnt",
     "camera": "cam",

@@ -1,4 +1,4 @@
-"""A model compiled again after edits, with the state of what is still there."""
+"""Compiles a model again after edits, and keeps the state of all elements that still exist."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data
 
-# Fields of Data -> the part of a keyframe that has the same layout.
+# Maps fields of Data to the part of a keyframe that has the same layout.
 _FIELDS = {
     "qpos": "qpos",
     "qvel": "qvel",
@@ -56,7 +56,7 @@ def recompile(spec: Spec, model: Model, data: Data) -> tuple[Model, Data]:
 def _entries(
     part: str, after: list[Element], before: list[Element]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of a field that belong to elements that exist before and after: new, old."""
+    """New and old entries of a field, for the elements that exist both before and after."""
     starts, adr = {}, 0
     for element in before:
         starts[element] = adr

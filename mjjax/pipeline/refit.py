@@ -1,4 +1,4 @@
-"""Data that were made before their model got terms or flags, brought to its layout."""
+"""Converts data that were made before their model got terms or flags to the model's layout."""
 
 import inspect
 import sys
@@ -16,20 +16,20 @@ from mjjax.model.model import Model
 from mjjax.pipeline.make_data import ALL_ROWS, allocated, armatures
 from mjjax.pipeline.rest import asleep_at_first
 
-# Loops that carry data: what comes out of a round must have the shapes of what went in.
+# Loops that carry data. The data after a round must have the shapes of the data before it.
 _LOOPS = tuple(
     inspect.unwrap(f).__code__ for f in (jax.lax.scan, jax.lax.while_loop, jax.lax.fori_loop)
 )
 
 
 def refitted(model: Model, data: Data) -> Data:
-    """`data` with room for the rows of `model`; itself where it has that already.
+    """`data` with room for the rows of `model`; `data` itself if it has this room already.
 
-    State, inputs and everything else of the same shape are kept; rows of constraints are empty
-    until `forward` or `step`. Capacities for contacts stay.
+    State, inputs and all other fields of the same shape are kept. Constraint rows are empty until
+    `forward` or `step`. The number of contact slots stays.
 
     Raises:
-        ValueError: a loop of the user's carries these data, which cannot change there.
+        ValueError: a loop of the user carries these data, so their layout cannot change.
     """
     if not _is_stale(model, data):
         return data
@@ -59,7 +59,7 @@ def _same_shapes(one: Any, two: Any) -> bool:
 
 
 def _is_stale(model: Model, data: Data) -> bool:
-    """Whether the data have another layout than ones that are made now."""
+    """Whether data that are made now would have another layout."""
     now, made = slots_of(model, data.rules), data.slots
     layout = row_layout(model.structure, made, len(data.contact.dist), len(data.efc_vel))
     return (
@@ -72,9 +72,10 @@ def _is_stale(model: Model, data: Data) -> bool:
 
 
 def _is_of_this_trace(x: Any) -> bool:
-    """Whether an array comes of the program that is being traced, and is not only read by it.
+    """Whether an array belongs to the program that is being traced, and not to one around it.
 
-    A loop carries the one; the other is closed over, and may change its layout in every round.
+    A loop carries arrays of its own program. It only reads arrays of programs around it, and the
+    layout of these may change in every round.
     """
     here = jax.lax.stop_gradient(0.0)
     while isinstance(x, Tracer):

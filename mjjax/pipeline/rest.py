@@ -33,10 +33,10 @@ from mjjax.xla.namespace import Array, where
 def settled(model: Model, data: Data) -> Array:
     """`tree_asleep` (ntree,) at the end of a step (`mj_sleep`).
 
-    An awake tree counts the steps in which it is slow and no force is applied to it; connected
-    trees fall asleep together once all of them have counted to -1. With islands disabled nothing
+    An awake tree counts the steps in which it is slow and no force is applied to it. Connected
+    trees fall asleep together once all of them have counted to -1. If islands are disabled, nothing
     changes while there are constraints. A tree that an active constraint ties to a mocap body stays
-    awake, where MuJoCo would stop with an error.
+    awake; MuJoCo would stop with an error.
     """
     assert data.sleep is not None
     s, old = model.structure, data.sleep.tree_asleep
@@ -57,7 +57,7 @@ def settled(model: Model, data: Data) -> Array:
 
 
 def _fast(model: Model, data: Data) -> Array:
-    """Which dofs (nv,) move at the tolerance or faster; none at rest, if it is not negative."""
+    """Which dofs (nv,) move at the tolerance or faster; none at rest, unless it is negative."""
     tolerance = model.opt.sleep_tolerance
     speed = lax.stop_gradient(jnp.abs(data.qvel) * model.dof_length)
     return (speed >= tolerance) & ~((speed == 0) & (tolerance == 0))
@@ -66,9 +66,9 @@ def _fast(model: Model, data: Data) -> Array:
 def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Puts trees to sleep that have come to rest; their velocity becomes zero (`mj_sleep`).
 
-    Where one does, everything that depends on velocities is computed once more, as in MuJoCo; a
-    batch does so if any of its worlds has to. The derivative of a velocity that becomes zero is
-    zero.
+    If a tree falls asleep, everything that depends on velocities is computed once more, as in
+    MuJoCo. A batch does this if any of its worlds has to. A velocity that becomes zero has
+    derivative zero.
     """
     if not sleeps(model, data):
         return data
@@ -95,12 +95,13 @@ _first = jax.jit(functools.partial(_settled_at, None))  # once for loading and m
 
 
 def asleep_at_first(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """`data` at `qpos0` with the trees asleep whose policy is `init` (`mj_resetData`).
+    """`data` at `qpos0`, in which trees with the policy `init` are asleep (`mj_resetData`).
 
-    Their sensors have been read once, as if everything were awake.
+    The sensors of these trees have been read once, as if everything were awake.
 
     Raises:
-        MjcfError: one of them is connected to a tree of another policy; not if traced.
+        MjcfError: such a tree is connected to a tree with another policy. Traced data are not
+            checked.
     """
     if data.sleep is None:
         return data

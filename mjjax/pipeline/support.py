@@ -1,6 +1,6 @@
-"""What the engine does not simulate: one row per reason, checked when `Data` is made.
+"""Features that the engine does not simulate, one row per reason; `make_data` checks them.
 
-A model can be loaded, inspected and edited without being simulated, so loading does not ask.
+A model can be loaded, inspected and edited without being simulated, so loading does not check them.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ from mjjax.model.model import Model
 from mjjax.sensor.table import KERNELS
 from mjjax.sensor.tactile import unfelt_types
 
-Finding = tuple[str, int, str, str]  # kind and id of the element, what, hint
+Finding = tuple[str, int, str, str]  # kind and id of the element, what is wrong, hint
 
 
 def check_support(model: Model, rules: CollisionRules) -> None:
-    """Refuses to simulate a model that would not be simulated as written.
+    """Refuses a model that could not be simulated as it is written.
 
     Args:
         model: model.
         rules: what callbacks change about collision detection.
 
     Raises:
-        UnsupportedFeature: naming the first such element, its file and line.
+        UnsupportedFeature: the message names the first such element, its file and its line.
     """
     for error in _errors(model, rules):
         raise error
@@ -65,7 +65,7 @@ def _options(model: Model) -> Iterator[Finding]:
 
 
 def _sleep(model: Model) -> Iterator[Finding]:
-    """What MuJoCo does not support together with sleeping trees."""
+    """Features that MuJoCo does not support together with sleeping trees."""
     if model.opt.integrator == IntegratorType.RK4:
         yield "option", 0, "the RK4 integrator does not support sleeping", "use implicitfast"
     for i in np.flatnonzero(model.structure.eq_type == EqType.TENDON):

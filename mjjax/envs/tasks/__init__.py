@@ -1,4 +1,4 @@
-"""One module per robot; the table of them."""
+"""The tasks, with one module per robot, and the table of tasks."""
 
 from mjjax.envs.environment import Environment
 from mjjax.envs.tasks.ant import Ant

@@ -12,8 +12,8 @@ from mjjax.model.model import Model
 class Ant(Environment):
     """Walk along x.
 
-    r = 0.5 + v - 0.1 mean(u^2), with the speed v along x, counted from -5 to 5 m/s; the episode
-    ends when the trunk is below 0.22 m or above 1.2 m.
+    r = 0.5 + v - 0.1 mean(u^2), with the speed v along x, cut to -5 to 5 m/s. The episode ends when
+    the trunk is below 0.22 m or above 1.2 m.
     """
 
     asset = "ant"
@@ -30,7 +30,7 @@ class Ant(Environment):
         return shaken(key, model, raised, 0.05, 0.1)
 
     def observe(self, model: Model, data: Data) -> Array:
-        return data.sensordata[2:]  # not where it is in the plane
+        return data.sensordata[2:]  # without the position in the plane
 
     def terms(self, model: Model, before: Data, data: Data) -> dict[str, Array]:
         return {

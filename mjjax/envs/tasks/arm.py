@@ -15,9 +15,10 @@ JOINTS = "turn shoulder elbow wrist roll finger_left"
 class ArmLift(Environment):
     """Reach for the cube, lift it and bring it to the target.
 
-    r = exp(-(d/0.15)^2) + 3 lift + 5 lift exp(-(e/0.1)^2) - 0.01 |u - u'|^2, with the hand d [m]
-    from the cube, lift = (height of the cube above the floor / 0.1 m) cut to 0 to 1, the cube e [m]
-    from the target, and the controls u and u' now and before.
+    r = exp(-(d/0.15)^2) + 3 lift + 5 lift exp(-(e/0.1)^2) - 0.01 |u - u'|^2. Here d [m] is the
+    distance of the hand from the cube, e [m] the distance of the cube from the target, and
+    lift = (height of the cube above the floor / 0.1 m) cut to 0 to 1. u and u' are the controls now
+    and before.
     """
 
     asset = "arm"
@@ -58,5 +59,5 @@ class ArmLift(Environment):
         }
 
     def _gap(self, model: Model, data: Data, name: str) -> Array:
-        """From the cube to the grip or the target [m]."""
+        """The vector from the cube to the grip or to the target [m]."""
         return reading(model, data, name) - reading(model, data, "cube")

@@ -12,8 +12,8 @@ from mjjax.model.model import Model
 class CartpoleSwingup(Environment):
     """Swing the pole up and keep it up over the middle of the rail.
 
-    r = c (0.2 + 0.3 (1 - (x/2)^2) + 0.5 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2,
-    the cart at x [m], the pole turning with w [rad/s], the control u.
+    r = c (0.2 + 0.3 (1 - (x/2)^2) + 0.5 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2.
+    The cart is at x [m], the pole turns with w [rad/s], and u is the control.
     """
 
     asset = "cartpole"
@@ -24,7 +24,7 @@ class CartpoleSwingup(Environment):
       <jointvel name="pole_speed" joint="hinge"/>
     """
     weights = {"up": 0.2, "centred": 0.3, "still": 0.5, "effort": -0.01}
-    angle = jnp.pi  # of the pole at the start
+    angle = jnp.pi  # angle of the pole at the start
 
     def start(self, key: Array, model: Model, data: Data) -> Data:
         placed = data.replace(qpos=data.qpos.at[1].set(self.angle))
@@ -41,9 +41,9 @@ class CartpoleSwingup(Environment):
 
 
 class CartpoleBalance(CartpoleSwingup):
-    """Keep the pole up that stands at first.
+    """Keep the pole up, which stands at the start.
 
-    Reward of the swing-up; the episode ends when cos(angle) < 0.8 or |x| > 1.8 m.
+    Reward of the swing-up. The episode ends when cos(angle) < 0.8 or |x| > 1.8 m.
     """
 
     angle = 0.0

@@ -39,7 +39,7 @@ class HumanoidStand(Environment):
         return shaken(key, model, data, 0.03, 0.05)
 
     def observe(self, model: Model, data: Data) -> Array:
-        # heights, directions and speeds: not where it is in the plane
+        # The observation has heights, directions and speeds, but not the position in the plane.
         heights = [reading(model, data, name)[2:] for name in ("pelvis", "head")]
         return jnp.concatenate([*heights, data.sensordata[6:]])
 
@@ -50,7 +50,7 @@ class HumanoidStand(Environment):
         return {"stand": stand, "task": task, "effort": effort(data)}
 
     def task(self, motion: Array) -> Array:
-        """What is asked for beside standing, 0 to 1, by the velocity of the centre of mass."""
+        """Reward of the task beside standing, 0 to 1, from the velocity of the centre of mass."""
         return near(motion, 1.0)
 
     def failed(self, model: Model, data: Data) -> Array:

@@ -11,10 +11,10 @@ from mjjax.model.model import Model
 
 
 class Pendulum(Environment):
-    """Swing a rod up that the motor cannot lift in one go, and keep it up.
+    """Swing up a rod that the motor cannot lift in one go, and keep it up.
 
-    r = c (0.8 + 0.2 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2, turning with
-    w [rad/s].
+    r = c (0.8 + 0.2 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2 and the angular
+    velocity w [rad/s].
     """
 
     asset = "pendulum"

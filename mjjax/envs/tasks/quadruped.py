@@ -18,13 +18,13 @@ class QuadrupedJoystick(Environment):
     """Walk as a joystick asks: forward and sideways speed [m/s], turning speed [rad/s].
 
     r = exp(-|v - c|^2/0.5^2) + 0.5 exp(-((w - c_w)/0.5)^2) - 0.5 v_z^2 - |t|^2 - 0.02 |u - u'|^2
-    - 0.1 |u - q|^2, with velocities v, v_z and w of the trunk in its own frame, the command c and
-    c_w, the horizontal part t of the direction of gravity in that frame, the servos' targets u and
-    u' [rad] now and before, and their angles q. The episode ends when the trunk is tilted by more
-    than 60 degrees or below 0.15 m.
+    - 0.1 |u - q|^2. Here v, v_z and w are velocities of the trunk in its own frame, c and c_w are
+    the command, and t is the horizontal part of the direction of gravity in that frame. u and u'
+    are the targets of the servos [rad] now and before, and q are their angles. The episode ends
+    when the trunk is tilted by more than 60 degrees or is below 0.15 m.
 
-    The command is `userdata`, part of the observation; a start draws it, within 1 m/s forward,
-    0.5 m/s sideways and 1 rad/s.
+    The command is in `userdata` and is part of the observation. Each start draws it at random,
+    within 1 m/s forward, 0.5 m/s sideways and 1 rad/s.
     """
 
     asset = "quadruped"

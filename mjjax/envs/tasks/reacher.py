@@ -11,10 +11,10 @@ from mjjax.model.model import Model
 
 
 class Reacher(Environment):
-    """Hold the tip of the arm at a target, which stands somewhere within reach.
+    """Hold the tip of the arm at a target somewhere within reach.
 
-    r = 0.5 exp(-(d/0.1)^2) + 0.5 exp(-(d/0.02)^2) - 0.01 mean(u^2), with the tip d [m] from the
-    target.
+    r = 0.5 exp(-(d/0.1)^2) + 0.5 exp(-(d/0.02)^2) - 0.01 mean(u^2), with the distance d [m] of the
+    tip from the target.
     """
 
     asset = "reacher"

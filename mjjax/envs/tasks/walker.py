@@ -12,9 +12,9 @@ from mjjax.model.model import Model
 class Walker(Environment):
     """Walk upright.
 
-    r = s (0.4 + 0.6 v / 1.2) - 0.02 mean(u^2), with s = (height of the hip / 0.9) cos(lean); both
-    quotients are cut to 0 to 1, v is the forward speed [m/s]. The episode ends when the hip is
-    below 0.5 m or the trunk leans by more than 1.2 rad.
+    r = s (0.4 + 0.6 v / 1.2) - 0.02 mean(u^2), with s = (height of the hip / 0.9) cos(lean) and the
+    forward speed v [m/s]. Both quotients are cut to 0 to 1. The episode ends when the hip is below
+    0.5 m or the trunk leans by more than 1.2 rad.
     """
 
     asset = "walker"
@@ -38,5 +38,5 @@ class Walker(Environment):
         return leans | (self._height(model, data) < 0.5)
 
     def _height(self, model: Model, data: Data) -> Array:
-        """Of the hip, above the floor [m]."""
+        """Height of the hip above the floor [m]."""
         return model.body_pos[1, 2] + reading(model, data, "height")

@@ -1,4 +1,4 @@
-"""Which result, and which entry of an input, is to blame for a derivative that is not right."""
+"""Finds the result and the entry of an input that are to blame for a wrong derivative."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ def blamed_result(
     moves: Sequence[Move],
     bad: Callable[[Outcome], Any],
 ) -> str:
-    """The result whose part of the weighted sum is `bad` in reverse mode, by bisection."""
+    """The result whose part of the weighted sum is `bad` in reverse mode, found by bisection."""
     fields = [name for name, x in outcome.cotangent.items() if x.size]
     while len(fields) > 1:
         half = fields[: len(fields) // 2]
@@ -29,18 +29,18 @@ def blamed_result(
 def blamed_entry(
     probed: Probed, issue: Issue, tolerance: float
 ) -> tuple[Issue, tuple[int, ...] | None]:
-    """The issue by a single entry of its input, per unit of it, and the entry's place.
+    """Reduces an issue to a single entry of its input, per unit of it, and gives the entry's place.
 
-    The entries of the move are divided into groups that move one at a time; the group with the
+    The entries of the move are divided into groups that move one at a time. The group with the
     largest error is divided again.
 
     Args:
-        probed: what is checked.
+        probed: the model and state that are checked.
         issue: an issue along a move of many entries.
         tolerance: largest relative error.
 
     Returns:
-        The issue as it was, and None, where no group alone shows it.
+        The new issue and the place of the entry; the old issue and None if no group alone shows it.
     """
     along, entries = issue.move.along, np.flatnonzero(issue.move.along)
     while True:

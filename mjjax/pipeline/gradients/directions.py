@@ -6,13 +6,15 @@ from mjjax.model.model import Model
 from mjjax.model.terms import TERMS
 from mjjax.pipeline.gradients.probe import Move, Probed, reals
 
-# Inputs of a step in `Data`; the rest of it is computed.
+# The inputs of a step in `Data`; all other fields are computed.
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat userdata".split()
-# Options that decide how exactly something is computed, and not what.
+# Options that decide only how exactly something is computed.
 NUMERICAL = {f"opt.{name}tolerance" for name in ("", "ls_", "noslip_", "ccd_", "sleep_")}
-# What adds to the inertia: if it moved down by more than that, nothing would be left.
+# Fields that add to the inertia. If they moved down by more than their value, the inertia would
+# become negative.
 INERTIAS = {"dof_armature", "tendon_armature"}
-# What has been without delay comes from a buffer as soon as there is one: zero is not moved.
+# Delays. A signal without delay would come from a buffer as soon as it had one, so a delay of zero
+# is not moved.
 DELAYS = {"actuator_delay", "sensor_delay"}
 
 
@@ -24,7 +26,7 @@ def differentiable_fields(model: Model) -> tuple[str, ...]:
 
 
 def random_moves(probed: Probed, rng: np.random.Generator) -> list[Move]:
-    """One direction for every input; a model's entries move in proportion to their size."""
+    """One direction for every input; entries of the model move in proportion to their size."""
     leaves, data, moves = reals(probed.model), probed.data, []
     for name in INPUTS:
         shape = np.shape(data.qvel if name == "qpos" else getattr(data, name))
@@ -43,11 +45,11 @@ def random_moves(probed: Probed, rng: np.random.Generator) -> list[Move]:
 
 
 def _scale(x: np.ndarray, unit: float) -> np.ndarray:
-    """How far entries of a leaf move: in proportion to themselves, a little if they are zero.
+    """How far entries of a leaf move: in proportion to themselves, or a little if they are zero.
 
-    A little is a part of the largest entry where there are signs, and of the smallest where there
-    are none, as of masses: these may be of any size, and keep their sign. Where all are zero, it
-    is one `unit`.
+    If the leaf has entries of both signs, a little is a part of the largest entry. Otherwise, as
+    for masses, it is a part of the smallest entry: such entries may have any size and must keep
+    their sign. If all entries are zero, it is one `unit`.
     """
     size = np.abs(x)
     if not size.any():

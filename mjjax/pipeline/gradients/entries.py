@@ -1,4 +1,4 @@
-"""What an entry of a field belongs to, in words: `body 'torso'`, `contact floor - foot`."""
+"""The owner of an entry of a field, in words: `body 'torso'`, `contact floor - foot`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 
-# first size of a field -> kind of element
+# Maps the first size of a field to the kind of its elements.
 OWNER_KINDS = {
     "nbody": "body",
     "nmomentum": "body",
@@ -31,7 +31,7 @@ OWNER_KINDS = {
     "nmesh": "mesh",
     "nhfield": "hfield",
 }
-# owners of scalar constraint rows
+# The owners of scalar constraint rows.
 OWNERS = {
     ConstraintType.EQUALITY: "equality",
     ConstraintType.FRICTION_DOF: "dof",
@@ -42,13 +42,13 @@ OWNERS = {
 
 
 def entry(model: Model, data: Data, field: str, index: tuple[int, ...]) -> str:
-    """The owner of an entry and where it stands in the field, or `""` for a single number.
+    """The owner of an entry and its place in the field; `""` for a single number.
 
     Args:
         model: model.
         data: data, for its contacts.
-        field: name of a field of `Model`, `Option` or `Data`; `opt.`, `contact.` in front.
-        index: place of the entry. An index of `qpos` by its tangent space is one of `qvel`.
+        field: name of a field of `Model` or `Data`, or with `opt.` or `contact.` in front.
+        index: place of the entry. For `qpos` in its tangent space, use `qvel`.
     """
     if not index:
         return ""

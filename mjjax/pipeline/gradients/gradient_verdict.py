@@ -1,4 +1,4 @@
-"""Whether a derivative is that of its differences, and if not, what is the matter with it."""
+"""Compares a derivative with differences, and says what is the matter if they disagree."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,13 +8,13 @@ import numpy as np
 from mjjax.pipeline.gradients.gradient_report import Verdict
 from mjjax.pipeline.gradients.probe import Move, Outcome
 
-SMALL_ENTRY = 1e-2  # part of the largest derivative below which entries count as this part
-ROUNDING = 1e-8  # between the two modes, relative to the terms of the inner products
-CANCELLED = 1e-12  # of the weights times the move: what rounding leaves of terms that cancel
+SMALL_ENTRY = 1e-2  # smaller entries count as this part of the largest derivative
+ROUNDING = 1e-8  # allowed between the two modes, relative to the terms of the inner products
+CANCELLED = 1e-12  # rounding error of terms that cancel, relative to the weights times the move
 
 
 class Issue(NamedTuple):
-    """The worst entry of a result whose derivative along a move is not as it should be.
+    """The worst entry of a result whose derivative along a move is wrong.
 
     Attributes:
         stage: name of the stage.
@@ -24,7 +24,7 @@ class Issue(NamedTuple):
         move: direction of the input.
         error: relative error.
         mine: the engine's derivative.
-        expected: differences to the left and to the right at a kink, otherwise twice the centred.
+        expected: at a kink the differences to the left and right, else the centred one twice.
     """
 
     stage: str
@@ -38,7 +38,7 @@ class Issue(NamedTuple):
 
 
 def judge(stage: str, outcome: Outcome, moves: Sequence[Move], tolerance: float) -> Iterator[Issue]:
-    """What forward mode has wrong along each move: an issue per result and verdict."""
+    """The errors of forward mode along each move: an issue per result and verdict."""
     for field, value in outcome.value.items():
         mine, theirs = outcome.pushed[field], outcome.expected[field]
         if not value.size or np.array_equal(mine, theirs):
@@ -72,7 +72,7 @@ def _verdicts(
     settled: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, dict[Verdict, np.ndarray]]:
-    """Errors (n, size), and masks (n, size) by verdict; nothing where all lengths cross decisions.
+    """Errors (n, size), and masks (n, size) by verdict; none if all lengths cross decisions.
 
     Args:
         mine: (n, 3, size) derivatives along the differences by three lengths.
@@ -100,7 +100,7 @@ def _verdicts(
 
 
 def _between(mine: np.ndarray, sides: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
-    """Whether the sides differ by as much at both lengths, and `mine` (n, size) is between them."""
+    """Whether the sides differ equally at both lengths, and `mine` (n, size) is between them."""
     one, two = (np.abs(sides[:, 0, k] - sides[:, 1, k]) for k in range(2))
     slack = 0.05 * one + tolerance
     low, high = (f(sides[:, 0, 0], sides[:, 1, 0]) for f in (np.minimum, np.maximum))
@@ -109,7 +109,7 @@ def _between(mine: np.ndarray, sides: np.ndarray, tolerance: np.ndarray) -> np.n
 
 
 def not_finite_in_reverse(outcome: Outcome) -> tuple[str, tuple[int, ...]] | None:
-    """The first input, or result before the stage, by which reverse mode gives no number."""
+    """The first input, or result before the stage, by which reverse mode gives NaN or infinity."""
     for name, x in outcome.pulled.items():
         for index in np.argwhere(~np.isfinite(x))[:1]:
             return name, tuple(int(k) for k in index)
@@ -117,7 +117,7 @@ def not_finite_in_reverse(outcome: Outcome) -> tuple[str, tuple[int, ...]] | Non
 
 
 def other_in_reverse(outcome: Outcome, moves: Sequence[Move]) -> Move | None:
-    """The first move along which the modes differ: (u, J v) is not (J' u, v)."""
+    """The first move along which the modes differ, so that (u, J v) is not (J' u, v)."""
     weight = max((np.max(np.abs(x), initial=0) for x in outcome.cotangent.values()), default=0)
     for i, move in enumerate(moves):
         forward = [outcome.cotangent[f] * outcome.pushed[f][i, 1] for f in outcome.pushed]

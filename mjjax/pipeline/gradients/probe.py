@@ -1,8 +1,8 @@
-"""Stages of a step one by one: their derivatives, and differences to compare these with.
+"""Runs the stages of a step one by one, with their derivatives and with differences.
 
 An input moves along a direction to eight points beside a state. Each stage takes the results of
-the stages before it at these points, so that its differences need no derivative, and its own
-derivative is taken along the differences of what enters it: an error stays in its stage.
+the stages before it at these points, so that its differences need no derivative. The derivative of
+the stage is taken along the differences of its inputs. So an error stays in its own stage.
 """
 
 import functools
@@ -26,7 +26,7 @@ from mjjax.xla.namespace import Array
 StageFunction = Callable[[Model, Data, Callbacks], Data]
 Fields = dict[str, Any]
 
-# The pipeline, by the names of its stages; sensors and energies belong to the stage before them.
+# The stages of the pipeline by name; sensors and energies belong to the stage before them.
 PROBED_STAGES: dict[str, StageFunction] = {
     "fwd_position": lambda m, d, c: forward.position(m, d, c, skipsensor=False),
     "fwd_velocity": lambda m, d, c: forward.velocity(m, d, c, skipsensor=False),
@@ -36,13 +36,14 @@ PROBED_STAGES: dict[str, StageFunction] = {
     "fwd_constraint": lambda m, d, c: forward.constraint(m, d, c, skipsensor=False),
     "integrate": integrate,
 }
-# Lengths of the moves: rounding hides a derivative from short ones, curvature from long ones.
+# Lengths of the moves. Rounding spoils the differences of short moves, curvature those of long
+# ones.
 MOVE_LENGTHS = 4e-6 * 4.0 ** np.arange(4)
 MOVE_POINTS = np.stack([MOVE_LENGTHS, -MOVE_LENGTHS], axis=1).ravel()
-# Integers that are no decision of the collision or the constraints.
+# Integers that are not decisions of the collision stage or the constraint stage.
 COUNTERS = frozenset({"warning", "solver_niter", "maxuse_con", "maxuse_efc"})
 DIRECTIONS_AT_ONCE = 16  # directions in one run of a program
-MEMORY = 1 << 26  # bytes of moved data that they may take
+MEMORY = 1 << 26  # largest number of bytes of moved data in a run
 
 
 class Move(NamedTuple):
@@ -63,7 +64,7 @@ class Probed(NamedTuple):
     Attributes:
         model: model.
         data: data at the state, whose quaternions are of unit length.
-        callbacks: functions of the user's.
+        callbacks: functions of the user.
         names: leaves of the model that have a derivative.
     """
 
@@ -74,18 +75,18 @@ class Probed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a stage made of n directions; real fields by name, with their shapes at the end.
+    """The results of a stage for n directions: real fields by name, whose shapes come last.
 
     Attributes:
-        value: (...) results at the state itself: those fields that the stage writes.
-        pushed: (n, 3, ...) derivative of the results along the differences of what entered.
+        value: (...) results at the state itself, that is the fields that the stage writes.
+        pushed: (n, 3, ...) derivative of the results along the differences of the inputs.
         expected: (n, 3, ...) differences of the results, of fourth order, from three lengths.
         sides: (n, 2, 2, ...) differences to the right and to the left, from two lengths.
         settled: (n, 3) whether no decision changed between the points.
-        changed: (n, 8) whether a decision is another one than at the state.
-        pulled: derivatives by inputs and results before of the products with `cotangent`.
+        changed: (n, 8) whether a decision differs from that at the state.
+        pulled: derivatives of the products with `cotangent` by inputs and by earlier results.
         cotangent: random weights of the results.
-        entered: (n, 3, ...) differences of what entered, which `pushed` multiplies.
+        entered: (n, 3, ...) differences of the inputs of the stage, which `pushed` multiplies.
         after: data at the state, after the stage.
         geoms: (n, 8, nconmax, 2) geoms in contact at the points.
         rows: (n, 8, njmax) constraint rows that are active at the points.
@@ -121,7 +122,7 @@ def reals(tree: Any) -> Fields:
 
 
 def with_fields(tree: Any, new: Mapping[str, Any]) -> Any:
-    """The same with other leaves; does not widen a model's terms."""
+    """The tree with other leaves; the terms of a model stay as they are."""
     leaves, kind = fields(tree), jax.tree.structure(tree)
     return jax.tree.unflatten(kind, [new.get(name, x) for name, x in leaves.items()])
 
@@ -140,7 +141,7 @@ def run_stage(
 
     Args:
         stage: name of the stage.
-        callbacks: functions of the user's.
+        callbacks: functions of the user.
         model: model.
         data: data before the stage.
         slopes: (n, ...) directions of the model's leaves that have a derivative.
@@ -149,15 +150,16 @@ def run_stage(
         cotangent: (...) weights of the results.
 
     Returns:
-        The fields that the stage writes; the same at the points; derivatives of the real ones along
-        the directions (n, 3, ...); derivatives of their weighted sum by model and data.
+        The fields that the stage writes; these fields at the points; derivatives (n, 3, ...) of the
+        real fields along the directions; derivatives of their weighted sum by model and data.
     """
 
     def written(numbers: Fields, state: Fields) -> Fields:
         before = with_fields(data, state)
         after = PROBED_STAGES[stage](with_fields(model, numbers), before, callbacks)
         old = fields(before)
-        # what a stage passes on would be copied at every point, which takes long to compile
+        # Fields that a stage passes on are left out: copying them at every point takes long to
+        # compile.
         return {name: x for name, x in fields(after).items() if x is not old[name]}
 
     def differentiable(numbers: Fields, state: Fields) -> tuple[Fields, Fields]:
@@ -191,7 +193,7 @@ def stage_program() -> Callable[..., tuple[Fields, Fields, Fields, tuple[Fields,
 def probe(
     probed: Probed, moves: Sequence[Move], cotangents: Mapping[str, Fields] | None = None
 ) -> Iterator[tuple[str, Outcome]]:
-    """Runs one stage after the other with `at_once` directions at most.
+    """Runs one stage after the other, with at most `at_once` directions.
 
     Args:
         probed: model, state and callbacks.
@@ -239,12 +241,12 @@ def probe_stage(
     moves: Sequence[Move],
     cotangents: Mapping[str, Fields] | None = None,
 ) -> Outcome:
-    """What one stage made of the moves, after those before it."""
+    """The results of one stage for the moves, after the stages before it."""
     return next(found for name, found in probe(probed, moves, cotangents) if name == stage)
 
 
 def at_once(data: Data) -> int:
-    """How many directions a run takes."""
+    """Number of directions in a run."""
     size = len(MOVE_POINTS) * sum(x.nbytes for x in jax.tree.leaves(data))
     return int(np.clip(MEMORY // size, 1, DIRECTIONS_AT_ONCE))
 
@@ -276,7 +278,7 @@ def one_sided(points: np.ndarray, here: np.ndarray) -> np.ndarray:
 
 
 def _decisions(data: Data, moved: Fields) -> dict[str, np.ndarray]:
-    """Whether some decision, an integer of the data, is another one at a point."""
+    """Whether a decision, that is an integer of the data, differs at a point."""
     changed = np.zeros(moved["ncon"].shape, bool)
     for name, x in fields(data).items():
         if not is_real(x) and name not in COUNTERS:

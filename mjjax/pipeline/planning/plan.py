@@ -103,7 +103,7 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
         taken = plan._replace(ctrl=plan.ctrl + length * change, gain=where(length > 0, gain, 0))
         return _follow(model, data, taken, residual, final)
 
-    # the plan's controls as they are, and ten lengths of the step
+    # The lengths are 0, for the plan's controls as they are, and ten lengths of the step.
     lengths = jnp.asarray(np.append(0.0, STEP_LENGTHS), change.dtype)
     tried = jax.vmap(attempt)(lengths)
     best = jnp.argmin(tried.cost)
@@ -141,7 +141,7 @@ def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Rea
     """
     low, high = _bounds(model)
 
-    # traced once, for the fields that it reads and for the loop
+    # `jit` makes JAX trace it once, although both `carried` and the loop use it.
     @jax.jit
     def one(model: Model, now: Data) -> tuple[Data, Array]:
         now = forward(model, now)
