@@ -1,8 +1,8 @@
-"""Work that a class asks of layers below its own, which hand it in when they are imported.
+"""Lets methods call functions of lower layers, which register themselves when they are imported.
 
-`Model.from_xml_path`, `Data.qM`, `Spec.compile` are methods of what stands at the top of the
-pipeline, and the work of what stands further down. No module imports a layer below its own: the
-method asks for the work by name, and the function that does it says so.
+`Model.from_xml_path`, `Data.qM` and `Spec.compile` are methods of classes at the top of the
+pipeline, but modules further down do their work. No module imports a layer below its own. So the
+method asks for the work by name, and the function that does the work registers under that name.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _WORK: dict[str, Callable[..., Any]] = {}
 
 
 def does(name: str) -> Callable[[F], F]:
-    """Hands a function in as the one that does some work."""
+    """Registers a function as the one that does the work `name`."""
 
     def hand_in(function: F) -> F:
         _WORK[name] = function
@@ -23,5 +23,5 @@ def does(name: str) -> Callable[[F], F]:
 
 
 def work(name: str) -> Callable[..., Any]:
-    """The function that does some work; `import mjjax` imports all of them."""
+    """The function that does the work `name`; `import mjjax` imports all such functions."""
     return _WORK[name]

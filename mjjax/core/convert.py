@@ -1,4 +1,4 @@
-"""What Python people pass for a field of a tree: lists, numbers, NumPy arrays, other precisions."""
+"""Converts values that users pass for fields of a tree, such as lists, numbers and NumPy arrays."""
 
 import array
 import dataclasses
@@ -22,20 +22,20 @@ _KINDS = {float: np.floating, int: np.integer, bool: np.bool_}
 def converted(
     spec: Any, value: Any, own: Mapping[str, Any], table: Iterable[str], filled: bool
 ) -> Any:
-    """A value of the type of its field, so that no second program is compiled for it.
+    """The value converted to the type of its field, so that no second program is compiled for it.
 
-    Arrays of other libraries become ours. What is neither an array nor a number, such as another
-    tree, stays as it is.
+    Arrays of other libraries become arrays of JAX. A value that is neither an array nor a number,
+    such as another tree, stays as it is.
 
     Args:
         spec: declaration of the field.
-        value: what is given for it.
+        value: value given for the field.
         own: the fields that the tree has now.
         table: names of the array fields.
         filled: whether a number stands for an array of that number in every entry.
 
     Raises:
-        TypeError: the value is no array of numbers, or has fractions where the field has none.
+        TypeError: the value is not an array of numbers, or has fractions in a field of integers.
     """
     now = own.get(spec.name)
     if dataclasses.is_dataclass(now):
@@ -65,10 +65,10 @@ def whole_number(value: Any, what: str) -> int:
 
     Args:
         value: a number of Python or NumPy, or an array of one.
-        what: what it is and should be, for the message.
+        what: name of the value and what it should be, for the message.
 
     Raises:
-        TypeError: it has a fraction, is no number, or is traced.
+        TypeError: the value has a fraction, is not a number, or is traced.
     """
     if isinstance(value, Tracer):
         raise TypeError(f"{what} and part of the program; it cannot be traced")
@@ -81,7 +81,7 @@ def whole_number(value: Any, what: str) -> int:
 
 
 def is_of_other_library(value: Any) -> bool:
-    """Whether this is an array of another library than NumPy and JAX, which DLPack hands over."""
+    """Whether this is an array of a library other than NumPy and JAX that supports DLPack."""
     ours = isinstance(value, jax.Array | np.ndarray | np.generic)
     return hasattr(value, "__dlpack__") and not ours
 
@@ -89,17 +89,17 @@ def is_of_other_library(value: Any) -> bool:
 def without_entries(
     shape: tuple[int, ...], kind: type, own: Mapping[str, Any], table: Iterable[str]
 ) -> Any:
-    """An array without entries for a tree: of its precision, NumPy's or JAX's as its others.
+    """An array without entries for a tree, of the same precision and library as its other arrays.
 
-    It is made anew, and so part of a program that is traced: the compiler of JAX 0.11 crashes where
-    a constant without entries enters the program of a device.
+    It is made anew, so that it is part of a traced program. The compiler of JAX 0.11 crashes if a
+    constant without entries enters the program of a device.
     """
     library = jnp if isinstance(next(_leaves(own, table), None), jax.Array | None) else np
     return library.zeros(shape, _dtype(kind, None, own, table))
 
 
 def _of_kind(name: str, value: Any, now: Any, own: Mapping[str, Any], table: Iterable[str]) -> Any:
-    """A tree in place of one of its kind; among marks it may be a mark."""
+    """A value for a field that is a tree: a tree of that kind, or a mark in a tree of marks."""
     of_arrays = isinstance(next(_leaves(own, table), None), jax.Array | np.ndarray)
     if of_arrays and not isinstance(value, type(now)):
         kind = type(now).__name__
@@ -108,9 +108,9 @@ def _of_kind(name: str, value: Any, now: Any, own: Mapping[str, Any], table: Ite
 
 
 def _of_others(name: str, value: Any, like: Any) -> Any:
-    """An array of another library as ours; trees, abstract shapes and None stay as they are.
+    """An array of another library as one of JAX; trees, abstract shapes and None stay as they are.
 
-    Among leaves `like` that are no arrays, marks, everything does.
+    If the leaves `like` are marks instead of arrays, everything stays as it is.
     """
     known = isinstance(value, (*_PLAIN, jax.Array, np.ndarray))
     if known or not isinstance(like, jax.Array | np.ndarray):
@@ -135,7 +135,7 @@ def _leaves(own: Mapping[str, Any], table: Iterable[str]) -> Iterator[Any]:
 
 
 def _dtype(kind: type, now: Any, own: Mapping[str, Any], table: Iterable[str]) -> np.dtype:
-    """Type of a field: of real numbers that which the tree's others have."""
+    """Type of a field; real numbers have the type of the tree's other real fields."""
     if kind is not float:
         return np.dtype({int: np.int32, bool: np.bool_}[kind])
     leaves = _leaves(own, table) if now is None else [now]
@@ -145,7 +145,7 @@ def _dtype(kind: type, now: Any, own: Mapping[str, Any], table: Iterable[str]) -
 
 
 def _cast(spec: Any, value: Any, dtype: np.dtype) -> Any:
-    """An array of some type, JAX's where the value has any of JAX's."""
+    """An array of a type; it is an array of JAX if the value has any of these."""
     if isinstance(value, str | bytes):
         raise TypeError(f"{spec.name} holds {_NAMES[spec.dtype]}, not {value!r:.40}")
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Files that are complete or not there, and one format for named arrays. No code is ever loaded.
+"""Writes files completely or not at all, in one format for named arrays. It never loads code.
 
-Layout: 8 bytes magic, format version and length of the header (little-endian uint32 and uint64),
-header in JSON, numbers one after the other, SHA-256 of all before.
+A file has 8 bytes of magic, the format version and the length of the header (little-endian uint32
+and uint64), the header in JSON, the numbers one after the other, and the SHA-256 of all before.
 """
 
 import contextlib
@@ -58,10 +58,10 @@ def pack(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -
 
 
 def unpack(kind: str, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """`meta` and `arrays` of what `pack` made.
+    """The `meta` and `arrays` from which `pack` made the content.
 
     Raises:
-        ValueError: it is something else, of a newer format, truncated or damaged.
+        ValueError: the content has another or a newer format, or is truncated or damaged.
     """
     if len(content) < _HEAD.size + _DIGEST or not content.startswith(_MAGIC):
         if content and _MAGIC.startswith(content[: len(_MAGIC)]):

@@ -1,4 +1,4 @@
-"""How large a model may be: a small file must not be able to fill the memory or take for ever."""
+"""Limits on the size of a model, so that a small file cannot fill the memory or take for ever."""
 
 from dataclasses import dataclass
 

@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 def stage(function: Callable[P, R]) -> Callable[P, R]:
-    """Gives what a stage computes its name in profiles and in compiled programs."""
+    """Gives the operations of a stage its name in profiles and in compiled programs."""
 
     @functools.wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,7 @@
-"""Values as text that fits on a screen: what a notebook prints.
+"""Values as text that fits on a screen, such as a notebook prints.
 
-Arrays show their numbers where these are few and known, otherwise type and shape. Nothing here
-computes with JAX, so that a `repr` neither compiles nor fails inside a trace.
+Arrays show their numbers if these are few and known, otherwise their type and shape. Nothing here
+computes with JAX, so a `repr` neither compiles a program nor fails inside a trace.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 LIMIT = 1900  # characters
-_WIDTH = 72  # of one value
+_WIDTH = 72  # characters of one value
 _FEW = 8  # numbers, or members of a collection, to show
 
 
@@ -21,13 +21,13 @@ def short(value: Any) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """A text in one line, with an ellipsis for what is left out."""
+    """A text in one line, with an ellipsis in the place of the part that is left out."""
     line = " ".join(text[: 10 * width].split())
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
 def table(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """A title and a line for each row (name, text); rows that would be too many are counted."""
+    """A title and a line for each row (name, text); rows for which there is no room are counted."""
     found = [(name, text) for name, text in rows]
     width = max((len(name) for name, _ in found), default=0)
     lines, left = [cut(title, 2 * _WIDTH)], LIMIT - len(title)

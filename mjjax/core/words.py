@@ -1,10 +1,11 @@
-"""Messages about words that nobody knows: the nearest one, and which there are."""
+"""Messages about unknown words: the nearest known word, and all known words."""
 
 import difflib
 import itertools
 from collections.abc import Iterable, Sequence
 
-_MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8  # of words to compare with, their length, to list
+# Largest number of words to compare with, of letters in such a word, and of words to list.
+_MOST_WORDS, _LONGEST, _FEW = 1000, 60, 8
 _ROOM = 60  # characters of a list of names
 
 
@@ -18,7 +19,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def listed(word: str, words: Sequence[str]) -> str:
-    """The words that there are, those most like `word` first, as many as a message has room for."""
+    """The known words, those most like `word` first, as many as a message has room for."""
     close = _close(word, words[:_MOST_WORDS], 3)
     order = [*close, *(w for w in words if w not in close)]
     shown: list[str] = []

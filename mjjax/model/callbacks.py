@@ -69,7 +69,7 @@ class Callbacks:
 
     @property
     def rules(self) -> CollisionRules:
-        """What these callbacks change about collision detection, for `make_data` to keep."""
+        """The changes that these callbacks make to collision detection, which `make_data` keeps."""
         return CollisionRules(self.contact_filter is not None, frozenset(self.collision.items()))
 
 

@@ -1,6 +1,6 @@
-"""Programs on models and data as files: `jax.export` with our trees as arguments and results.
+"""Lets `jax.export` write programs whose arguments and results are models and data.
 
-What is static in a tree is written as it is into the file, never as code.
+The static part of a tree is written into the file as data, never as code.
 """
 
 import json

@@ -21,12 +21,12 @@ from mjjax.model.visual import Visual
 
 
 class Model(PyTree, NamedInModel, StaticFields):
-    """A compiled model (`mjModel`): real-valued leaves, with everything static in `structure`.
+    """A compiled model (`mjModel`): real-valued leaves, and everything static in `structure`.
 
-    Attributes have MuJoCo's names. Real numbers are JAX arrays of MuJoCo's shapes and may be
-    traced, batched and differentiated; integers, booleans and sizes (`model.nv`,
-    `model.jnt_type`, ...) are numpy and belong to the structure. A model with other numbers and
-    the same structure reuses compiled code.
+    Attributes have MuJoCo's names. Real numbers are JAX arrays with MuJoCo's shapes; you can trace,
+    batch and differentiate them. Integers, booleans and sizes (`model.nv`, `model.jnt_type`, ...)
+    are numpy values and belong to the structure. A model with other numbers and the same structure
+    reuses compiled code.
     """
 
     _made_by: ClassVar[str] = "mjjax.Model.from_xml_path or from_xml_string"
@@ -253,14 +253,14 @@ class Model(PyTree, NamedInModel, StaticFields):
     ) -> "Model":
         """Loads an MJCF or URDF file.
 
-        A file is not trusted: it may refer to files in its folder and the folders around it, as
-        long as these are not the root, the home or the temporary folder, and in `directories`, and
-        may ask for as much as `limits` say. Textures are read when they are drawn.
+        A file is not trusted. It may refer to files in its folder, in the folders around it (except
+        the root, the home and the temporary folder), and in `directories`. It may ask for as much
+        as `limits` allow. Textures are read when they are drawn.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
-            UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
-                compiled but not simulated is refused by `make_data`.
+            UnsupportedFeature: the file uses something that mjjax cannot compile. `make_data`
+                refuses features that are compiled but not simulated.
         """
         return work("Model.from_xml_path")(path, directories, limits)
 
@@ -273,14 +273,14 @@ class Model(PyTree, NamedInModel, StaticFields):
         directories: Iterable[str | os.PathLike[str]] = (),
         limits: Limits | None = None,
     ) -> "Model":
-        """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
+        """Loads MJCF from a string, as `from_xml_path`; `assets` maps file names to contents."""
         return work("Model.from_xml_string")(xml, assets, directories, limits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the compiled model to a file, in the precision that it has.
+        """Writes the compiled model to a file, in its own precision.
 
-        The file is complete or, after an error, as it was before. `Model.load` reads it in less
-        time than the XML takes, without the files that the XML refers to.
+        If writing fails, the file stays as it was before. `Model.load` reads the file faster than
+        the XML, and does not need the files that the XML refers to.
         """
         work("Model.save")(self, path)
 
@@ -290,29 +290,31 @@ class Model(PyTree, NamedInModel, StaticFields):
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is truncated, damaged, no model of mjjax, or of another version of it.
+            ValueError: the file is truncated or damaged, or it is not a model, or another version
+                of mjjax wrote it.
         """
         return work("Model.load")(path)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """The bytes that `save` writes."""
         return work("Model.to_bytes")(self)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Model":
-        """The model from what `to_bytes` gave; errors as in `load`."""
+        """The model from the bytes that `to_bytes` gave; errors are those of `load`."""
         return work("Model.from_bytes")(content)
 
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
-        A value is converted to the type of its field, and a number fills it. Terms that are absent
-        because their coefficients are zero (see `terms`) come into the program when a coefficient
-        becomes nonzero, or is traced; that is the only case in which new numbers need a new
-        compilation. Derived constants (`dof_M0`, `body_invweight0`, ...) stay as they are.
+        A value is converted to the type of its field, and a single number fills the field. A term
+        is absent while its coefficients are zero (see `terms`). It comes into the program when a
+        coefficient becomes nonzero or is traced. This is the only case in which new numbers need a
+        new compilation. Derived constants (`dof_M0`, `body_invweight0`, ...) stay as they are.
 
         Raises:
-            TypeError: there is no such field, it is static, or the value is no array of numbers.
+            TypeError: there is no such field, it is static, or the value is not an array of
+                numbers.
             ValueError: a mass or a moment of inertia is negative.
         """
         new = self._replaced(changes)
@@ -331,19 +333,20 @@ class Model(PyTree, NamedInModel, StaticFields):
     def terms(self) -> Mapping[str, np.ndarray]:
         """Which entries of the terms that cost rows or passes are in the program, by name.
 
-        `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`, `negative_damping`,
-        `body_gravcomp`, `fluid`, `geom_fluid`, `sensor_delay`. Where one is off, its coefficients
-        must be zero, or for `negative_damping` not be negative (`AbsentTerm`); in a traced model
-        they are not looked at. First derivatives by them are there all the same.
+        The terms are `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`,
+        `negative_damping`, `body_gravcomp`, `fluid`, `geom_fluid` and `sensor_delay`. If a term is
+        off, its coefficients must be zero, or not negative for `negative_damping`; otherwise
+        `AbsentTerm` is raised. In a traced model they are not checked. First derivatives by these
+        coefficients exist all the same.
         """
         return self.structure.terms
 
     def with_terms(self, *names: str) -> "Model":
-        """This model with all entries of some terms in the program, or of all: `"all"`.
+        """This model with all entries of some terms in the program; `"all"` takes all terms.
 
-        Ask for a term to change its coefficients by other means than `replace`: `jax.tree.map`, an
-        optimizer's update; or for second derivatives that mix a coefficient that is zero with the
-        state. The results are the same, the program does more.
+        Ask for a term if you change its coefficients by other means than `replace`, such as
+        `jax.tree.map` or an optimizer's update. Ask for it also if you need second derivatives that
+        mix a zero coefficient with the state. The results are the same, but the program does more.
 
         Raises:
             ValueError: there is no such term.
@@ -369,7 +372,7 @@ class Model(PyTree, NamedInModel, StaticFields):
     def _rebuilt(self) -> "Model":
         were_marks = self.structure._is_for_marks
         new = with_structure_of_leaves(self, "body_mass")
-        # a tree of marks does not know the terms of the arrays that take their places
+        # A tree of marks does not know the terms of the arrays that take the places of the marks.
         return new._widened(switched(new, None)) if were_marks and new._of_arrays() else new
 
     def _hint(self, name: str) -> str:

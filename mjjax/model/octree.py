@@ -1,4 +1,4 @@
-"""Which cell of an octree is where: from its tables of children to a grid."""
+"""Places of the cells of an octree: from its tables of children to a grid."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What `Model.replace` refuses: fields that there are not, static ones, numbers of no body."""
+"""Errors of `Model.replace`: unknown fields, static fields, and impossible numbers of bodies."""
 
 import dataclasses
 from typing import Any
@@ -12,7 +12,7 @@ from mjjax.model.static_fields import SIZES, TABLES
 
 
 def unknown_field(model: Any, name: str) -> str:
-    """What to do about a field that a model does not have, or not to change."""
+    """The part of a message that says what to do about an unknown or static field."""
     if name in SIZES or name in TABLES:
         return ": it is static, part of the program; change the description and compile it"
     for part in ("opt", "stat", "vis"):
@@ -27,14 +27,14 @@ NOT_NEGATIVE = ("body_mass", "body_inertia")
 
 
 def require_no_negative(model: Any, name: str) -> None:
-    """Refuses masses and inertias that the compiler refuses, where they can be seen.
+    """Refuses masses and inertias that the compiler refuses too, unless they are traced.
 
     Args:
         model: model with the new values.
         name: a field with bodies as first dimension.
 
     Raises:
-        ValueError: names the body.
+        ValueError: a number is negative; the message names the body.
     """
     value = getattr(model, name)
     if isinstance(value, Tracer) or not hasattr(value, "dtype"):

@@ -1,4 +1,4 @@
-"""Slots of constraint rows, and row fields made of what the rows of one contact share."""
+"""Slots of constraint rows, and row fields made of values that the rows of a contact share."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from mjjax.xla.namespace import Array, where
 
 
 class RowSlots(NamedTuple):
-    """What decides how many rows a scalar constraint or a contact has room for.
+    """The settings that decide how many row slots a scalar constraint or a contact has.
 
     Attributes:
         disabled: `DisableBit` flags of the kinds of rows that have no slots.
@@ -37,9 +37,10 @@ class RowSlots(NamedTuple):
         return 1 if self.pyramidal else self.width
 
     def of_contact(self, normal: Array, friction: Array | None = None) -> Array:
-        """Values (..., n, per_contact) of rows: of all edges, or of an elliptic cone's normal.
+        """Values (..., n, per_contact) of rows, from one value per contact.
 
-        The friction rows of the elliptic cone have those of `friction`, else zero.
+        All edges of a pyramid get the value `normal`. In an elliptic cone only the normal row gets
+        it; the friction rows get `friction`, or zero without it.
         """
         shape = (*normal.shape, self.per_contact)
         if self.pyramidal:
@@ -62,7 +63,7 @@ class RowSlots(NamedTuple):
     def join(self, njmax: int, scalar: Array, contact: Array) -> Array:
         """Row field (..., njmax) of scalar rows (..., nscalar) and contacts (..., n, per_contact).
 
-        Contacts that find no room have none; slots that are left over are zero.
+        Contacts without room have no rows. Slots that are left over are zero.
         """
         free, (n, per) = njmax - scalar.shape[-1], contact.shape[-2:]
         n = min(n, free // max(per, 1))

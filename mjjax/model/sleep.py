@@ -8,12 +8,12 @@ import jax
 from mjjax.core.enums import EnableBit
 from mjjax.core.struct import PyTree, array
 
-MINAWAKE = 10  # steps that a tree stays awake at least
+MINAWAKE = 10  # least number of steps for which a tree stays awake
 FULLY_AWAKE = -(1 + MINAWAKE)
 
 
 class Sleep(PyTree):
-    """Which kinematic trees sleep, and what shows that the user has moved one of them."""
+    """Which kinematic trees sleep, and values that show whether the user has moved one of them."""
 
     def _sizes(self) -> Mapping[str, int]:
         return {}
@@ -27,6 +27,6 @@ class Sleep(PyTree):
 
 
 def sleeps(model: Any, data: Any) -> bool:
-    """Whether trees of a model may sleep (static): flag `sleep` is on and the data knows it."""
+    """Whether trees may sleep (static): the flag `sleep` is on, and was on when data were made."""
     some = model.structure.ntree > 0 and data.sleep is not None
     return some and model.opt.enabled(EnableBit.SLEEP)

@@ -1,4 +1,4 @@
-"""The state of a simulation: MuJoCo's components of it, and the fields of `Data` that hold them."""
+"""The state of a simulation: MuJoCo's components, and the fields of `Data` that hold them."""
 
 from mjjax.core.enums import State
 
@@ -18,5 +18,5 @@ COMPONENTS: dict[State, str] = {
     State.MOCAP_QUAT: "mocap_quat",
     State.USERDATA: "userdata",
 }
-# What a reset sets; everything else in `Data` follows from it by `forward`.
+# Fields that a reset sets; `forward` computes all other fields of `Data` from them.
 STATE_FIELDS = tuple(COMPONENTS.values())

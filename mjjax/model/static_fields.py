@@ -10,8 +10,8 @@ from mjjax.core.struct import FieldSpec, Size
 class _Static:
     """Declaration of one static field.
 
-    A structure has its own attribute of that name, which Python finds first; on a `Model`, which
-    has none, this looks it up in the structure.
+    A structure has an attribute of that name, which Python finds first. A `Model` has none, so this
+    looks it up in the model's structure.
     """
 
     def __init__(self, shape: tuple[Size, ...], dtype: type, doc: str):
@@ -34,7 +34,7 @@ class _Static:
 
 
 def size(doc: str) -> Any:
-    """Declares a number of things, an int."""
+    """Declares an int that counts things."""
     return _Static((), int, doc)
 
 
@@ -46,7 +46,7 @@ def table(*shape: Size, dtype: type = int, doc: str) -> Any:
 class StaticFields:
     """The static fields of a model (`mjModel`), read-only numpy arrays and ints.
 
-    Dimensions that are no size of the model (`ntextdata`, `ntupledata`) are free.
+    Dimensions that are not sizes of the model (`ntextdata`, `ntupledata`) may have any length.
     """
 
     nq: int = size("joint positions, `qpos`")
@@ -204,11 +204,11 @@ class StaticFields:
     )
     mesh_boxadr: np.ndarray = table("nmesh", doc="first bounding box, the root's")
     mesh_boxnum: np.ndarray = table("nmesh", doc="number of bounding boxes")
-    mesh_boxskip: np.ndarray = table("nmeshbox", doc="box that follows the last one within a box")
+    mesh_boxskip: np.ndarray = table("nmeshbox", doc="next box if a search leaves this box out")
     mesh_boxface: np.ndarray = table("nmeshbox", 4, doc="triangles of a leaf, -1 in inner boxes")
     mesh_nodeadr: np.ndarray = table("nmesh", doc="first box to try against a distance field")
     mesh_nodenum: np.ndarray = table("nmesh", doc="number of these boxes, in MuJoCo's order")
-    mesh_nodeskip: np.ndarray = table("nmeshnode", doc="box that follows the last one within a box")
+    mesh_nodeskip: np.ndarray = table("nmeshnode", doc="next box if a search leaves this box out")
     mesh_nodeface: np.ndarray = table("nmeshnode", doc="triangle of a leaf, -1 in inner boxes")
     mesh_octadr: np.ndarray = table("nmesh", doc="first cell of the octree, the root; -1: none")
     mesh_octnum: np.ndarray = table("nmesh", doc="number of cells")

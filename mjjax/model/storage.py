@@ -23,13 +23,13 @@ from mjjax.model.texture import Texture, Textures
 from mjjax.model.visual import VISUAL_PARTS, Visual
 
 Path = str | os.PathLike[str]
-# What decides the next step of the simulation, and what is counted since the reset.
+# Fields that decide the next step of the simulation, and counts since the reset.
 _STATE = tuple(
     "time qpos qvel act history ctrl qfrc_applied xfrc_applied eq_active qacc_warmstart mocap_pos "
     "mocap_quat userdata warning maxuse_con maxuse_efc".split()
 )
-# What a step computes only after a callback has seen the data, so that callbacks read that of the
-# step before; sleeping trees keep some of it. The shapes of some depend on capacities.
+# Fields that a step computes only after a callback has seen the data, so callbacks read those of
+# the step before. Sleeping trees keep some of them. Some shapes depend on capacities.
 _RESULTS = tuple(
     "sensordata energy act_dot actuator_force qacc qacc_smooth qfrc_bias qfrc_actuator qfrc_smooth "
     "qfrc_constraint qfrc_inverse efc_vel efc_force cacc cfrc_int cfrc_ext subtree_linvel "
@@ -64,13 +64,13 @@ def structure_to_bytes(s: Structure) -> bytes:
 
 
 def structure_from_bytes(content: bytes) -> Structure:
-    """The structure from what `structure_to_bytes` gave; errors as in `Model.load`."""
+    """The structure from the bytes of `structure_to_bytes`; errors are those of `Model.load`."""
     meta, arrays = unpack("structure", content)
     return _structure(meta, _groups(arrays))
 
 
 def _parts_of(s: Structure) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a structure is made of: what JSON can hold, and arrays by name."""
+    """The parts of a structure: those that JSON can hold, and arrays by name."""
     textures, pictures = _packed(s)
     arrays = {f"structure.{name}": a for name, a in s.arrays.items() if name != "tex_data"}
     arrays |= pictures | {f"terms.{name}": a for name, a in s.terms.items()}
@@ -145,7 +145,7 @@ def model_from_bytes(content: bytes) -> Model:
 
 
 def _packed(s: Structure) -> tuple[list[dict[str, Any]] | None, dict[str, np.ndarray]]:
-    """Textures for the header, and their files; None and the pixels, where a model has these."""
+    """Textures for the header, and their files; or None and the pixels, if a model has pixels."""
     pixels = s.arrays["tex_data"]
     if not isinstance(pixels, Textures):
         return None, {"texture.pixels": np.asarray(pixels)}
@@ -296,6 +296,6 @@ def _leaves(cls: type) -> list[str]:
 
 
 def _statics(cls: type) -> list[str]:
-    """Numbers that are no leaves."""
+    """Names of the numbers of a class that are not leaves."""
     names = [f.name for f in dataclasses.fields(cls)]
     return [name for name in names if name not in specs(cls) and name != "structure"]

@@ -1,4 +1,4 @@
-"""Everything static about a model: what decides a shape, an index, a loop or a branch."""
+"""Everything static about a model: all that decides a shape, an index, a loop or a branch."""
 
 import copy
 import functools
@@ -164,7 +164,7 @@ def with_structure_of_leaves(tree: Any, always: str) -> Any:
     """A tree that JAX has just made, with the structure that fits its leaves.
 
     Args:
-        tree: tree with a field `structure`, not yet seen by anyone else.
+        tree: tree with a field `structure`, which no other code has seen yet.
         always: name of a leaf that such a tree always has.
     """
     own = vars(tree)

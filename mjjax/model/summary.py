@@ -15,7 +15,7 @@ from mjjax.model.option import CHOICES
 
 Rows = Iterator[tuple[str, str]]
 
-# Sizes of what a user counts; others only say how long a table is.
+# Sizes of things that a user counts; other sizes only say how long a table is.
 _SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight nmesh nhfield nskin nmat ntex npair nexclude "
     "neq ntendon nsensor nsensordata nkey nmocap nuserdata"
@@ -103,7 +103,7 @@ def _data_rows(fields: dict[str, Any]) -> Rows:
 
 
 def _warnings(counts: Any) -> Rows:
-    """What went wrong, over all worlds."""
+    """Rows for the warnings that occurred in any world."""
     try:
         total = np.asarray(counts).reshape(-1, len(WarningType)).sum(0)
     except (TypeError, RuntimeError, ValueError):  # traced, deleted, or no number
@@ -114,6 +114,6 @@ def _warnings(counts: Any) -> Rows:
 
 
 def _wrapped(name: str, words: Iterable[str]) -> Rows:
-    """Words under a name, in as many rows as they need."""
+    """Rows with words under a name, as many as the words need."""
     for k, line in enumerate(textwrap.wrap("  ".join(words), _WIDTH, break_on_hyphens=False)):
         yield name if k == 0 else "", line

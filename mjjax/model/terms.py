@@ -1,11 +1,12 @@
-"""Terms of the dynamics that cost constraint rows or passes: in the program only if asked for.
+"""Terms of the dynamics that cost constraint rows or passes, and are in the program on demand.
 
-`Structure.terms` says of each term which entries of its real fields take part. The compiler turns
-on what a file gives a value, `Model.replace` what it is given, `Model.with_terms` what its caller
-names. What is off is left out of the program, not multiplied by zero; its derivative is there all
-the same (`with_slope`). A value there is an `AbsentTerm` where it can be seen. It cannot be seen in
-a value that is traced (a model that is an argument of a jitted function, with a leaf made nonzero
-by `jax.tree.map`): such a leaf is ignored, as `Model.terms` says.
+`Structure.terms` says for each term which entries of its real fields are on. The compiler turns on
+the entries to which a file gives a value, `Model.replace` those that it sets, and
+`Model.with_terms` those that its caller names. Entries that are off are left out of the program,
+but have their derivative all the same (`with_slope`). A value in such an entry raises `AbsentTerm`
+if mjjax can see it. It cannot see traced values, for instance in a model that is an argument of a
+jitted function, with a leaf made nonzero by `jax.tree.map`. Such a leaf is ignored, as
+`Model.terms` says.
 """
 
 import functools
@@ -26,14 +27,14 @@ Change = Callable[..., Array]
 
 
 class Term(NamedTuple):
-    """One switch.
+    """The switches of one term.
 
     Attributes:
-        fields: leaves of the model that it reads.
-        size: how many switches: one per entry, as a size of the model, or 1 for all entries.
-        present: which entries of a field take part, from its values.
-        doc: what it costs.
-        derived: whether what is off has its derivative all the same.
+        fields: leaves of the model that the term reads.
+        size: number of switches: a size of the model for one per entry, or 1 for all entries.
+        present: function from the values of a field to the entries that take part.
+        doc: what the term costs.
+        derived: whether coefficients of entries that are off have their full derivative anyway.
     """
 
     fields: tuple[str, ...]
@@ -43,7 +44,7 @@ class Term(NamedTuple):
     derived: bool = False
 
     def mask(self, values: Mapping[str, Any], size: int) -> np.ndarray:
-        """Which switches (size,) are on, over all batch dimensions; a tracer may hold anything.
+        """Which switches (size,) are on in any world; a traced field switches all on.
 
         Args:
             values: some of the fields by name.
@@ -57,7 +58,7 @@ class Term(NamedTuple):
                 return np.ones(size, bool)
             found = np.asarray(self.present(np.asarray(value)))
             if not size or found.size % size:
-                continue  # of another shape than the field, which whoever reads it refuses
+                continue  # the shape is wrong; the code that reads the field refuses it
             mask |= np.any(found.reshape(-1, size), axis=0)
         return mask
 
@@ -94,7 +95,7 @@ def leaf(model: Any, field: str) -> Any:
 
 
 def switched(new: Any, old: Any) -> dict[str, np.ndarray]:
-    """Entries of terms that a model's fields switch on: those that are not an old model's."""
+    """Entries of terms that a model's fields switch on, for fields that `old` does not share."""
     return {
         name: term.mask(
             {
@@ -109,19 +110,19 @@ def switched(new: Any, old: Any) -> dict[str, np.ndarray]:
 
 
 def size_of(term: Term, sizes: Mapping[str, int]) -> int:
-    """Number of entries of a term in a model of some sizes."""
+    """Number of entries of a term in a model with the given sizes."""
     return term.size if isinstance(term.size, int) else sizes[term.size]
 
 
 def require_terms(model: Any) -> None:
-    """Refuses concrete values where their term is off.
+    """Refuses concrete values in fields whose term is off.
 
     Raises:
-        AbsentTerm: naming the field.
+        AbsentTerm: there is such a value; the message names the field.
     """
     try:
         if model._checked:
-            return  # it does not change
+            return  # a model does not change
     except AttributeError:
         pass
     for name, term in TERMS.items():
@@ -133,23 +134,24 @@ def require_terms(model: Any) -> None:
 def with_slope(
     model: Any, name: str, value: Array, change: Change, operands: tuple[Any, ...]
 ) -> Array:
-    """`value`, computed with what is on of a term, with the derivative by what is off.
+    """`value`, computed with the entries of a term that are on, with the derivative by the others.
 
-    The coefficients of what is off are zero, so that `value` is right as it is. Where a derivative
-    by them is asked for, it is that of `value + change(coefficients, *operands)`, exact at zero,
-    from the right where they must not be negative; otherwise nothing of `change` is traced.
+    Coefficients of entries that are off are zero, so `value` is right as it is. If a derivative by
+    them is needed, it is that of `value + change(coefficients, *operands)`. It is exact at zero,
+    and from the right for coefficients that must not be negative. Without such a derivative,
+    nothing of `change` is traced.
 
     Args:
         model: model.
         name: the term.
-        value: result without what is off.
-        change: what the term adds to it, from its coefficients by field: zero where these are zero.
-            Its derivative by anything else is zero there, and taken for zero: second derivatives by
-            a state and then by such a coefficient need the term in the program.
+        value: result without the entries that are off.
+        change: function from the term's coefficients by field to what the term adds to the value,
+            zero where they are zero. There its derivative by anything else is zero, and is taken as
+            zero. So second derivatives by a state and such a coefficient need the term to be on.
         operands: trees that `change` reads.
 
     Raises:
-        AbsentTerm: one of the term's fields has a value where it is off, as far as can be seen.
+        AbsentTerm: a field of the term has a value in an entry that is off, and it can be seen.
     """
     on = model.structure.terms[name]
     fields = {f: leaf(model, f) for f in TERMS[name].fields}

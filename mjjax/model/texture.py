@@ -1,7 +1,8 @@
-"""Pixels of textures, which are read from their files or made when they are asked for.
+"""Pixels of textures, which are read from files or made when they are needed.
 
-A model keeps of a texture what its pixels follow from: attributes, and files by their path, with a
-hash of what was in them when the model was loaded, or by their content if they came from memory.
+A model does not keep pixels. It keeps the attributes of a texture and its files. A file is kept by
+its path and a hash of its content when the model was loaded, or by its content if it came from
+memory.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 _KINDS = {".png": PNG}
 _LETTERS = "RLUDFB"  # the faces of a cube, in the order in which they are kept
 _PIECE = 2**20  # bytes of a file that are hashed at a time
-# Attributes that decide about pixels.
+# Attributes that decide the pixels.
 _ATTRIBUTES = tuple(
     "type builtin mark width height nchannel rgb1 rgb2 markrgb random hflip vflip gridsize "
     "gridlayout content_type".split()
@@ -33,10 +34,10 @@ class File(NamedTuple):
     """A file of a texture.
 
     Attributes:
-        name: as the model names it.
+        name: name of the file in the model.
         digest: hash of its content, in hexadecimal digits.
-        path: where it is; "" if `content` holds it.
-        content: its bytes, if it came from memory.
+        path: path of the file; "" if `content` holds it.
+        content: bytes of the file, if it came from memory.
     """
 
     name: str
@@ -59,10 +60,10 @@ class File(NamedTuple):
         return cls(name, digest.hexdigest(), path=path)
 
     def read(self, origin: Origin) -> bytes:
-        """Its content.
+        """The content of the file.
 
         Raises:
-            MjcfError: the file is gone, or not what it was when the model was loaded.
+            MjcfError: the file is gone, or has changed since the model was loaded.
         """
         if not self.path:
             return self.content
@@ -79,7 +80,7 @@ class File(NamedTuple):
 
 
 class Texture(NamedTuple):
-    """What the pixels of a texture follow from.
+    """The attributes and files from which the pixels of a texture follow.
 
     Attributes:
         shape: height, width and channels of its pixels.
@@ -101,7 +102,7 @@ class Texture(NamedTuple):
         files: Mapping[str, File],
         origin: Origin,
     ) -> Self:
-        """The texture of an element, of whose attributes it keeps what it needs."""
+        """The texture of an element; it keeps only the attributes that it needs."""
         return cls(shape, {name: values[name] for name in _ATTRIBUTES}, files, origin)
 
     @property
@@ -112,7 +113,7 @@ class Texture(NamedTuple):
 
     @property
     def token(self) -> str:
-        """Equal for textures with equal pixels, if these come from the same."""
+        """A value that is equal for textures whose pixels come from equal attributes and files."""
         files = [(side, kind_of(f.name, self.values), f.digest) for side, f in self.files.items()]
         return repr((self.shape, [self.values[name] for name in _ATTRIBUTES], files))
 
@@ -167,7 +168,7 @@ class Texture(NamedTuple):
         return pixels[::-1] if self.values["vflip"] else pixels
 
     def packed(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What `unpacked` makes it of: what JSON can hold, and the contents of its files.
+        """The parts from which `unpacked` makes the texture: those for JSON, and file contents.
 
         Raises:
             MjcfError: a file is gone, or has changed.
@@ -182,7 +183,7 @@ class Texture(NamedTuple):
 
     @classmethod
     def unpacked(cls, meta: Mapping[str, Any], contents: Mapping[str, bytes]) -> Self:
-        """What `packed` took apart."""
+        """The texture from the parts that `packed` gave."""
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in meta["values"].items()}
         files = {k: File.given(name, contents[k]) for k, name in meta["files"].items()}
         height, width, channels = (int(n) for n in meta["shape"])
@@ -190,9 +191,9 @@ class Texture(NamedTuple):
 
 
 class Textures:
-    """The pixels of all textures, one after the other: what stands for `tex_data` in a model.
+    """The pixels of all textures, one after the other, in the place of `tex_data` in a model.
 
-    `numpy.asarray` and slices make them. Nothing is kept between two readings.
+    `numpy.asarray` and slices read or make the pixels. Nothing is kept between two readings.
     """
 
     dtype = np.dtype(np.uint8)
@@ -208,7 +209,7 @@ class Textures:
 
     @property
     def token(self) -> bytes:
-        """Equal for equal textures; stands for the pixels where models are compared."""
+        """Equal for equal textures; comparisons of models use this value instead of the pixels."""
         return repr([texture.token for texture in self.textures]).encode()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -233,7 +234,7 @@ def kind_of(name: str, values: Mapping[str, Any]) -> str:
 def _decoded(content: bytes, channels: int, size: tuple[int, int]) -> np.ndarray:
     """Pixels (height, width, channels) of a PNG picture; a single channel is the first, red.
 
-    Nothing is unpacked of a picture of another size than the one that the limits allowed.
+    A picture is not unpacked if its size differs from the one that the limits allowed.
     """
     from PIL import Image, PngImagePlugin
 
@@ -269,7 +270,7 @@ def _blank(values: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _recounted(pixels: np.ndarray, channels: int) -> np.ndarray:
-    """Builtin pixels in a texture of so many channels: the same bytes, as MuJoCo writes them."""
+    """Builtin pixels in a texture with a number of channels; the bytes stay, as in MuJoCo."""
     height, width, given = pixels.shape
     if channels == given:
         return pixels

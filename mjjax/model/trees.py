@@ -1,7 +1,7 @@
 """Kinematic trees by size, and matrices that couple only the dofs of one tree.
 
-Such a matrix is stored as the entries of its blocks, trees of equal size together: a scene of a
-hundred robots has a hundred small matrices, not one of the square of the scene.
+Such a matrix is stored by the entries of its blocks, with trees of equal size together. So a scene
+of a hundred robots has a hundred small matrices instead of one large matrix.
 """
 
 import functools
@@ -43,7 +43,7 @@ def split_blocks(s: Structure, entries: Array) -> list[Array]:
 
 
 def join_blocks(blocks: list[Array], like: Array) -> Array:
-    """Entries (n,) of the blocks (T, d, d) of a matrix by trees; none, of the type of `like`."""
+    """Entries (n,) of a matrix by trees from its blocks (T, d, d); without blocks as `like`."""
     xp = namespace(like, *blocks)
     if not blocks:
         return xp.zeros(0, like.dtype)
@@ -76,6 +76,6 @@ def dense_blocks(s: Structure, entries: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def dof_order(s: Structure) -> np.ndarray:
-    """Where each dof (nv,) stands among those of the groups, one after the other."""
+    """Place of each dof (nv,) among the dofs of all groups, one group after the other."""
     dofs = [d.ravel() for _, d in tree_groups(s)]
     return np.argsort(np.concatenate(dofs)) if dofs else np.zeros(0, int)

@@ -1,7 +1,7 @@
 """Sleeping trees as cycles of indices: kernels on arrays of trees.
 
-`tree_asleep` (T,) of a sleeping tree is the next tree of those that fell asleep with it, the last
-one's is the first; of an awake tree it is negative. All of this is integers: nothing has a
+Trees that fall asleep together form a cycle: `tree_asleep` (T,) of a sleeping tree is the next tree
+of its cycle. For an awake tree it is negative. All values are integers, so nothing has a
 derivative.
 """
 
@@ -30,21 +30,21 @@ def least_in_cycle(tree_asleep: Array, value: Array) -> Array:
 
 
 def wake(tree_asleep: Array, trees: Array) -> Array:
-    """`tree_asleep` once some `trees` (T,) are woken, and those that sleep with them."""
+    """`tree_asleep` after some `trees` (T,) and all trees that sleep with them are woken."""
     mine = least_in_cycle(tree_asleep, where(trees, 0, 1)) == 0
     return where(mine & ~awake_trees(tree_asleep), FULLY_AWAKE, tree_asleep)
 
 
 def wake_neighbours(tree_asleep: Array, links: Array, on: Array) -> Array:
-    """`tree_asleep` once awake trees have woken the sleeping ones that they are linked to.
+    """`tree_asleep` after awake trees have woken the sleeping trees that they are linked to.
 
-    A cycle gets the counter of the tree that wakes it, that of the first link if there are several;
-    a tree that is linked itself gets the smallest of its own links' too.
+    A cycle gets the counter of the tree that wakes it; if there are several links, the first link
+    counts. A tree that is itself linked gets the smallest counter of its own links as well.
 
     Args:
         tree_asleep: (T,) state.
         links: (n, 2) trees, -1 for none.
-        on: (n,) which links there are.
+        on: (n,) which links exist.
     """
     count, n = len(tree_asleep), len(on)
     one, two = links[:, 0], links[:, 1]
@@ -63,12 +63,12 @@ def wake_neighbours(tree_asleep: Array, links: Array, on: Array) -> Array:
 
 
 def components(count: int, links: Array, on: Array) -> Array:
-    """The smallest tree (count,) of those that each is connected to.
+    """The smallest tree (count,) to which each tree is connected.
 
     Args:
         count: number of trees.
         links: (n, 2) trees, -1 for none.
-        on: (n,) which links there are.
+        on: (n,) which links exist.
     """
     start = jnp.arange(count, dtype=jnp.int32)
     if not len(on):
@@ -89,7 +89,7 @@ def components(count: int, links: Array, on: Array) -> Array:
 
 
 def first_of_island(tree_island: Array) -> Array:
-    """The first tree (T,) of each tree's island; a tree in none, -1, is alone."""
+    """The first tree (T,) of each tree's island; a tree without an island (-1) is alone."""
     count = len(tree_island)
     number = jnp.arange(count, dtype=jnp.int32)
     place = where(tree_island < 0, count, tree_island)
@@ -98,7 +98,7 @@ def first_of_island(tree_island: Array) -> Array:
 
 
 def cycles(label: Array, trees: Array) -> Array:
-    """Next tree (T,) of the same component among some `trees` (T,), in order and around."""
+    """Next tree (T,) of the same component among some `trees` (T,), in order and cyclically."""
     count = len(label)
     number = jnp.arange(count, dtype=jnp.int32)
     key, order = lax.sort((where(trees, label, count + number), number), num_keys=2)

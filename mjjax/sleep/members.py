@@ -1,4 +1,4 @@
-"""Which kinematic trees the elements of a model belong to; static."""
+"""The kinematic trees that the elements of a model belong to; all of this is static."""
 
 import dataclasses
 import functools
@@ -18,11 +18,11 @@ class TreeMembers:
     """Trees by element; a mask has a column for each tree.
 
     Attributes:
-        may_sleep: (ntree,) the policy lets the tree fall asleep.
+        may_sleep: (ntree,) whether the policy lets the tree fall asleep.
         geom: (ngeom,) tree of each geom, -1 if it is static.
         tendon: (ntendon, ntree) trees on the path of each tendon.
-        equality: (neq, 2) trees that each equality ties, -1 for none; a tendon's are not here.
-        mocap: (neq,) the equality ties a tree to a body that the user moves.
+        equality: (neq, 2) trees that each equality ties, -1 for none; without those of tendons.
+        mocap: (neq,) whether the equality ties a tree to a body that the user moves.
         actuator: (nu, ntree) trees of which one must be awake for the actuator to act.
     """
 

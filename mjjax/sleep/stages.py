@@ -1,7 +1,7 @@
-"""Stages that wake trees, and what sleeping trees keep.
+"""Stages that wake trees, and the values that sleeping trees keep.
 
-Nothing here has a derivative of its own: who sleeps is a matter of integers. What a sleeping tree
-keeps has the derivative that it had; its velocity is zero, and so is the velocity's derivative.
+Nothing here has a derivative of its own, because integers decide which trees sleep. Values that a
+sleeping tree keeps have the derivative that they had. Its velocity is zero and has derivative zero.
 """
 
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ def with_asleep(data: Data, tree_asleep: Array) -> Data:
 
 
 def any_in_tree(trees: np.ndarray, mask: Array, ntree: int) -> Array:
-    """Which trees (ntree,) have an element in `mask` (n,); `trees` (n,), -1 for none."""
+    """Which trees (ntree,) have an element in `mask` (n,); `trees` (n,) has -1 for no tree."""
     place = np.where(trees < 0, ntree, trees)
     return jnp.zeros(ntree, bool).at[place].max(mask, mode="drop")
 
@@ -44,8 +44,8 @@ def disturbed(s: Structure, data: Data) -> Array:
 def wake_changed(model: Model, data: Data) -> Data:
     """Wakes trees whose `qpos`, `qvel` or applied forces the user has changed (`mj_wake`).
 
-    Velocities and forces wake a tree if any of their bits is set, so that -0.0 does it. Positions
-    are compared with those of the last step, quaternions once normalized.
+    Velocities and forces wake a tree if any of their bits is set, so -0.0 wakes it too. Positions
+    are compared with those of the last step; quaternions are normalized before.
 
     Raises:
         ValueError: the flag `sleep` was not on when the data was made.
@@ -101,7 +101,7 @@ def wake_tendons(model: Model, data: Data) -> Data:
 def wake_equalities(model: Model, data: Data) -> Data:
     """Wakes trees that an active equality ties to others (`mj_wakeEquality`).
 
-    To an awake tree, or to a sleeping one that did not fall asleep with it.
+    The other tree is awake, or it sleeps but did not fall asleep together with the first one.
     """
     s = model.structure
     if not sleeps(model, data) or not s.neq:
@@ -122,7 +122,7 @@ def awake_dofs(model: Model, data: Data) -> Array:
 
 
 def any_awake(data: Data, trees: np.ndarray) -> Array:
-    """Which of some sets of trees, masks (n, ntree), have an awake one, or are empty."""
+    """Which sets of trees, given as masks (n, ntree), have an awake tree or are empty."""
     assert data.sleep is not None
     some = jnp.any(trees & awake_trees(data.sleep.tree_asleep)[None], axis=1)
     return some | ~trees.any(axis=1)
