@@ -1,4 +1,4 @@
-"""`Spec` to `Model`: ids, poses, inertia, parameters, derived constants."""
+"""Compiles a `Spec` to a `Model`: ids, poses, inertia, parameters and derived constants."""
 
 from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import compile_spec

@@ -16,13 +16,13 @@ from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS, size_of
 
 _VANISHING = 1e-14  # components smaller than this count as zero
-_COINCIDING = 1e-6  # frames nearer than this are one, for MuJoCo
+_COINCIDING = 1e-6  # to MuJoCo, frames nearer than this coincide
 
 
 def host_model(compiled: Compiled) -> Model:
     """A model of numpy arrays: real fields as leaves, integers and booleans in its structure.
 
-    Real fields that are not compiled yet (derived constants) are zero. What is tracked stays so.
+    Real fields that are not compiled yet (derived constants) are zero. Tracked fields stay tracked.
     """
     fields, sizes, option = merged_frames(compiled.fields), compiled.sizes, compiled.option
     integers = {k: v for k, v in fields.items() if v.dtype.kind in "biu"}
@@ -67,9 +67,9 @@ def host_model(compiled: Compiled) -> Model:
 def simple_bodies(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     """`body_simple` (nbody,): 1 if the body's inertia is diagonal, 2 if it also only slides.
 
-    That is a body without children at the top of its tree, in its own inertial frame, whose joints
-    sit at its origin along its axes, no more than one of them a rotation, and that no spatial
-    tendon with armature passes.
+    Such a body has no children, is at the top of its tree, and its frame is its inertial frame. Its
+    joints are at its origin along its axes, and at most one of them is a rotation. No spatial
+    tendon with armature passes it.
     """
     parent, kind, owner = fields["body_parentid"], fields["jnt_type"], fields["jnt_bodyid"]
     null = (fields["body_ipos"] == 0).all(axis=1)
@@ -118,10 +118,11 @@ def _shape(shape: tuple[int | str, ...], sizes: Mapping[str, int]) -> list[int]:
 
 
 def merged_frames(fields: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Fields with frames that coincide with their body's or its inertia's exactly at these.
+    """Fields in which almost coinciding frames are exactly at the frames that they coincide with.
 
-    MuJoCo keeps the numbers and marks the frames (`body_sameframe`, `geom_sameframe`,
-    `site_sameframe`); what it then computes with are the numbers here.
+    These are the frames of the body or of its inertia. MuJoCo keeps the written numbers and marks
+    the frames (`body_sameframe`, `geom_sameframe`, `site_sameframe`), but computes with the numbers
+    that this function gives.
     """
     f = dict(fields)
     for kind in ("body_i", "geom_", "site_"):
@@ -143,7 +144,7 @@ def _snap(
     turn: np.ndarray,
     asked: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Moves poses that are asked about to the poses (to, turn); which had that orientation."""
+    """Moves the asked poses to the poses (to, turn), and returns which had that orientation."""
     to, turn = (np.broadcast_to(numbers(a), b.shape) for a, b in ((to, pos), (turn, quat)))
     turn = np.where(np.sum(numbers(quat) * turn, axis=-1, keepdims=True) < 0, -turn, turn)
     parallel = np.all(np.abs(quat - turn) < _COINCIDING, axis=1)

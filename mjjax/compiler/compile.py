@@ -67,7 +67,7 @@ _LISTED = (
     *("equality", "tendon", "actuator", "sensor", "key", "numeric", "text", "tuple"),
     *("mesh", "hfield", "texture", "material", "skin"),
 )
-# Those that decide about masses.
+# The phases that determine masses.
 INERTIA = PHASES[: PHASES.index(compile_inertia) + 1]
 _COUNTS = {"ngeom": "geom", "nsite": "site", "ncam": "camera", "nlight": "light"}
 _COUNTS |= {"nmat": "material", "ntex": "texture"}
@@ -82,12 +82,13 @@ def compile_spec(spec: Spec, *, tracked: bool = False) -> Compiled:
     camera and light offsets) are not computed here.
 
     Args:
-        spec: what was read or built; it is not changed.
-        tracked: attributes may be `Tracked`; real fields are, and take their derivatives along.
+        spec: description that was read or built; it is not changed.
+        tracked: whether attributes may be `Tracked`. Real fields are then tracked too, with their
+            derivatives.
 
     Raises:
         MjcfError: the description is not valid.
-        UnsupportedFeature: it uses something that mjjax does not simulate.
+        UnsupportedFeature: the description uses something that mjjax does not simulate.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # MuJoCo accepts inf and nan
         if spec.compiler["discardvisual"]:
@@ -133,7 +134,7 @@ def _start(spec: Spec, tracked: bool) -> Context:
 def run(
     spec: Spec, phases: Sequence[Callable[[Context], None]] = PHASES, *, tracked: bool = False
 ) -> Context:
-    """The model compiled as far as the phases go, as it is written; `tracked`: `compile_spec`."""
+    """The model as it is written, compiled by the given phases; `tracked` as in `compile_spec`."""
     ctx = _start(spec, tracked)
     for phase in phases:
         phase(ctx)
@@ -141,7 +142,7 @@ def run(
 
 
 def _sections(spec: Spec) -> list[tuple[str, Origin]]:
-    """Where the settings stand; also for sections that the file does not have."""
+    """Places of the settings in the file; also for sections that the file does not have."""
     return [(tag, spec.origins.get(tag, Origin(tag))) for tag in _SECTIONS]
 
 

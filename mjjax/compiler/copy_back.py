@@ -1,4 +1,4 @@
-"""Numbers of a changed model written back into its description (`mj_copyBack`)."""
+"""Writes the numbers of a changed model back into its description (`mj_copyBack`)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,14 +22,14 @@ from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 from mjjax.model.visual import VISUAL_PARTS
 
-_ROUNDS = 3  # what follows from the changes of one round is corrected in the next
-_ROUNDING = 100  # epsilons by which numbers may differ without being changed
+_ROUNDS = 3  # each round corrects values that follow from the changes of the last round
+_ROUNDING = 100  # epsilons by which equal numbers may differ
 _FREE = 2  # a joint that does not say whether its body is aligned
 _DEGREES = 180 / np.pi
 _FLAGS = {"disableflags": (DISABLE_FLAGS, 0), "enableflags": (ENABLE_FLAGS, 1)}
 _NOT_OPTIONS = frozenset(("disableactuator", *_FLAGS))
 _INERTIAL = ("ipos", "iquat", "mass", "inertia")
-# MuJoCo's prefix -> fields that are attributes, written ``field`` or ``field=attribute``.
+# Maps MuJoCo's prefix to fields that are attributes, written ``field`` or ``field=attribute``.
 _FIELDS = {
     "body": "gravcomp user",
     "jnt": "stiffness margin actfrcrange=actuatorfrcrange solref=solreflimit solimp=solimplimit"
@@ -54,7 +54,7 @@ _FIELDS = {
 # Fields of the dofs, of which the first one of a joint counts.
 _DOF_FIELDS = "armature damping frictionloss solref=solreffriction solimp=solimpfriction"
 _KINDS = {"jnt": "joint", "cam": "camera", "mat": "material", "eq": "equality"}
-# What the data of a constraint holds, by type.
+# The contents of the data of a constraint, by type.
 _DATA: dict[int, dict[str, slice | int]] = {
     EqType.CONNECT: {"anchor": slice(0, 3)},
     EqType.WELD: {"anchor": slice(0, 3), "relpose": slice(3, 10), "torquescale": 10},
@@ -78,7 +78,7 @@ def copy_back(spec: Spec, model: Model) -> None:
 
 
 class _Copy:
-    """A description, what it compiles to, and the model that it shall compile to."""
+    """A description, the model to which it compiles, and the model to which it shall compile."""
 
     def __init__(self, spec: Spec, model: Model):
         self.spec, self.model, self.base = spec, model, compile_model(spec)
@@ -117,7 +117,7 @@ class _Copy:
     def assign(self, prefix: str, field: str, attribute: str, scale: Any = 1.0) -> None:
         """Replaces one attribute of the elements whose row of a field differs.
 
-        Whether a range limits is decided by the model, too, and no longer by the range.
+        The model also decides whether a range limits, no longer the range itself.
         """
         name, elements = f"{prefix}_{field}", self.elements(prefix)
         value = (self.value(name).T * scale).T
@@ -191,7 +191,7 @@ def _poses(copy: _Copy) -> None:
 
 
 def _moved(copy: _Copy, prefix: str, fields: Sequence[str]) -> list[int]:
-    """Rows whose place differs, or whose body gets its own frame back; not the world."""
+    """Rows whose place differs or whose body gets its own frame back, without the world."""
     rows = copy.changed(*(f"{prefix}_{name}" for name in fields))
     if prefix == "body":
         return sorted({*rows, *copy.aligned} - {0})
@@ -205,12 +205,12 @@ def _pose(copy: _Copy, prefix: str, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _into(copy: _Copy, frame: int) -> tuple[np.ndarray, np.ndarray]:
-    """From body coordinates into those of a frame."""
+    """The pose that takes body coordinates into those of a frame."""
     return poses.invert(copy.ctx.frames.pos[frame], copy.ctx.frames.quat[frame])
 
 
 def _joints(copy: _Copy) -> None:
-    """Ranges and references in the units of the description; what the dofs of a joint share."""
+    """Writes ranges and references in the units of the description, and values of joints' dofs."""
     joints, s = copy.elements("jnt"), copy.model.structure
     kind, unit = s.jnt_type, _DEGREES if copy.ctx.degree else 1.0
     turns = (kind == JointType.HINGE) | (kind == JointType.BALL)
@@ -232,7 +232,7 @@ def _joints(copy: _Copy) -> None:
 
 
 def _inertia(copy: _Copy) -> None:
-    """Inertia that differs is written; all of it where the whole model decides about it."""
+    """Writes inertias that differ, or all of them if the whole model determines the inertias."""
     rows, compiler = copy.changed(*(f"body_{name}" for name in _INERTIAL)), copy.spec.compiler
     if rows and (compiler["inertiafromgeom"] == 1 or compiler["settotalmass"] > 0):
         rows = np.flatnonzero(copy.value("body_mass") > 0).tolist()
@@ -249,7 +249,7 @@ def _inertia(copy: _Copy) -> None:
 
 
 def _relations(copy: _Copy) -> None:
-    """The data of constraints; between sites only what is not their pose."""
+    """Writes the data of constraints; for constraints between sites, all but their poses."""
     data, s = copy.value("eq_data"), copy.model.structure
     for i in copy.changed("eq_data"):
         element, sites = copy.elements("eq")[i], s.eq_objtype[i] == ObjType.SITE
@@ -290,7 +290,7 @@ def _options(copy: _Copy) -> None:
 
 
 def _statistics(copy: _Copy) -> None:
-    """Only what is not computed anyway."""
+    """Writes only the statistics that would not be computed anyway."""
     for name in specs(Statistic):
         value = getattr(copy.model.stat, name)
         if _unequal(value, getattr(copy.base.stat, name)):

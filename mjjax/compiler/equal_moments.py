@@ -1,4 +1,4 @@
-"""Which attributes turn principal axes that are not unique, a change that no model can hold."""
+"""Finds attributes that turn principal axes that are not unique; no model can hold this change."""
 
 from collections.abc import Callable
 
@@ -18,10 +18,11 @@ _ROUNDING = 1e-6  # share of a change that may couple equal axes
 def check_axes(
     ctx: Context, matrices: Callable[[dict[str, jax.Array]], Array], values: dict[str, jax.Array]
 ) -> None:
-    """Refuses attributes whose effect on an inertia R diag(I) R' is not one on R and I.
+    """Refuses attributes whose effect on an inertia R diag(I) R' is not an effect on R and I.
 
-    To first order R and I follow any change B of the inertia, in its principal frame, but for
-    entries B_ij of equal moments I_i = I_j: what turns such axes has no derivative.
+    Let B be a change of the inertia, in its principal frame. To first order R and I follow B,
+    except for entries B_ij of equal moments I_i = I_j. Such an entry turns the two axes, and the
+    turn has no derivative.
 
     Args:
         ctx: the model as described, compiled up to the inertia of bodies.
@@ -29,7 +30,7 @@ def check_axes(
         values: the attributes, as described.
 
     Raises:
-        UnsupportedFeature: an attribute has such an effect; names it and the body.
+        UnsupportedFeature: an attribute has such an effect; the message names it and the body.
     """
     moments, quats, found = (ctx.fields[f"body_{name}"] for name in ("inertia", "iquat", "matrix"))
     near = _EQUAL * np.max(moments, axis=1)[:, None, None]

@@ -66,9 +66,9 @@ def compile_model(spec: Spec) -> Model:
 def derived(model: Model, springdamper: Array) -> Model:
     """The model with its derived constants, and with springs and dampers that follow from them.
 
-    A joint with a time constant and a damping ratio, both positive, has stiffness
-    k = m / (timeconst dampratio)^2 and damping b = 2 m / timeconst, with m the mean inverse of its
-    dofs' inverse weights.
+    If the time constant and the damping ratio of a joint are positive, it has the stiffness
+    k = m / (timeconst dampratio)^2 and the damping b = 2 m / timeconst. Here m is the mean inverse
+    of its dofs' inverse weights.
 
     Args:
         model: compiled fields.

@@ -1,4 +1,4 @@
-"""Attributes of a description by name, and how other values are put in their place."""
+"""Finds attributes of a description by name, and puts other values in their place."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from mjjax.mjcf.spec import Spec
 Reference = str | tuple[Element, str]
 _SECTIONS = ("option", "compiler", "statistic")
 _LISTS = {kind: plural for plural, kind in (IN_BODIES | OUTSIDE).items()}
-# Kind -> attribute -> those that replace it where they are given.
+# Maps a kind and an attribute to other attributes that replace it if they are given.
 _REPLACED = {
     "geom": {
         "density": ("mass",),
@@ -37,9 +37,9 @@ class Parameter(NamedTuple):
     """An attribute of an element or a section.
 
     Attributes:
-        holder: where it stands.
-        attribute: its name.
-        nominal: the numbers of the description, a scalar or a vector.
+        holder: the element or section that has the attribute.
+        attribute: name of the attribute.
+        nominal: the numbers in the description, a scalar or a vector.
     """
 
     holder: Element | Section
@@ -146,7 +146,7 @@ def _attribute(holder: Element | Section, name: str) -> Attribute:
 
 
 def _value(holder: Element | Section, name: str) -> Any:
-    """What the description says; None if it says nothing."""
+    """The value in the description; None if it has none."""
     if isinstance(holder, Section):
         return holder.get(name)
     if name == "quat" and holder.values.get("alt"):
@@ -158,7 +158,7 @@ def _value(holder: Element | Section, name: str) -> Any:
         return holder.values[name]
     given = GIVEN.get(_tag(holder), {}).get(name)
     value = None if given is None else given(holder.values)
-    # a servo has a gain of its damping or a ratio in the same place, of different sign
+    # A servo has either its damping or a damping ratio in the same place, with different signs.
     return None if value is None or np.any(np.less(value, 0)) else value
 
 

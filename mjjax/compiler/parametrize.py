@@ -155,7 +155,7 @@ def _moved(spec: Spec, parameters: Mapping[str, Parameter], values: Values) -> S
 
 @contextlib.contextmanager
 def _like_numpy() -> Iterator[None]:
-    """JAX combines types and shapes as numpy does, whatever the user's settings."""
+    """Makes JAX combine types and shapes as numpy does, whatever the user's settings are."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
 
@@ -200,7 +200,7 @@ def _plan(spec: Spec, parameters: dict[str, Parameter], values: Values) -> _Comp
 def _host(
     spec: Spec, parameters: Mapping[str, Parameter], values: Values
 ) -> tuple[Model, Compiled]:
-    """`_compiled` at abstract values, for what depends on the attributes.
+    """`_compiled` at abstract values, for the fields that depend on the attributes.
 
     Raises:
         ValueError: an attribute has no effect.
@@ -218,7 +218,7 @@ def _host(
         program = jax.make_jaxpr(trace)(values).jaxpr
     except NotTracked as error:
         for name, parameter in parameters.items() if len(parameters) > 1 else ():
-            _host(spec, {name: parameter}, values)  # raises for the one to name
+            _host(spec, {name: parameter}, values)  # raises for the attribute that is to be named
         names = ", ".join(parameters)
         raise UnsupportedFeature(
             f"{names}: the compiler does not follow it smoothly: {error}",

@@ -18,18 +18,18 @@ from mjjax.mjcf.references import references
 from mjjax.mjcf.spec import Spec
 
 _DRAWN = ("material", "texture")
-_UNPAINTED = ("geom", "mesh", "material")  # of others MuJoCo looks up the material
+_UNPAINTED = ("geom", "mesh", "material")  # for other kinds MuJoCo looks up the material
 _INERTIAL = ("ipos", "iquat", "mass", "inertia")
 _SOLID = ("geom", "site")
 _ON_BODY = ("sensor.force", "sensor.torque")  # measure between a body and its parent
 
 
 def simplify(spec: Spec, measured: Context) -> Spec:
-    """The model as its compiler settings want it; every body that stays gets its inertia written.
+    """The model that its compiler settings ask for; each remaining body gets an explicit inertia.
 
     Args:
         spec: the model; it is not changed.
-        measured: the same model compiled as far as the inertia of its bodies.
+        measured: this model, compiled up to the inertia of its bodies.
     """
     copies: dict[Element, Element] = {}
     small = spec.copy(copies)
@@ -59,7 +59,7 @@ def _fuse(
     """Turns bodies without joints that nothing refers to into frames of their parents.
 
     Returns:
-        their ids; `inertia` of the bodies that stay includes theirs.
+        The ids of these bodies. The `inertia` of the bodies that stay includes theirs.
     """
     f = measured.fields
     keep = _named(spec, "body")
@@ -94,7 +94,7 @@ def _fuse(
 def _add_inertia(
     inertia: dict[str, np.ndarray], up: int, i: int, pos: np.ndarray, quat: np.ndarray
 ) -> None:
-    """Adds the inertia of body i, at a pose in body `up`, to that body's.
+    """Adds the inertia of body i, at a pose in body `up`, to the inertia of `up`.
 
     MuJoCo composes the pose of the body and that of its inertia in the opposite order.
     """
@@ -137,7 +137,7 @@ def _frame(like: Element, pose: dict[str, Any], children: Sequence[Element]) -> 
 
 
 def _part(children: Sequence[Element], kinds: Sequence[str]) -> Iterator[Element]:
-    """The children of some kinds, each in copies of its frames."""
+    """The children of the given kinds, each in copies of its frames."""
     for child in children:
         if child.kind == "frame":
             pose = {name: child.values[name] for name in ("pos", "quat", "alt")}
@@ -147,7 +147,7 @@ def _part(children: Sequence[Element], kinds: Sequence[str]) -> Iterator[Element
 
 
 def _write_inertia(body: Element, i: int, inertia: dict[str, np.ndarray]) -> None:
-    """Replaces the inertial of a body by the numbers of its row; none where it has no mass."""
+    """Replaces the inertial of a body by the numbers of its row; a body without mass has none."""
     for element in list(_inertials(body)):
         if element.parent is not None:
             element.parent.remove(element)
@@ -167,10 +167,11 @@ def _inertials(parent: Element) -> Iterator[Element]:
 
 
 def without_paint(spec: Spec) -> Spec:
-    """A copy without materials and textures, whose files and contents do not matter then.
+    """A copy without materials and textures, so that their files and contents do not matter.
 
     Raises:
-        MjcfError: one has no name or that of another, or is named where it is looked up.
+        MjcfError: a material or texture has no name, or the name of another one, or an element
+            whose material MuJoCo looks up names it.
     """
     small = spec.copy()
     for kind in _DRAWN:

@@ -1,4 +1,4 @@
-"""MJCF and URDF files to `Spec`: reading, includes, default classes, shortcuts. No JAX in here."""
+"""Reads MJCF and URDF files to a `Spec`: includes, default classes, shortcuts. It uses no JAX."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -26,13 +26,13 @@ def read_path(
 
     Args:
         path: the file.
-        directories: where, besides in the folders around the model, the files that it refers to
-            may lie.
-        limits: how large it may be.
+        directories: folders in which files that the model refers to may be, besides the folders
+            around the model.
+        limits: how large the model may be.
 
     Raises:
         MjcfError: the file cannot be read or is not valid MJCF.
-        UnsupportedFeature: it uses something that mjjax does not simulate.
+        UnsupportedFeature: the file uses something that mjjax does not simulate.
     """
     file = os.fspath(path)
     try:
@@ -61,9 +61,9 @@ def read_string(
 
     Args:
         xml: the text.
-        assets: contents of the files it refers to, by name; looked up before the disk.
-        file: path to name in messages.
-        base: directory that file names are relative to; the current one if None.
+        assets: contents of the files that it refers to, by name; these come before files on disk.
+        file: path for messages.
+        base: directory that file names are relative to; None takes the current one.
         directories: as in `read_path`.
         limits: as in `read_path`.
 

@@ -1,4 +1,4 @@
-"""Elements that were written under other compiler settings, rewritten for those of their model."""
+"""Rewrites elements that were written under other compiler settings for those of their model."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -65,7 +65,7 @@ def _angles(values: dict[str, Any], scale: float) -> None:
 
 
 def _limits(element: Element, autolimits: bool) -> None:
-    """Says explicitly whether a range limits."""
+    """Makes explicit whether a range limits."""
     for name, value in element.values.items():
         if not name.endswith("limited") or value != 2:
             continue

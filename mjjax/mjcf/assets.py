@@ -1,4 +1,4 @@
-"""Assets as they are written: their names, where their files are, what is checked first."""
+"""Assets as they are written: their names, the places of their files, and the first checks."""
 
 import os
 import struct
@@ -20,12 +20,12 @@ _HFIELD_TYPES = ("", "image/png", "image/vnd.mujoco.hfield")
 PNG_SIGNATURE, PNG_HEAD = b"\x89PNG\r\n\x1a\n", 24
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 _SIDES = tuple(f"file{side}" for side in "right left up down front back".split())
-# of an asset, the attribute with a file and the one under which its path is kept
+# Maps the attribute of an asset with a file to the attribute under which its path is kept.
 FILES = {"file": "path"} | {side: f"path{side.removeprefix('file')}" for side in _SIDES}
 
 
 def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
-    """An asset without a name is called like its file."""
+    """The element of an asset; an asset without a name has the name of its file."""
     element = defaults.make(node, classname, classes)
     if not element.name and element.values["file"]:
         name = element.values["file"].replace("\\", "/").rpartition("/")[2]
@@ -34,12 +34,12 @@ def named(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Eleme
 
 
 def files_of(spec: Spec) -> Files:
-    """Where the files of a model come from."""
+    """The source of the files of a model."""
     return Files(spec.base, spec.assets, spec.directories, budget=Budget(spec.limits))
 
 
 def find_files(spec: Spec) -> None:
-    """Gives every asset with files the paths of them, from the folders in <compiler>."""
+    """Gives every asset with files the paths of these files, from the folders in <compiler>."""
     for kind in _FOLDERS:
         for element in spec.elements[kind]:
             for attribute, path in FILES.items():
@@ -49,7 +49,7 @@ def find_files(spec: Spec) -> None:
 
 
 def file_path(spec: Spec, kind: str, name: str) -> str:
-    """Where a file that an asset of this kind names should be."""
+    """The path at which a file that an asset of this kind names should be."""
     compiler = spec.compiler
     folder = compiler[_FOLDERS[kind]] or compiler["assetdir"] or ""
     plain = os.path.basename(name.replace("\\", "/")) if compiler["strippath"] else name
@@ -57,7 +57,7 @@ def file_path(spec: Spec, kind: str, name: str) -> str:
 
 
 def keep_files(spec: Spec, elements: Iterable[Element]) -> None:
-    """Names by their full path the files that are not in the folders of the model."""
+    """Gives files that are not in the folders of the model their full path as a name."""
     for element in elements:
         for attribute, path in FILES.items():
             name = element.values.get(attribute)
@@ -75,7 +75,7 @@ def contents(element: Element, files: Files, attribute: str = "file") -> bytes:
 
 
 def source(element: Element, files: Files, attribute: str) -> bytes | str:
-    """The content of a file that the element names if it is given in memory, else where it is.
+    """The content of a file that the element names if it is in memory, otherwise its path.
 
     Raises:
         MjcfError: there is no such file.
@@ -94,7 +94,7 @@ def _found(element: Element, find: Callable[[str, str, Origin], T | None], attri
 
 
 def png_size(content: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG picture, from its head; None if it is none."""
+    """Width and height of a PNG picture, from its head; None if the content is not a PNG."""
     if not content.startswith(PNG_SIGNATURE) or len(content) < PNG_HEAD:
         return None
     width, height = struct.unpack_from(">II", content, PNG_HEAD - 8)
@@ -102,7 +102,7 @@ def png_size(content: bytes) -> tuple[int, int] | None:
 
 
 def check(node: Node) -> None:
-    """What MuJoCo checks while it reads an asset."""
+    """Makes the checks that MuJoCo makes while it reads an asset."""
     if node.tag in _CHECKS:
         _CHECKS[node.tag](node)
 

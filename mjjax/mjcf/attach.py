@@ -1,4 +1,4 @@
-"""Copies of a part of a model in another place or another model, with all that refers to it."""
+"""Copies a part of a model, with all that refers to it, to another place or another model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,11 @@ from mjjax.mjcf.keyframes import PENDING, Snapshot
 from mjjax.mjcf.references import ASSETS, IN_TREE, Reference, references
 from mjjax.mjcf.spec import Spec
 
-# Kinds outside the world that come along with what they refer to, so that each finds the others.
+# Kinds outside the world that are copied with the elements they refer to, in an order in which each
+# finds the others.
 FOLLOWERS = ("pair", "exclude", "tendon", "equality", "actuator", "sensor")
-# All that these name must be in the copied part; the others may also refer to what is outside.
+# Elements of these kinds may name only elements in the copied part; others may also name elements
+# outside of it.
 _STRICT = ("equality", "actuator", "tuple", "skin")
 _SHARED = ("texture", "material", "mesh", "hfield", "numeric", "text")
 _MOST = 20_000  # elements of a kind
@@ -21,7 +23,7 @@ Known = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Rename:
-    """How the names of a copy are made; `assets` if the copy has its own assets and classes."""
+    """Makes the names of a copy; `assets` says whether the copy has its own assets and classes."""
 
     prefix: str = ""
     suffix: str = ""
@@ -47,13 +49,13 @@ def copy_parts(
     known: Known,
     copies: dict[Element, Element],
 ) -> list[Element]:
-    """Adds renamed copies of bodies, frames or what is in them to `parent`.
+    """Adds renamed copies of bodies, frames or elements in them to `parent`.
 
     Args:
         parent: body or frame.
-        parts: what to copy.
+        parts: elements to copy.
         rename: the new names.
-        known: names of the model, which grow.
+        known: names of the model, to which the new names are added.
         copies: gets the copy of each element.
     """
     twins = []
@@ -91,9 +93,9 @@ def copy_followers(
 ) -> None:
     """Adds copies of the elements of `source` that refer to what has been copied.
 
-    An element without references is copied, too. What names something that neither the copy nor
-    the model has is left out. So are the elements in `made`, which gets those that refer to
-    nothing but this copy.
+    An element without references is copied too. An element that names something that neither the
+    copy nor the model has is left out, and so are the elements in `made`. `made` gets the elements
+    that refer only to this copy.
     """
     made = set() if made is None else made
     fresh = {twin.name for twin in copies.values()}
@@ -121,7 +123,7 @@ def copy_followers(
 
 
 def _resolved(element: Element, rename: Rename, known: Known) -> list[str] | None:
-    """What the copy of an element refers to, or None if it is not to be copied."""
+    """The names that the copy of an element refers to, or None if it is not to be copied."""
     names, inside, plain = [], 0, 0
     for r in references(element):
         if r.kind in ASSETS and (not rename.assets or element.kind == "skin"):
@@ -142,7 +144,7 @@ def _resolved(element: Element, rename: Rename, known: Known) -> list[str] | Non
 def remove_followers(
     spec: Spec, gone: Iterable[Element], known: Known, kinds: Sequence[str] = FOLLOWERS
 ) -> None:
-    """Takes out of the model what refers to the elements `gone`, as far as it is complete."""
+    """Removes from the model elements that refer to the elements `gone`, if they are complete."""
     lost: Known = {}
     for element in gone:
         lost.setdefault(element.kind, set()).add(element.name)
@@ -172,7 +174,7 @@ def attach(
         rename: new names; `assets` must be set.
 
     Returns:
-        the copies of the parts, and the keyframes of `source`, to be put into `spec`.
+        The copies of the parts, and the keyframes of `source`, to be put into `spec`.
 
     Raises:
         MjcfError: a keyframe of `source` does not fit it.
@@ -200,9 +202,10 @@ def attach(
 
 
 def _copied_key(spec: Spec, key: Element, rename: Rename) -> Element:
-    """A copy of a keyframe, which as in MuJoCo is named even if it had no name.
+    """A copy of a keyframe; as in MuJoCo, the copy has a name even if the keyframe had none.
 
-    One that its model got from another model, and has not compiled since, keeps its name.
+    If the keyframe's model got it from another model and has not been compiled since, it keeps its
+    name.
     """
     twin = key.copy()
     if not key.values.get(PENDING):

@@ -1,19 +1,19 @@
-"""What a model uses of its limits, and limits that nobody can raise."""
+"""Counts how much of its limits a model has used, and has limits that users cannot raise."""
 
 from dataclasses import dataclass, field
 
 from mjjax.core.errors import Origin
 from mjjax.core.limits import Limits
 
-ATTRIBUTES = 1_000  # of one element
-MODEL = 20  # elements that a model to be attached counts for, besides its own
-MOST_NESTED = 200  # of elements in one another, across files
-GEOMS = 46_300  # the pairs of two are numbered in 32 bits
+ATTRIBUTES = 1_000  # largest number of attributes of one element
+MODEL = 20  # elements for which a model to be attached counts, besides its own elements
+MOST_NESTED = 200  # largest number of elements in one another, across files
+GEOMS = 46_300  # largest number of geoms, because pairs of geoms are numbered in 32 bits
 
 
 @dataclass
 class Budget:
-    """What one model has used of its limits, shared by the models that it attaches.
+    """The part of its limits that a model has used; the models that it attaches share it.
 
     Attributes:
         limits: the limits.

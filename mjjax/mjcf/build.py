@@ -1,4 +1,4 @@
-"""Checked node tree to `Spec`: sections merged, classes resolved, one element per object."""
+"""Turns a checked node tree into a `Spec`: merges sections, resolves classes, makes elements."""
 
 import functools
 import os
@@ -17,7 +17,7 @@ from mjjax.mjcf.read import MAX_INCLUDE_DEPTH, URDF, Files, Node, read_tree
 from mjjax.mjcf.spec import Spec
 
 _HOLDERS = ("body", "frame", "replicate")
-# Section of single elements and the kinds it holds.
+# Maps a section of single elements to the kinds that it holds.
 LISTS = {
     "asset": ("mesh", "hfield", "texture", "material"),
     "contact": ("pair", "exclude"),
@@ -89,7 +89,7 @@ def build(root: Node, files: Files) -> Spec:
 
 
 def _set_aside(root: Node) -> list[str]:
-    """Removes bodies that stand outside of the world, which MuJoCo ignores; a warning for each."""
+    """Removes bodies outside of the world, which MuJoCo ignores, and returns a warning for each."""
     outside = [node for node in root.children if node.tag in _WORLD]
     root.children = [node for node in root.children if node.tag not in _WORLD]
     hint = "put it into <worldbody>"
@@ -109,7 +109,7 @@ def _written(nodes: list[Node]) -> dict[str, Any]:
 
 
 def _merged(sections: dict[str, list[Node]], tag: str) -> dict[str, Any]:
-    """As `_written`, over MuJoCo's defaults."""
+    """The attributes as in `_written`, laid over MuJoCo's defaults."""
     values = dict(defaults.builtin(tag))
     for node in sections.get(tag, []):
         values = defaults.overlay(values, node)
@@ -134,7 +134,7 @@ def _visual(sections: list[Node]) -> dict[str, dict[str, Any]]:
 
 
 def element(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
-    """The element that a node describes, without what is in it."""
+    """The element that a node describes, without its children."""
     return _MAKERS.get(node.tag, defaults.make)(node, classname, classes)
 
 
@@ -179,8 +179,8 @@ def _fill_body(
         draft: the model being built.
         parent: the body or frame.
         node: its XML element.
-        inherited: default class of children that name none.
-        world: inside the world body, where no joints and no inertia may stand.
+        inherited: default class of children that name no class.
+        world: whether this is inside the world body, which may have no joints and no inertia.
     """
     classes = draft.spec.defaults
     for child in node.children:
@@ -199,7 +199,7 @@ def _fill_body(
 
 
 def _freejoint(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Element:
-    """A free joint ignores the joint defaults of its class."""
+    """A free joint, which ignores the joint defaults of its class."""
     values = dict(defaults.builtin("joint"), type=int(JointType.FREE)) | node.values
     return Element("joint", values, node.origin, classname, key="freejoint")
 
@@ -239,7 +239,7 @@ _MAKERS = {
 
 
 def _check_sections(spec: Spec, sections: dict[str, list[Node]]) -> None:
-    """What MuJoCo checks while it reads the sections."""
+    """Makes the checks that MuJoCo makes while it reads the sections."""
     for node in sections.get("compiler", []):
         if node.values.get("coordinate"):
             raise node.error("global coordinates were removed from MJCF", "use local coordinates")

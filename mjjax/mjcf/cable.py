@@ -30,16 +30,16 @@ _SHAPES: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {
     "sin(s)": lambda s, size: size[1] * np.sin(np.pi * size[2] * s),
     "0": lambda s, size: np.zeros_like(s),
 }
-_INITIAL = {"free": JointType.FREE, "none": None}  # joint of the first body; a ball otherwise
+_INITIAL = {"free": JointType.FREE, "none": None}  # joint of the first body; otherwise a ball
 _PARTS = 3  # elements of a segment: body, joint, geom
-_GROUP = 3  # of joints and sites, unless given
+_GROUP = 3  # group of joints and sites, unless one is given
 
 
 def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
     """Adds the bodies of a cable, the exclusions between neighbours and MuJoCo's custom text.
 
     Raises:
-        MjcfError: another type of composite, or a cable that is not a curve.
+        MjcfError: the composite has another type, or the cable is not a curve.
     """
     type_, prefix = node.values.get("type"), node.values.get("prefix", "")
     if type_ != "cable":
@@ -72,12 +72,12 @@ def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
 
 
 def _element(node: Node, kind: str, values: dict[str, Any]) -> Element:
-    """An element that starts from MuJoCo's own defaults, as those of a composite do."""
+    """An element of a composite, which starts from MuJoCo's own defaults."""
     return Element(kind, builtin(kind) | values, node.origin, key=kind)
 
 
 def _points(node: Node) -> np.ndarray:
-    """The points that the cable runs through (n, 3), in single precision as MuJoCo's."""
+    """The points (n, 3) through which the cable runs, in single precision as in MuJoCo."""
     vertex, count = node.values.get("vertex"), node.values.get("count", ())
     if vertex:
         if count:
@@ -126,7 +126,7 @@ def _frames(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _side(edge: np.ndarray) -> np.ndarray:
-    """A direction orthogonal to an edge: where z goes in the least rotation from x or -x to it."""
+    """A direction orthogonal to an edge: z after the least rotation from x or -x to the edge."""
     start = np.array([1.0 if edge[0] > 0 else -1.0, 0.0, 0.0])
     return np.array([0.0, 0.0, 1.0]) - edge[2] / (1 + start @ edge) * (start + edge)
 

@@ -18,8 +18,8 @@ def cable_skin(
 
     Args:
         node: the composite.
-        given: what it says about the skin.
-        size: of the boxes, before they are stretched along the cable.
+        given: the attributes of the skin in the composite.
+        size: size of the boxes before they are stretched along the cable.
         bodies: bodies of the cable.
         warnings: gets messages for the user.
     """
@@ -51,7 +51,7 @@ def cable_skin(
 
 
 def _texcoord(n: int) -> tuple[float, ...]:
-    """Along and across the strip, for its upper and its lower side."""
+    """Texture coordinates along and across the strip, for its upper and its lower side."""
     along, across = np.meshgrid(np.arange(n) / (n - 1), [0.0, 1.0], indexing="ij")
     return tuple(np.tile(np.stack([along, across], axis=-1).ravel(), 2).tolist())
 

@@ -1,4 +1,4 @@
-"""Validation of a node tree against the table: names, counts, types; text becomes numbers."""
+"""Validates a node tree against the table (names, counts, types), and turns text into numbers."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _RANGE = {
     kind: (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max))
     for kind, dtype in (("real", np.float64), ("single", np.float32))
 }
-_LONGEST, _FEW = 60, 8  # of a word to show, of elements to list
+_LONGEST, _FEW = 60, 8  # most letters of a word to show, and most elements to list
 _LOOSE = ("frame", "replicate")  # MuJoCo compares nothing in them with its schema
 
 
@@ -25,10 +25,11 @@ def check(root: Node) -> list[str]:
     """Validates the tree and fills `key` and `values` of its nodes.
 
     Returns:
-        warnings: in frames and replicates MuJoCo ignores what it does not know.
+        Warnings, because in frames and replicates MuJoCo ignores unknown elements and attributes.
 
     Raises:
-        MjcfError: an unknown element or attribute, a repeated unique element, a bad value.
+        MjcfError: an element or attribute is unknown, a unique element is repeated, or a value is
+            bad.
     """
     root.key = "mujoco"
     warnings: list[str] = []
@@ -56,7 +57,7 @@ def not_a_number(root: Node) -> Iterator[str]:
 
 
 def _check(node: Node, loose: bool, warnings: list[str]) -> None:
-    """Checks a node; `loose`: it is in a frame, where what is unknown is ignored."""
+    """Checks a node; with `loose` it is in a frame, in which unknown things are ignored."""
     schema = ELEMENTS[node.key]
     loose = loose or node.key in _LOOSE
     for name, text in node.attrib.items():
@@ -76,7 +77,7 @@ def _check(node: Node, loose: bool, warnings: list[str]) -> None:
 
 
 def _ignored_attribute(node: Node, name: str, warnings: list[str]) -> None:
-    """An unknown attribute in a frame; a class counts for what is in the element."""
+    """Notes an unknown attribute in a frame; a class still counts for the element's children."""
     if name == "class" and "childclass" in ELEMENTS[node.key].attributes:
         node.values["class"] = node.attrib["class"]
         return
@@ -117,7 +118,7 @@ def _known_elsewhere(node: Node, name: str) -> str:
 
 
 def _holder(tag: str) -> str:
-    """A hint where an element may stand."""
+    """A hint about where an element is allowed."""
     for key in ("worldbody", *ELEMENTS):
         if tag in ELEMENTS[key].children:
             return f"it belongs in <{key.rpartition('.')[2]}>"
@@ -187,7 +188,7 @@ def _number(node: Node, attribute: Attribute, word: str) -> float | int:
 
 
 def _check_range(node: Node, attribute: Attribute, word: str, value: float) -> None:
-    """Refuses a number that is not kept as it is written; zero, inf and nan are."""
+    """Refuses a number that cannot be kept as it is written; zero, inf and nan can be kept."""
     if math.isnan(value) or "inf" in word.lower():
         return
     mantissa = word.lower().partition("e")[0]

@@ -1,4 +1,4 @@
-"""Default classes: what an element starts from, and how its own attributes are laid over it."""
+"""Default classes: the values from which an element starts, and over which its own are laid."""
 
 import functools
 from typing import Any
@@ -13,7 +13,7 @@ from mjjax.mjcf.schema import ELEMENTS
 from mjjax.mjcf.shortcuts import SHORTCUTS
 
 ROOT_CLASS = "main"
-_WHOLE = ("springlength",)  # one value stands for two, whatever the class says
+_WHOLE = ("springlength",)  # a single value gives both entries, whatever the class says
 _NOT_VALUES = frozenset(("class", "childclass", *ORIENTATIONS))
 # Values that an element holds although its row of the table has no such attribute.
 _HIDDEN: dict[str, dict[str, Any]] = {
@@ -55,16 +55,16 @@ def kind_of(node: Node) -> str:
 def overlay(base: dict[str, Any], node: Node) -> dict[str, Any]:
     """The values of `base` with the attributes of `node` laid over them.
 
-    A vector shorter than its maximum keeps the rest of the base's; an orientation in another
-    form replaces the one of the base; an actuator shortcut sets what it stands for.
+    A vector shorter than its maximum keeps the remaining entries of the base. An orientation in
+    another form replaces that of the base. An actuator shortcut sets the values that it stands for.
 
     Raises:
-        MjcfError: more than one orientation, or parameters that the shortcut does not accept.
+        MjcfError: there is more than one orientation, or the shortcut does not accept a parameter.
     """
     values = dict(base)
     attributes = ELEMENTS[node.key].attributes
     for name, value in node.values.items():
-        if name in _NOT_VALUES or name not in base:  # not in the base: of a shortcut only
+        if name in _NOT_VALUES or name not in base:  # attributes of shortcuts are not in the base
             continue
         below = base.get(name)
         if not attributes[name].exact and below is not None and name not in _WHOLE:
@@ -95,7 +95,7 @@ def read_defaults(sections: list[Node]) -> dict[str, DefaultClass]:
     """The class tree of all top-level default sections.
 
     Raises:
-        MjcfError: a class without a name, a repeated class, a renamed top level.
+        MjcfError: a class has no name or is repeated, or the top level is renamed.
     """
     root = DefaultClass(ROOT_CLASS, "", {kind: builtin(row) for kind, row in DEFAULT_ROWS.items()})
     classes = {ROOT_CLASS: root}
@@ -147,6 +147,6 @@ def make(node: Node, classname: str, classes: dict[str, DefaultClass]) -> Elemen
     """
     kind = kind_of(node)
     base = classes[classname].values.get(kind, {})
-    if kind != "actuator":  # whose shortcuts have attributes that are not values
+    if kind != "actuator":  # shortcuts of actuators have attributes that are not values
         base = builtin(node.key) | base
     return Element(kind, overlay(base, node), node.origin, classname, key=node.key)

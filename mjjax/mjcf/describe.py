@@ -13,9 +13,9 @@ _INDENT = "  "
 def schema_text() -> str:
     """MJCF as mjjax reads it (`mj_printSchema`): each element with its attributes.
 
-    Elements are indented below those that they stand in; ``?`` marks one that may stand there once.
-    What stands in an element of the same name is not repeated. Attributes have their kind or their
-    keywords, the number of values, the default, and ``*`` if they are required.
+    Elements are indented below their parents; ``?`` marks an element that may occur only once. The
+    content of an element inside one of the same name is not repeated. Attributes are shown with
+    their kind or keywords, the number of values, the default, and ``*`` if they are required.
     """
     return "\n".join(_lines("mujoco", "mujoco", False, ())) + "\n"
 
@@ -47,13 +47,14 @@ def _value(attribute: Attribute) -> str:
 
 
 def dependencies(path: str | os.PathLike[str]) -> list[str]:
-    """The files that a model needs, itself first (`mju_getXMLDependencies`).
+    """The files that a model needs; the model itself is first (`mju_getXMLDependencies`).
 
-    Includes, attached models and the files of assets, those of attached models too.
+    These are includes, attached models, and the files of assets, including those of attached
+    models.
 
     Raises:
-        MjcfError: the model cannot be read; files of assets need not exist.
-        UnsupportedFeature: it uses something that mjjax cannot compile.
+        MjcfError: the model cannot be read. Files of assets need not exist.
+        UnsupportedFeature: the model uses something that mjjax cannot compile.
     """
     spec = read_path(path)
     found = list(spec.sources)

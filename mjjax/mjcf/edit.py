@@ -1,4 +1,4 @@
-"""Values that a program assigns, checked as in a file: names, types, lengths, keywords."""
+"""Checks values that a program assigns, as in a file: names, types, lengths, keywords."""
 
 import functools
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def find(attributes: Mapping[str, Attribute], what: str, name: str) -> Attribute
     """The attribute called `name`.
 
     Raises:
-        AttributeError: there is none; names the nearest.
+        AttributeError: there is no such attribute; the message names the nearest.
     """
     if name not in attributes:
         hint = nearest(name, attributes)
@@ -45,13 +45,13 @@ def coerce(attribute: Attribute, value: Any, below: Any = None) -> Any:
     """A value in the form in which elements hold it.
 
     Args:
-        attribute: what it is for.
+        attribute: the attribute that gets the value.
         value: number, sequence, keyword or its number, text, or an element for its name.
-        below: the value so far; a shorter vector keeps the rest of it.
+        below: the value so far; a shorter vector keeps its remaining entries.
 
     Raises:
-        TypeError: a value of another type.
-        ValueError: wrong length, an unknown keyword, not a whole number.
+        TypeError: the value has a wrong type.
+        ValueError: the value has a wrong length, an unknown keyword, or is not a whole number.
     """
     if value is None:
         if attribute.default is None and not attribute.required:
@@ -143,7 +143,7 @@ class Section(dict[str, Any]):
 class Sections(dict[str, Section]):
     """Sub-sections by name, also as Python attributes: `spec.visual.map.znear = 0.1`.
 
-    One that is a word of Python has an underscore behind it: `spec.visual.global_`.
+    A name that is a keyword of Python gets an underscore at its end: `spec.visual.global_`.
     """
 
     def __init__(self, row: str, values: Mapping[str, Mapping[str, Any]]):

@@ -1,4 +1,4 @@
-"""`Element`: one element of a model description, with what it was written as."""
+"""`Element`: one element of a model description, as it was written."""
 
 import functools
 from collections import Counter
@@ -38,13 +38,13 @@ DEFAULT_ROWS = {
 class Element:
     """One element of a model, with the defaults of its class filled in.
 
-    MJCF attributes can be read and assigned (`geom.size = [0.1]`); what is assigned is checked as
-    in a file: `AttributeError` names the nearest attribute, `ValueError` a wrong length or keyword,
+    You can read and assign MJCF attributes (`geom.size = [0.1]`). Assigned values are checked as in
+    a file: `AttributeError` names the nearest attribute, `ValueError` a wrong length or keyword,
     `TypeError` a wrong type. Angles are in the units of `spec.compiler.angle`. A body has lists of
-    its elements (`body.geoms`) and adds new ones: `add_body add_frame add_joint add_freejoint
-    add_geom add_site add_camera add_light add_inertial`, each with attributes as keywords and
-    `classname` for another default class than that of the body. Tendons, materials and tuples add
-    theirs in the same way: `tendon.add_site(site="s")`, `material.add_layer(...)`.
+    its elements (`body.geoms`). It adds new ones by `add_body add_frame add_joint add_freejoint
+    add_geom add_site add_camera add_light add_inertial`, with attributes as keywords; `classname`
+    is a default class other than that of the body. Tendons, materials and tuples add their parts in
+    the same way: `tendon.add_site(site="s")`, `material.add_layer(...)`.
 
     Attributes:
         kind: ``body``, ``joint``, ``geom``, ``frame``, ``actuator``, ... (not the shortcut's tag).
@@ -55,8 +55,8 @@ class Element:
         classname: the default class its values came from.
         children: elements inside it, in document order.
         key: its row of the MJCF table.
-        turn: 0 as read from a file; what a program adds has numbers that grow, and ids after all
-            that its body had by then, in whichever frame it is.
+        turn: 0 if it was read from a file. Elements that a program adds have growing numbers, and
+            ids after all elements that their body had by then, in whichever frame they are.
         parent: the element it is in; None at the top.
         model: the model it belongs to, at the top.
     """
@@ -134,11 +134,11 @@ class Element:
     ) -> "Element":
         """Puts a copy of a body of another model into this frame or at this site.
 
-        With its assets and all that refers to it, as `Spec.attach`; returns the copy. Its names
-        stay as they are without `prefix` and `suffix`.
+        The copy comes with its assets and all that refers to it, as in `Spec.attach`, and is
+        returned. Without `prefix` and `suffix` its names stay as they are.
 
         Raises:
-            ValueError: it is no body, or a body of this model.
+            ValueError: the element is not a body, or it is a body of this model.
             UnsupportedFeature: the two models have compiler settings that cannot be combined.
         """
         return work("Element.attach")(self, "body", body, prefix, suffix)
@@ -146,21 +146,21 @@ class Element:
     def attach_frame(
         self, frame: "Element", prefix: str | None = None, suffix: str | None = None
     ) -> "Element":
-        """Puts a copy of a frame of another model, with what is in it, into this body.
+        """Puts a copy of a frame of another model, with its content, into this body.
 
-        As `attach_body`.
+        It works as `attach_body`.
         """
         return work("Element.attach")(self, "frame", frame, prefix, suffix)
 
     def members(self) -> Iterator["Element"]:
-        """What a body or frame holds, also in frames of it, in the order of ids.
+        """The elements that a body or frame holds, also in its frames, in the order of ids.
 
         Frames come before their content.
         """
         yield from (e for _, e in sorted(self.in_document(), key=lambda pair: pair[0]))
 
     def in_document(self, least: int = 0) -> Iterator[tuple[int, "Element"]]:
-        """The same in document order, with its turn, which is not before that of its frame."""
+        """`members` in document order, each with its turn, which is not before its frame's turn."""
         for child in self.children:
             turn = max(least, child.turn)
             yield turn, child
@@ -187,7 +187,7 @@ class Element:
         child.parent = None
 
     def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
-        """This element and everything inside it anew; `copies` gets the copy of each."""
+        """A copy of this element and everything inside it; `copies` gets the copy of each."""
         copies = {} if copies is None else copies
         twins: list[Element] = []
         waiting: list[tuple[Element, Element | None]] = [(self, None)]
@@ -212,10 +212,10 @@ _ELEMENT = frozenset(Element.__dataclass_fields__)
 
 @dataclass(eq=False)
 class DefaultClass:
-    """A default class: for each kind of element the attribute values new elements start from.
+    """A default class: for each kind of element, the values from which new elements start.
 
-    They can be read and assigned: `default.geom.rgba = [1, 0, 0, 1]`; elements that exist already
-    do not change.
+    You can read and assign these values: `default.geom.rgba = [1, 0, 0, 1]`. Elements that exist
+    already do not change.
     """
 
     name: str

@@ -12,7 +12,7 @@ from mjjax.mjcf.element import IN_BODIES, Element
 if TYPE_CHECKING:
     from mjjax.mjcf.spec import Spec
 
-# Lists of what stands outside the world by the name of the attribute that gives them.
+# Lists of elements outside the world, by the name of the attribute that gives them.
 OUTSIDE = {
     "pairs": "pair",
     "excludes": "exclude",
@@ -34,7 +34,7 @@ OUTSIDE = {
 
 @dataclass(eq=False)
 class ElementLists:
-    """The world and what stands outside of it; `Spec` documents the lists.
+    """The world and the elements outside of it; `Spec` documents the lists.
 
     Attributes:
         worldbody: the world; bodies and frames nest in it.

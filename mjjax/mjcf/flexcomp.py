@@ -1,4 +1,4 @@
-"""Soft bodies from `<flexcomp>`: what is wrong with one. None is compiled."""
+"""Checks soft bodies from `<flexcomp>`. mjjax compiles none of them."""
 
 import math
 import os
@@ -16,10 +16,10 @@ _GRID, _MESH, _GMSH, _DIRECT = 0, 7, 8, 9
 
 
 def check_flexcomps(root: Node, files: Files) -> None:
-    """Refuses what MuJoCo refuses.
+    """Refuses soft bodies that MuJoCo refuses.
 
     Raises:
-        MjcfError: naming the element.
+        MjcfError: a soft body is wrong; the message names the element.
     """
     for node, body in _found(root, "world"):
         _check(node, body, files)
@@ -54,7 +54,7 @@ def _check(node: Node, body: str, files: Files) -> None:
 
 
 def _any(node: Node, values: Values, files: Files) -> None:
-    """Shapes whose points are not counted before they are built."""
+    """Accepts shapes whose points are not counted before they are built."""
 
 
 def _grid(node: Node, values: Values, files: Files) -> int:

@@ -1,4 +1,4 @@
-"""Files of the mesh generator Gmsh, versions 2.2 and 4.1: whether they can be used for a flex."""
+"""Checks whether files of the mesh generator Gmsh, versions 2.2 and 4.1, can be used for a flex."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ def count_points(content: bytes, dim: int, origin: Origin) -> int | None:
 
     Args:
         content: the file.
-        dim: dimension of the flex: of its elements.
-        origin: who asks for it.
+        dim: dimension of the elements of the flex.
+        origin: the element that names the file.
 
     Raises:
         MjcfError: the file is not one that MuJoCo reads.

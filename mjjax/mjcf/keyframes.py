@@ -11,7 +11,7 @@ from mjjax.mjcf.orientation import IDENTITY, compose, orientations
 from mjjax.mjcf.spec import Spec
 
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)  # by joint type
-# Part of a keyframe -> what its values belong to.
+# Maps a part of a keyframe to the kind of elements that its values belong to.
 KEYFRAME_PARTS = {
     "qpos": "joint",
     "qvel": "joint",
@@ -34,7 +34,7 @@ class Snapshot:
     parts: dict[str, dict[Element, Values]] = field(default_factory=dict)
 
     def moved(self, key: Element, copies: Mapping[Element, Element]) -> "Snapshot":
-        """The same for another keyframe, with elements replaced by their copies."""
+        """This snapshot for another keyframe, with elements replaced by their copies."""
         parts = {
             name: {copies.get(e, e): values for e, values in part.items()}
             for name, part in self.parts.items()
@@ -43,7 +43,7 @@ class Snapshot:
 
 
 def owners(spec: Spec) -> dict[str, list[Element]]:
-    """What the values of a keyframe belong to, in the order of the model."""
+    """The elements that the values of a keyframe belong to, in the order of the model."""
     bodies = list(spec.in_order())
     return {
         "joint": [e for body in bodies for e in body.members() if e.kind == "joint"],
@@ -54,7 +54,7 @@ def owners(spec: Spec) -> dict[str, list[Element]]:
 
 
 def width(part: str, owner: Element) -> int:
-    """How many values of a part of a keyframe belong to an element."""
+    """Number of values in a part of a keyframe that belong to an element."""
     if part in ("qpos", "qvel"):
         return (_NQ if part == "qpos" else _NV)[owner.values["type"]]
     if part == "act":
@@ -93,7 +93,7 @@ def take(spec: Spec) -> list[Snapshot]:
 
 
 def put(spec: Spec, snapshots: Iterable[Snapshot]) -> None:
-    """Writes keyframes for the model as it is now; what they do not say is the reference."""
+    """Writes keyframes for the model as it is now; missing values are those of the reference."""
     snapshots = list(snapshots)
     lists = owners(spec) if snapshots else {}
     for snapshot in snapshots:
@@ -107,8 +107,8 @@ def put(spec: Spec, snapshots: Iterable[Snapshot]) -> None:
 def pad(spec: Spec) -> None:
     """Completes keyframes that were written before the model grew.
 
-    As in MuJoCo, which has not compiled the model by then, what is new and free is at the origin,
-    mocap bodies are where they are written, and joints at their references as they are written.
+    MuJoCo has not compiled the model by then. So, as in MuJoCo, new free bodies are at the origin,
+    mocap bodies are where they are written, and joints are at their references as written.
     """
     lists = owners(spec)
     for key in spec.elements["key"]:

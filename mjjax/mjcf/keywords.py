@@ -56,7 +56,7 @@ KEYWORDS: dict[str, dict[str, int]] = {
     "condata": _bits("found force torque dist pos normal tangent"),
 }
 
-# What a tuple may refer to: MuJoCo's name of the object type and its number (mjtObj).
+# Objects that a tuple may refer to: MuJoCo's name of the object type and its number (mjtObj).
 OBJECT_TYPES: dict[str, int] = _numbered(
     "unknown body xbody joint dof geom site camera light flex mesh skin hfield texture material "
     "pair exclude equality tendon actuator sensor numeric text tuple key plugin"

@@ -1,4 +1,4 @@
-"""Elements that stand for others: replicate, attach and composite."""
+"""Expands elements that stand for other elements: replicate, attach and composite."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,10 +37,10 @@ class Draft:
 
     Attributes:
         spec: the model so far.
-        budget: what it may still grow by.
+        budget: how much it may still grow.
         models: models that may be attached, by name.
         snapshots: keyframes taken apart, to be written when the tree is complete.
-        grown: parts were copied, so that keyframes may be shorter than the state.
+        grown: whether parts were copied, so that keyframes may be shorter than the state.
     """
 
     spec: Spec
@@ -55,9 +55,9 @@ def _frame(node: Node, classname: str) -> Element:
 
 
 def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:
-    """Copies of what is in the element, each moved on from the one before.
+    """Adds copies of the element's content, each of them moved on from the copy before.
 
-    Copy i is turned by i times `euler`; its position is that of the copy before, moved by `offset`
+    Copy i is turned by i times `euler`. Its position is that of the copy before, moved by `offset`
     in the frame of that copy. Names get `sep` and the number of the copy, with leading zeros.
     """
     spec = draft.spec
@@ -122,7 +122,7 @@ def _numbered(
 
 
 def _undriven(snapshot: Snapshot, known: Known) -> Snapshot:
-    """The same without what belongs to actuators that are complete: MuJoCo forgets it."""
+    """The snapshot without values of actuators that are complete, which MuJoCo forgets."""
     parts = dict(snapshot.parts)
     for part in {"act", "ctrl"} & set(parts):
         parts[part] = {
@@ -134,7 +134,7 @@ def _undriven(snapshot: Snapshot, known: Known) -> Snapshot:
 
 
 def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill: Fill) -> None:
-    """A body of another model, or its whole world, with all that refers to it."""
+    """Adds a body of another model, or its whole world, with all that refers to it."""
     name, body = node.values["model"], node.values.get("body", "")
     if name not in draft.models:
         hint = nearest(name, draft.models) or "declare it with <model> in <asset>"
@@ -156,7 +156,7 @@ def attach_model(draft: Draft, parent: Element, node: Node, classname: str, fill
 
 
 def _moved(spec: Spec, parent: Element, node: Node, name: str) -> bool:
-    """Moves a body that is there already to where it is attached again, as MuJoCo does."""
+    """Moves a body that exists already to the place where it is attached again, as in MuJoCo."""
     for body in spec.worldbody.walk():
         if body.kind == "body" and body.name == name:
             if _parent(body).owner is not parent.owner:

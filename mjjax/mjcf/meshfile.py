@@ -3,12 +3,12 @@
 A reader takes the bytes of a file and raises ValueError with what is wrong. Numbers are rounded
 to single precision, as MuJoCo keeps them.
 
-The readers are our own, as those of a library like trimesh cannot give MuJoCo's `mesh_vert` and
-`mesh_face`. OBJ: MuJoCo keeps the vertices as they stand, with normals and texture coordinates of
-their own, where a library splits and reorders vertices to have one of each; it reads the first
-group only, takes the hull of vertices without faces, and cuts polygons by ears. STL: what is left
-for a library besides MuJoCo's limits, its refusal of text files and its order of vertices is the
-layout of one record. MSH is MuJoCo's own.
+mjjax has its own readers, because a library like trimesh cannot give MuJoCo's `mesh_vert` and
+`mesh_face`. In OBJ files, MuJoCo keeps the vertices as they are, with separate normals and texture
+coordinates; a library splits and reorders vertices so that each has one of both. MuJoCo also reads
+only the first group, takes the hull of vertices without faces, and cuts polygons by ears. For STL,
+MuJoCo has its own limits and order of vertices and refuses text files; a library would only add the
+layout of one record. MSH is MuJoCo's own format.
 """
 
 import re
@@ -34,7 +34,7 @@ class FileTriangles(NamedTuple):
         normal: normals (k, 3); may be none.
         texcoord: texture coordinates (k, 2); may be none.
         facenormal, facetexcoord: normals and texture coordinates of the faces (m, 3), -1 where a
-            corner has none; None where they have the numbers of the vertices.
+            corner has none; None if they have the numbers of the vertices.
     """
 
     vert: np.ndarray
@@ -65,7 +65,7 @@ def read_mesh(content: bytes, extension: str) -> FileTriangles:
 
     Args:
         content: the file.
-        extension: of its name, with the dot; says which format it is.
+        extension: end of the file's name, with the dot, which gives the format.
 
     Raises:
         ValueError: the file is not a mesh in this format.
@@ -192,7 +192,7 @@ def _corners(lines: list[bytes], counts: tuple[int, int, int], vert: np.ndarray)
     """Vertex, texture coordinate and normal (m, 3, 3) of the corners of the triangles."""
     words, size = _words(lines)
     flat = _indices(words)
-    # indices count from 1; negative ones count back from the end
+    # Indices count from 1; negative indices count back from the end.
     flat = np.where(flat > 0, flat - 1, np.where(flat < 0, flat + np.array(counts), -1))
     start = np.cumsum(size) - size
     pieces: list[tuple[np.ndarray, np.ndarray]] = []  # (line, corners) of triangles
@@ -239,7 +239,7 @@ def _indices(words: list[bytes]) -> np.ndarray:
 
 
 def _corner(word: bytes, following: bytes) -> list[int]:
-    """One corner as MuJoCo reads it: what follows a number is skipped, an empty end reads on."""
+    """One corner as MuJoCo reads it: it skips text after a number, and reads on at an empty end."""
     parts = word.split(b"/")
     if len(parts) > 3:
         raise ValueError("a corner of a face of the OBJ file has more than three indices")

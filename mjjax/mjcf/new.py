@@ -1,4 +1,4 @@
-"""Elements that a program adds to a model; they go through the same steps as those in a file."""
+"""Adds elements to a model; they go through the same steps as elements in a file."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,7 +97,7 @@ def default_class(spec: Spec, name: str, parent: str) -> DefaultClass:
     """Adds a default class that starts from the values of another.
 
     Raises:
-        ValueError: there is such a class already, or not the other one.
+        ValueError: there is such a class already, or the parent does not exist.
     """
     if name in spec.defaults or parent not in spec.defaults:
         raise ValueError(f"default class {name!r} exists, or {parent!r} does not")
@@ -159,8 +159,8 @@ def attach_part(
     """Puts a body or frame of another model into a body or frame, or at a site.
 
     Raises:
-        AttributeError: in such an element there is no place for it.
-        ValueError: it is something else, of the same model, or a world.
+        AttributeError: such an element cannot hold it.
+        ValueError: it is not a body or frame, it belongs to the same model, or it is a world.
     """
     places = ("body",) if kind == "frame" else ("frame", "site")
     if holder.kind not in places:
@@ -184,9 +184,10 @@ def _attach(
     rename: Rename,
     made: Sequence[Element],
 ) -> list[Element]:
-    """Copies of parts of another model, in a body or frame; `made`: frames made for them.
+    """Puts copies of parts of another model into a body or frame; `made` has frames made for them.
 
-    As in MuJoCo, the body has them after all that it had by then, in whichever frame they are.
+    As in MuJoCo, the parts come after everything that the body had by then, in whichever frame they
+    are.
     """
     spec.directories += (assets.files_of(source).root, *source.directories)
     with _keyframes_kept(spec):

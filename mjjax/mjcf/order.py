@@ -1,4 +1,4 @@
-"""Descriptions whose document order is that of their ids, for what goes by the document."""
+"""Gives descriptions the document order of their ids, for code that follows the document."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,10 @@ from mjjax.mjcf.spec import Spec
 
 
 def settle(spec: Spec) -> None:
-    """Moves what a program added into frames to where its ids are; the model stays the same.
+    """Moves elements that a program added into frames to the place of their ids.
 
-    It goes to the end of its body, into copies of its frames, which have no names.
+    They go to the end of their body, into copies of their frames without names. The model stays the
+    same.
     """
     for body in list(spec.in_order()):
         _settle(body)

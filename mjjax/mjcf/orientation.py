@@ -39,7 +39,7 @@ def mul(a: A, b: A) -> A:
 def matrix(quat: A) -> A:
     """Rotation matrices (..., 3, 3) of quaternions, with the rounding of MuJoCo's compiler.
 
-    Where principal moments coincide, rounding decides which axes are found.
+    The rounding matters if principal moments coincide, because it decides which axes are found.
     """
     stack = namespace(quat).stack
     w, x, y, z = (quat[..., i] for i in range(4))
@@ -68,8 +68,8 @@ def invert(pos: np.ndarray, quat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def from_z(z: np.ndarray) -> np.ndarray:
     """Smallest rotation that takes the z axis to the unit vectors `z` (n, 3).
 
-    Opposite to the z axis there is none: it is half a turn about x, and its derivative that of the
-    smallest rotation from there.
+    For the direction -z there is no smallest rotation. Then it is half a turn about x, and its
+    derivative is that of the smallest rotation from there.
     """
     axis = np.stack([-z[:, 1], z[:, 0], np.zeros_like(z[:, 0])], axis=-1)
     square = np.sum(axis * axis, axis=-1)
@@ -91,7 +91,7 @@ def _from_near_z(z: np.ndarray) -> np.ndarray:
 def from_axes(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Quaternions of right-handed frames (n, 3) each; the largest component is positive."""
     xx, yy, zz = x[:, 0], y[:, 1], z[:, 2]
-    # row i: four times (component i) times each component
+    # Row i has four times component i times each component.
     products = np.stack(
         [
             np.stack([1 + xx + yy + zz, y[:, 2] - z[:, 1], z[:, 0] - x[:, 2], x[:, 1] - y[:, 0]]),
@@ -155,7 +155,7 @@ def orientations(elements: Sequence[Element], degree: bool, sequence: str) -> np
         sequence: the compiler's eulerseq.
 
     Raises:
-        MjcfError: an axis without length, a bad euler sequence.
+        MjcfError: an axis has no length, or the euler sequence is bad.
     """
     quats = normalize(real_array([e.values["quat"] for e in elements]).reshape(-1, 4))
     unit = 180.0 if degree else np.pi  # half a turn in the units of the file

@@ -1,8 +1,8 @@
-"""Polygons of OBJ files cut into triangles as MuJoCo's reader cuts them, rounding included.
+"""Cuts polygons of OBJ files into triangles as MuJoCo's reader does, including its rounding.
 
-A polygon is seen along an axis of the file. An ear, a corner that turns as the whole polygon does
-and that has no other corner in its triangle, is cut off where it is met first; then the corners
-after it are tried.
+A polygon is seen along an axis of the file. An ear is a corner that turns as the whole polygon does
+and that has no other corner in its triangle. The first ear is cut off, and then the corners after
+it are tried.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ def cut(polygons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Triangles of polygons (m, n, 3) with n > 3 corners.
 
     Returns:
-        for each triangle its polygon (k,) and the places of its corners in it (k, 3); a polygon
-        that winds through itself may have fewer than n - 2 of them.
+        For each triangle its polygon (k,) and the places of its corners in it (k, 3). A polygon
+        that winds through itself may have fewer than n - 2 triangles.
     """
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         flat = _seen(polygons.astype(np.float32))
@@ -63,9 +63,9 @@ def _is_ear(triangle: np.ndarray, others: np.ndarray, area: np.ndarray) -> np.nd
     """Whether corners (..., 3, 2) of polygons of signed area (...) are ears.
 
     Args:
-        triangle: the corner with those before and after it.
+        triangle: the corner with the corners before and after it.
         others: the other corners (..., k, 2).
-        area: of the whole polygon.
+        area: area of the whole polygon.
     """
     x, y = triangle[..., 0], triangle[..., 1]
     turn = (x[..., 1] - x[..., 0]) * (y[..., 2] - y[..., 1])
@@ -80,7 +80,7 @@ def _is_ear(triangle: np.ndarray, others: np.ndarray, area: np.ndarray) -> np.nd
 
 
 def _cut_quads(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As `cut`, for flat quads (m, 4, 2): one of two diagonals, from one of four corners."""
+    """`cut` for flat quads (m, 4, 2): chooses one of two diagonals and one of four corners."""
     area, rings = _area(flat), [np.roll(flat, -k, axis=1) for k in range(4)]
     ears = np.stack([_is_ear(ring[:, :3], ring[:, 3:], area) for ring in rings], axis=1)
     rows = np.flatnonzero(ears.any(axis=1))

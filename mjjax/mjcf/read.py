@@ -1,4 +1,4 @@
-"""XML text to a tree of nodes: hardened parsing, includes, file and line of every element."""
+"""Reads XML text to a tree of nodes: hardened parsing, includes, file and line of every element."""
 
 import functools
 import os
@@ -15,7 +15,7 @@ from mjjax.mjcf.tolerant_xml import rewritten
 
 MAX_INCLUDE_DEPTH = 50
 URDF = "robot"  # root element, in any case
-_CLIMB = 5  # how far above its folder a model finds files
+_CLIMB = 5  # number of levels above its folder in which a model finds files
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Node:
 
     @property
     def origin(self) -> Origin:
-        """Where it was written."""
+        """The place where it was written."""
         return Origin(self.tag, self.file, self.line, self.attrib.get("name", ""))
 
     def error(self, what: str, hint: str = "") -> MjcfError:
@@ -57,7 +57,7 @@ class Node:
 def joined(folder: str, name: str) -> str:
     """The path of a file that a model names.
 
-    As in MuJoCo, ``..`` cancels the folder before it even where there is no such folder, and a
+    As in MuJoCo, ``..`` cancels the folder before it even if this folder does not exist, and a
     backslash is a slash.
     """
     return os.path.normpath(os.path.join(folder, name.replace("\\", "/")))
@@ -65,10 +65,11 @@ def joined(folder: str, name: str) -> str:
 
 @dataclass
 class Files:
-    """Where the files of one model come from: given in memory first, then the disk.
+    """The source of the files of one model: first memory, then the disk.
 
-    A model is not trusted: from the disk it gets what is in its folder or the folders around it,
-    but not around those that it shares with others, like the root, the home or the temporary one.
+    A model is not trusted. From the disk it gets files in its folder or in the folders around it,
+    but not in folders that it shares with others, such as the root, the home and the temporary
+    folder.
 
     Attributes:
         base: directory of the main file.
@@ -123,13 +124,13 @@ class Files:
             raise origin.error(f"cannot read the file {name!r}: {error.strerror}") from None
 
     def source(self, path: str, name: str, origin: Origin) -> bytes | str | None:
-        """Content of the file `path` if it is given in memory as `name`, else where it is.
+        """Content of the file if it is given in memory as `name`, otherwise its path.
 
-        As in MuJoCo, folders and case do not matter to what is given in memory.
+        As in MuJoCo, folders and case do not matter for files in memory.
 
         Args:
-            path: where it should be on the disk.
-            name: as the model names it.
+            path: path on the disk at which the file should be.
+            name: name of the file in the model.
             origin: the element that names it.
 
         Raises:
@@ -170,7 +171,8 @@ def read_tree(content: bytes, file: str, files: Files) -> Node:
         files: where included files are found.
 
     Raises:
-        MjcfError: broken XML, a wrong root element, a missing or repeated include.
+        MjcfError: the XML is broken, the root element is wrong, or an include is missing or
+            repeated.
     """
     if file:
         files.seen.add(os.path.normpath(file))

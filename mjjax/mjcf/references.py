@@ -1,4 +1,4 @@
-"""Which attributes of an element name other elements, and of which kind."""
+"""The attributes of elements that name other elements, and the kinds of these."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Reference(NamedTuple):
 
 
 def references(element: Element) -> Iterator[Reference]:
-    """What an element refers to, with its layers, wraps and members, but not its subtree."""
+    """The references of an element and its layers, wraps and members, but not of its subtree."""
     parts = [element] if element.kind in IN_TREE else element.walk()
     for part in parts:
         for attribute, value in part.values.items():

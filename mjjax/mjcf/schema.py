@@ -1,7 +1,7 @@
 """The MJCF language of MuJoCo 3.6.0 as one table: elements, their attributes, their children.
 
-The attributes stand in `table`. One is written ``name kind[count] = default flags``; entries are
-separated by ``;``.
+The attributes are in `table`. An attribute is written ``name kind[count] = default flags``; entries
+are separated by ``;``.
 
 - kind: ``real``, ``single`` (kept in single precision), ``int``, ``text``, or the name of a
   keyword set in `keywords`; ``bits`` sets (several keywords at once) carry the flag ``|``, or
@@ -36,12 +36,12 @@ class Attribute:
         name: as written in XML.
         kind: ``real``, ``single``, ``int``, ``text`` or a keyword set.
         count: number of values; 1 with `scalar`, None for any number.
-        scalar: the value is a number, not a tuple.
-        exact: fewer values than `count` are an error; otherwise the rest keeps its default.
-        default: the value when absent, None when undefined.
-        required: absence is an error.
-        several: several keywords may be given; their numbers are combined bitwise.
-        ordered: those must stand in the order of their numbers.
+        scalar: whether the value is a number and not a tuple.
+        exact: whether fewer values than `count` are an error; if not, the others keep defaults.
+        default: the value if the attribute is absent; None if it is then undefined.
+        required: whether absence is an error.
+        several: whether several keywords may be given, whose numbers are combined bitwise.
+        ordered: whether these keywords must be in the order of their numbers.
     """
 
     name: str
@@ -134,7 +134,7 @@ def _actuators() -> dict[str, ElementSchema]:
 
 
 def _defaults() -> dict[str, ElementSchema]:
-    """What may stand in a default class: no names, no references to single elements."""
+    """The elements of default classes, without names and references to single elements."""
     found = {
         tag: _element(table.without(text, "name class target texture geom1 geom2"))
         for tag, text in {

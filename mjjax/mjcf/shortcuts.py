@@ -1,7 +1,7 @@
-"""Actuator shortcuts: what motor, position, velocity, ... stand for in the general actuator.
+"""Actuator shortcuts: motor, position, velocity, ... as values of the general actuator.
 
-A shortcut changes the values of the general actuator in place. `given` holds the attributes of
-the element itself, so that a shortcut in a default class and one in the model work alike.
+A shortcut changes the values of the general actuator in place. `given` holds the attributes of the
+element itself, so a shortcut works alike in a default class and in the model.
 """
 
 import math
@@ -36,7 +36,7 @@ def _not_negative(given: Values, *names: str) -> None:
 
 
 def general(values: Values, given: Values) -> None:
-    """All parameters are given as they are."""
+    """The general actuator: all parameters are given as they are."""
 
 
 def motor(values: Values, given: Values) -> None:
@@ -92,7 +92,7 @@ def damper(values: Values, given: Values) -> None:
 
 
 def cylinder(values: Values, given: Values) -> None:
-    """Force = area pressure + bias, with the pressure a filtered ctrl."""
+    """Force = area pressure + bias, where the pressure is a filtered ctrl."""
     area = given.get("area", values["gainprm"][0])
     diameter = given.get("diameter", -1.0)
     _put(values, "gainprm", _0=math.pi / 4 * diameter * diameter if diameter >= 0 else area)
@@ -118,7 +118,7 @@ _MUSCLE = (
 
 
 def muscle(values: Values, given: Values) -> None:
-    """Muscle with force-length-velocity curves; a negative value leaves the class's."""
+    """Muscle with force-length-velocity curves; a negative value keeps that of the class."""
     _not_negative(given, "tausmooth")
     dyn, gain = list(values["dynprm"]), list(values["gainprm"])
     times = given.get("timeconst", (-1.0, -1.0))
@@ -166,7 +166,7 @@ _SERVO = {
     "kv": _entry("biasprm", 2, -1.0),
     "dampratio": _entry("biasprm", 2),
 }
-# What the attributes of a shortcut were, from the values of the general actuator.
+# Finds the attributes of a shortcut from the values of the general actuator.
 GIVEN: dict[str, dict[str, Callable[[Values], Any]]] = {
     "position": _SERVO | {"timeconst": _entry("dynprm", 0)},
     "intvelocity": _SERVO,

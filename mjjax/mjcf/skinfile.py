@@ -16,9 +16,9 @@ class Bone(NamedTuple):
 
     Attributes:
         body: its name.
-        pos, quat: where it was when the skin was made: (3,) [m], (4,).
+        pos, quat: pose (3,) [m], (4,) of the body when the skin was made.
         vertex: ids of the vertices (n,).
-        weight: how strongly it moves each of them (n,).
+        weight: how strongly the body moves each vertex (n,).
     """
 
     body: str
@@ -40,8 +40,9 @@ class SkinFile(NamedTuple):
 def read_skin(content: bytes, name: str) -> SkinFile:
     """The skin in a file called `name`.
 
-    Four counts (vertices, texture coordinates, faces, bones) and the first three; then for each
-    bone the name of its body, position, quaternion, number of vertices, their ids, their weights.
+    The file has four counts (vertices, texture coordinates, faces, bones), then the data of the
+    first three. Each bone follows with the name of its body, position, quaternion, number of
+    vertices, their ids and their weights.
 
     Raises:
         ValueError: the file is not a skin.

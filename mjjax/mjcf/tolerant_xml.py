@@ -1,8 +1,8 @@
-"""XML that MuJoCo's parser accepts and others refuse, rewritten so that they accept it.
+"""Rewrites XML that MuJoCo's parser accepts and others refuse, so that others accept it too.
 
-That parser knows elements, attributes, comments and five entities. It takes ``&`` and ``<`` as they
-stand, needs no space between attributes and no order of what follows the first element: later
-elements are checked and not used, and after an end tag too many nothing is read at all.
+MuJoCo's parser knows elements, attributes, comments and five entities. It takes ``&`` and ``<`` as
+they are, and needs no space between attributes. Elements after the first one are checked but not
+used. After an end tag too many, nothing more is read.
 """
 
 import re
@@ -19,7 +19,7 @@ _ATTRIBUTE = re.compile(
 _END = re.compile(r"[ \t\r\n\v\f]*(/?)>")
 _AMPERSAND = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
 _CONTROL = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# What is skipped: how it begins and ends.
+# Beginnings and ends of the parts of a text that are skipped.
 _SKIPPED = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<!", ">"))
 
 
@@ -27,24 +27,24 @@ def rewritten(text: str, file: str) -> str:
     """The first element of a text as XML proper, each element in the line in which it was.
 
     Raises:
-        MjcfError: MuJoCo refuses the text, too.
+        MjcfError: MuJoCo refuses the text too.
     """
     return _Rewriter(text.partition("\0")[0], file).run()
 
 
 @dataclass
 class _Rewriter:
-    """A text and how far it is read.
+    """A text, and how far it has been read.
 
     Attributes:
-        text: what is read.
+        text: the text.
         file: its path, for messages.
         at: place of the next character.
-        line: its line.
-        found: what is written so far.
+        line: line of the next character.
+        found: the rewritten text so far.
         open: names of the elements that are open.
-        begun: something other than a declaration was read.
-        done: the first element is complete.
+        begun: whether something other than a declaration was read.
+        done: whether the first element is complete.
     """
 
     text: str
@@ -67,7 +67,7 @@ class _Rewriter:
         return MjcfError(f"broken XML: {what}", file=self.file, line=self.line)
 
     def _pass(self, end: int, head: str = "", rest: str = "") -> None:
-        """Goes on to `end`; what is written instead, in two parts, gets as many lines."""
+        """Goes on to `end`; the new text, in two parts, gets as many lines as the old text."""
         lines = self.text.count("\n", self.at, end)
         if not self.done:
             self.found.append(head + "\n" * (lines - rest.count("\n")) + rest)
@@ -80,7 +80,7 @@ class _Rewriter:
         self._pass(end + len(closing))
 
     def _more(self) -> bool:
-        """Reads one node; whether there may be another one."""
+        """Reads one node, and returns whether there may be another one."""
         blank = _BLANK.match(self.text, self.at)
         self._pass(blank.end() if blank else self.at)
         if self.at == len(self.text):
@@ -104,7 +104,7 @@ class _Rewriter:
         return True
 
     def _tag(self) -> bool:
-        """Reads a start or end tag; False if it ends more than there is."""
+        """Reads a start or end tag; returns False if it closes an element that is not open."""
         tag = _TAG.match(self.text, self.at)
         if tag is None:
             raise self._error("an element has no name")

@@ -1,7 +1,8 @@
-"""URDF trees rewritten as MJCF trees, as MuJoCo reads them, so that all else is the same.
+"""Rewrites URDF trees as MJCF trees, as MuJoCo does, so that all later code is the same.
 
-A link is a body, a joint the joints of its child; what simulation does not need (mimic,
-transmissions, textures, velocity limits, ...) is ignored, as is the rotation of an inertia matrix.
+A link becomes a body, and a joint becomes the joints of its child. Parts that simulation does not
+need (mimic, transmissions, textures, velocity limits, ...) and the rotation of an inertia matrix
+are ignored.
 """
 
 from collections.abc import Callable, Iterable
@@ -50,7 +51,7 @@ _JOINTS = {
     "floating": "free",
     "spherical": "ball",
 }
-Attributes = dict[str, str]  # of one MJCF element
+Attributes = dict[str, str]  # the attributes of one MJCF element
 
 
 @dataclass
@@ -62,13 +63,13 @@ class _Robot:
         joints: for each link the joint that holds it.
         children: links by the link that holds them, in the order of the joints.
         colors: colours of the materials by name.
-        world: gets the links.
-        assets: gets the meshes.
+        world: node that gets the links.
+        assets: node that gets the meshes.
         names: names of geoms so far.
         meshes: scales of the meshes so far, by name of the file.
         reached: links done so far.
-        visuals: geoms that are only drawn are kept; otherwise, as in MuJoCo, only their colours are
-            read, not even the names of their files.
+        visuals: whether geoms that are only drawn are kept. If not, then as in MuJoCo only their
+            colours are read, not even the names of their files.
         warnings: messages for the user.
     """
 
@@ -90,7 +91,7 @@ def to_mjcf(node: Node, warnings: list[str]) -> Node:
 
     Raises:
         MjcfError: the tree is not a robot that MuJoCo reads.
-        UnsupportedFeature: a very long chain of links.
+        UnsupportedFeature: a chain of links is too long.
     """
     links = {}
     for link in _named(node, "link"):
@@ -182,7 +183,7 @@ def _pose(node: Node) -> Attributes:
 
 
 def _settings(node: Node) -> list[Node]:
-    """The MJCF sections of the extension <mujoco>; what MJCF does not know is ignored."""
+    """The MJCF sections of the extension <mujoco>; unknown sections are ignored."""
     extension, found = _only(node, "mujoco"), []
     for tag in _SETTINGS:
         given = _only(extension, tag) if extension else None
@@ -220,7 +221,7 @@ def _colors(root: Node) -> dict[str, str]:
 
 
 def _add_link(robot: _Robot, name: str, parent: Node, depth: int) -> None:
-    """Adds a link with all that it holds; what is on the link ``world`` goes into the world."""
+    """Adds a link with all that it holds; the content of the link ``world`` goes into the world."""
     link, joint = robot.links[name], robot.joints.get(name)
     robot.reached.add(name)
     if depth > _DEEPEST:
@@ -294,7 +295,7 @@ def _dynamics(node: Node) -> Attributes:
 
 
 def _limits(node: Node) -> Attributes:
-    """A range limits if both ends are given in order; the effort bounds the actuators."""
+    """The limits of a joint: a range with both ends in order, and the effort of actuators."""
     limit = _only(node, "limit")
     if limit is None:
         return {}
@@ -310,7 +311,7 @@ def _limits(node: Node) -> Attributes:
 
 
 def _color(robot: _Robot, node: Node) -> Attributes:
-    """The colour that a visual gives; those after it in the link keep it."""
+    """The colour that a visual gives, also to the visuals after it in the link."""
     material = _only(node, "material") if node.tag == "visual" else None
     if material is None:
         return {}
@@ -351,7 +352,7 @@ def _round(kind: str) -> Callable[[_Robot, Node], Attributes]:
 
 
 def _mesh(robot: _Robot, node: Node) -> Attributes:
-    """A mesh is called like its file, with a number where that is there in another scale.
+    """A mesh has the name of its file, with a number if the file occurs in another scale too.
 
     As in MuJoCo, a scale that occurs again gets the first mesh of the file.
     """

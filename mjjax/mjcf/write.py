@@ -1,7 +1,7 @@
-"""`Spec` to MJCF text: every value that differs from MuJoCo's default.
+"""Writes a `Spec` as MJCF text, with every value that differs from MuJoCo's default.
 
-Numbers are written so that they are read back exactly; macros and includes are expanded. Default
-classes are not written, but for what only a class can say.
+Numbers are written so that they are read back exactly. Macros and includes are expanded. Default
+classes are written only for values that nothing but a class can give.
 """
 
 import os
@@ -23,7 +23,7 @@ from mjjax.mjcf.schema import ELEMENTS, Attribute
 from mjjax.mjcf.spec import Spec
 
 _NOT_WRITTEN = frozenset(("class", "childclass", *ORIENTATIONS))
-_FREE = {"type", "name", "group", "align"}  # what a free joint may say
+_FREE = {"type", "name", "group", "align"}  # attributes that a free joint may have
 
 _SECTIONS = "compiler lengthrange option flag size statistic visual default".split()
 _TENDON = "default.tendon"
@@ -34,7 +34,7 @@ Classes = dict[tuple[tuple[str, Any], ...], str]  # names of classes by their va
 def to_xml(spec: Spec) -> str:
     """The model as MJCF; reading it gives the same model.
 
-    File names stay as they were given, relative to the folders of the model; files of attached
+    File names stay as they were given, relative to the folders of the model. Files of attached
     models have their full path.
     """
     if spec.turns:
@@ -70,7 +70,7 @@ def to_xml(spec: Spec) -> str:
 
 @does("Spec.to_file")
 def to_file(spec: Spec, path: str | os.PathLike[str]) -> None:
-    """Writes the model; files that it refers to keep their places, by full paths if need be."""
+    """Writes the model; it refers to files at their old places, by full paths if necessary."""
     moved = spec.copy()
     assets.find_files(moved)
     moved.base, moved.compiler["strippath"] = os.path.dirname(os.fspath(path)), 0
@@ -90,7 +90,7 @@ def _section(
 
 
 def _classes(root: Any, spec: Spec) -> Classes:
-    """Writes a default class for every set of values that fixed tendons have from a class only."""
+    """Writes a default class for every set of values that fixed tendons can have only from it."""
     section, classes = etree.SubElement(root, "default"), {}
     for tendon in spec.elements["tendon"]:
         values = _of_class(tendon)
@@ -102,7 +102,7 @@ def _classes(root: Any, spec: Spec) -> Classes:
 
 
 def _of_class(element: Element) -> tuple[tuple[str, Any], ...]:
-    """The values of a tendon that its tag has no attributes for."""
+    """The values of a tendon for which its tag has no attributes."""
     if element.kind != "tendon":
         return ()
     own = ELEMENTS[element.key].attributes
@@ -152,7 +152,7 @@ def _form(element: Element) -> tuple[str, dict[str, Any]]:
 
 
 def _servo(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """An actuator that takes its range from its joint, which only the shortcuts can."""
+    """The form of an actuator that takes its range from its joint, as only shortcuts can."""
     tag = "intvelocity" if values["dyntype"] == DynType.INTEGRATOR else "position"
     damping = values["biasprm"][2]
     values = dict(values, kp=values["gainprm"][0])

@@ -1,7 +1,7 @@
-"""Meshes that MuJoCo makes itself, of unit size: one function per keyword of 'builtin'.
+"""Meshes of unit size that MuJoCo makes itself, with one function per keyword of 'builtin'.
 
-A maker takes the values of 'params'; without faces the mesh is the convex hull of its vertices.
-It raises ValueError where a parameter is out of range.
+A maker takes the values of 'params'. A mesh without faces is the convex hull of its vertices. A
+maker raises ValueError if a parameter is out of range.
 """
 
 import itertools
@@ -59,8 +59,8 @@ def sphere(subdivision: float) -> FileTriangles:
 def _subdivided(vert: list[np.ndarray], faces: list[list[int]]) -> list[list[int]]:
     """Each face cut in four; the midpoints of the edges go to `vert`, on the unit sphere.
 
-    In single precision and this order of sums, as MuJoCo does it: rounding decides which principal
-    axes a round mesh has.
+    Precision and order of sums are those of MuJoCo, because rounding decides which principal axes a
+    round mesh has.
     """
     middle: dict[tuple[int, int], int] = {}
 
@@ -80,7 +80,7 @@ def _subdivided(vert: list[np.ndarray], faces: list[list[int]]) -> list[list[int
 
 
 def hemisphere(resolution: float) -> FileTriangles:
-    """The upper half of an octahedron blown up to a ball, and a floor; ring k has 4 k vertices."""
+    """The upper half of an octahedron blown up to a ball, with a floor; ring k has 4 k vertices."""
     rings = int(resolution) + 1
     _require(1 <= rings <= _MAX_RINGS + 1, f"the resolution must be 0 to {_MAX_RINGS}")
     vert, start = [(0.0, 0.0, 1.0)], [0]
@@ -180,7 +180,7 @@ def _check_resolution(*resolution: float) -> None:
 def wedge(
     horizontal: float, vertical: float, fov_h: float, fov_v: float, gamma: float
 ) -> FileTriangles:
-    """Directions of a field of view on the unit sphere, along -z; the hull of their tips.
+    """The hull of the tips of directions of a field of view on the unit sphere, along -z.
 
     Each vertex has three normals: outward, and tangents along and across the field of view.
     """
@@ -234,7 +234,7 @@ def make(kind: int, params: Sequence[float]) -> FileTriangles:
     """The builtin mesh number `kind`.
 
     Raises:
-        ValueError: the wrong number of parameters, or one out of range.
+        ValueError: the number of parameters is wrong, or a parameter is out of range.
     """
     builtin = BUILTIN[kind]
     if not np.isfinite(params).all():

@@ -63,7 +63,8 @@ def face_tree(vert: np.ndarray, face: np.ndarray) -> FaceTree:
 def _circumcentres(corner: np.ndarray) -> np.ndarray:
     """Centres (m, 3) of the circles through corners (m, 3, 3); the last corner if they are in line.
 
-    With a and b from the last corner: (|a|^2 b - |b|^2 a) x (a x b) / (2 |a x b|^2).
+    If a and b go from the last corner to the others, the centre relative to the last corner is
+    (|a|^2 b - |b|^2 a) x (a x b) / (2 |a x b|^2).
     """
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
     normal = np.cross(a, b)
@@ -104,7 +105,7 @@ def skips(tree: FaceTree) -> np.ndarray:
 
 
 def _backward(tree: FaceTree) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes (n,) in the order of a walk from second to first children, and where it skips to.
+    """The nodes (n,) in the order of a walk from second to first children, and its skips.
 
     Places count within that order.
     """

@@ -22,7 +22,7 @@ def compile_hfields(ctx: Context) -> None:
     """Adds the fields `hfield_*`.
 
     Raises:
-        MjcfError: a file is missing or broken, a size is not positive, there are no cells.
+        MjcfError: a file is missing or broken, a size is not positive, or there are no cells.
     """
     elements, f = ctx.spec.elements["hfield"], ctx.fields
     files = assets.files_of(ctx.spec)
@@ -38,7 +38,7 @@ def compile_hfields(ctx: Context) -> None:
 
 
 def hfield_box(size: A) -> tuple[A, A, A]:
-    """Of height fields with sizes (..., 4): size of their geoms, bounding sphere and box."""
+    """Sizes of geoms, bounding spheres and boxes of height fields with sizes (..., 4)."""
     xp = namespace(size)
     x, y, top, base = (size[..., i] for i in range(4))
     zero = xp.zeros_like(x)
@@ -48,7 +48,7 @@ def hfield_box(size: A) -> tuple[A, A, A]:
 
 
 def _elevation(element: Element, files: Files, most: int) -> np.ndarray:
-    """Elevations (nrow, ncol), at most so many, in [0, 1], the first row at negative y."""
+    """Elevations (nrow, ncol) in [0, 1], at most `most`; the first row is at negative y."""
     origin, values = element.origin, element.values
     if not element.name:
         raise origin.error("a height field needs a name or a file")

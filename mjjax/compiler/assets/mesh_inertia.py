@@ -1,8 +1,8 @@
 """Mass properties of triangle meshes.
 
-A solid is a sum of pyramids over its faces with a common apex, a shell a sum of triangles. Sums
-run in the order of the faces: where principal moments coincide, rounding decides which axes are
-found, and they should be MuJoCo's.
+A solid is a sum of pyramids over its faces with a common apex. A shell is a sum of triangles. Sums
+run in the order of the faces, because rounding decides which axes are found if principal moments
+coincide, and the axes should be MuJoCo's.
 """
 
 from typing import NamedTuple
@@ -66,8 +66,8 @@ def measure(vert: np.ndarray, face: np.ndarray, inside: np.ndarray, kind: int) -
     Args:
         vert: vertices (n, 3).
         face: triangles (m, 3).
-        inside: those that enclose the mass: of the convex hull for `CONVEX`, otherwise `face`.
-        kind: how the inside is understood. `EXACT` needs a closed, consistently oriented surface;
+        inside: triangles that enclose the mass: those of the convex hull for `CONVEX`, else `face`.
+        kind: definition of the inside. `EXACT` needs a closed, consistently oriented surface;
             `LEGACY` counts every pyramid as positive.
 
     Raises:
@@ -97,7 +97,7 @@ def _weights(faces: MeshFaces, apex: np.ndarray, kind: int) -> np.ndarray:
 def _center(faces: MeshFaces, apex: np.ndarray, kind: int) -> np.ndarray:
     """Centre of mass of the pyramids, each a quarter of the way from its base to the apex.
 
-    The apex is the centre of the faces, so that this holds for shells, too.
+    The apex is the centre of the faces, so the rule holds for shells too.
     """
     weight = _weights(faces, apex, kind)
     total = _total(weight)
@@ -110,8 +110,8 @@ def _center(faces: MeshFaces, apex: np.ndarray, kind: int) -> np.ndarray:
 def _inertia(corner: np.ndarray, weight: np.ndarray, kind: int) -> np.ndarray:
     """Inertia matrix (3, 3) about the origin, from the second moments of the parts.
 
-    For weight w and corners a, b, c (and the origin as apex) the integral of x y is
-    w / 20 (sum of x y over corners + sum of x times sum of y), for a triangle w / 12.
+    For a pyramid with weight w, corners a, b, c and the origin as apex, the integral of x y is
+    w / 20 (sum of x y over corners + sum of x times sum of y). A triangle has w / 12 instead.
     """
     a, b, c = corner[:, 0], corner[:, 1], corner[:, 2]
     parts = 12 if kind == SHELL else 20
@@ -126,7 +126,7 @@ def _inertia(corner: np.ndarray, weight: np.ndarray, kind: int) -> np.ndarray:
 
 
 def check_orientation(face: np.ndarray, area: np.ndarray) -> None:
-    """Each directed edge belongs to one face only; of faces (m, 3) with areas (m,).
+    """Checks that each directed edge of faces (m, 3) with areas (m,) belongs to one face only.
 
     Raises:
         ValueError: two faces look to different sides.

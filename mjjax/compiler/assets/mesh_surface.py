@@ -51,14 +51,14 @@ def convex_hull(vert: np.ndarray, maxvert: int) -> Hull:
 def _vertex_order(facet: np.ndarray, equation: np.ndarray) -> np.ndarray:
     """Ids of the vertices in the order of Qhull's list of vertices.
 
-    Qhull adds a point by a cone of new facets, listed one after the other, each with its vertices
-    from the latest point, the apex, to the earliest. The vertices of a new facet move to the end
-    of the list, once per cone; the facets to which coplanar ones are cut up at last count as one
-    cone. Those of the first tetrahedron stand from the latest to the earliest.
+    Qhull adds a point by a cone of new facets, listed one after the other. Each facet has its
+    vertices from the latest point, the apex, to the earliest. The vertices of a new facet move to
+    the end of the list, once per cone. At the end, coplanar facets are cut up; the pieces count as
+    one cone. The vertices of the first tetrahedron are listed from the latest to the earliest.
 
     Args:
         facet: triangles (m, 3) in Qhull's order.
-        equation: their planes (m, 4), the same for triangles of one facet.
+        equation: planes (m, 4) of the triangles; triangles of one facet have the same plane.
     """
     _, plane, count = np.unique(equation, axis=0, return_inverse=True, return_counts=True)
     apex = facet[:, 0]
@@ -85,12 +85,13 @@ def _vertex_order(facet: np.ndarray, equation: np.ndarray) -> np.ndarray:
 def graph(hull: Hull) -> np.ndarray:
     """The hull in the layout of `mesh_graph`.
 
-    Counts of vertices and faces; for each vertex the address of its list of neighbours and its id;
-    the lists, each closed by -1, of places in the list of vertices; the faces by vertex id.
+    The layout starts with the counts of vertices and faces. For each vertex follow the address of
+    its list of neighbours and its id. Then come the lists, which hold places in the list of
+    vertices and end with -1, and the faces by vertex id.
 
-    Neighbours stand in the order in which the faces first name them. That is MuJoCo's where no
-    face of the vertex was removed while Qhull built the hull; otherwise Qhull has moved faces in
-    its list of the vertex's faces, and only the set is the same.
+    Neighbours are in the order in which the faces first name them. This is MuJoCo's order if no
+    face of the vertex was removed while Qhull built the hull. Otherwise Qhull has moved faces in
+    its list of the vertex's faces, and only the set of neighbours is the same.
     """
     n, m = len(hull.vertex), len(hull.face)
     local = np.zeros(hull.vertex.max() + 1, int)
@@ -123,7 +124,7 @@ def vertex_normals(vert: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarr
     Args:
         vert: vertices (n, 3).
         face: triangles (m, 3).
-        smooth: also of faces at a sharp angle to the mean.
+        smooth: whether faces at a sharp angle to the mean count too.
     """
     faces = faces_of(vert, face)
     weight = np.where(faces.area > _SMALL, faces.area, 0)
@@ -139,7 +140,7 @@ def vertex_normals(vert: np.ndarray, face: np.ndarray, smooth: bool) -> np.ndarr
 
 
 def _scatter(parts: np.ndarray, face: np.ndarray, nvert: int) -> np.ndarray:
-    """Sum (nvert, 3) of what the corners (m, 3, 3) give to their vertices."""
+    """Sum (nvert, 3) of the parts that the corners (m, 3, 3) give to their vertices."""
     corner = face.ravel()
     columns = [np.bincount(corner, column, nvert) for column in parts.reshape(-1, 3).T]
     return np.stack(columns, axis=1)

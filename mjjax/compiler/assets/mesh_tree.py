@@ -1,8 +1,8 @@
 """Trees of bounding boxes over the triangles of meshes, for rays.
 
-Triangles are sorted along a space-filling curve and put into leaves of four; every inner node
-halves a run of leaves. Nodes stand in the order in which a search visits them, so that a node
-needs no more than the place from which the search goes on if it passes the node by.
+Triangles are sorted along a space-filling curve and put into leaves of four. Every inner node
+halves a run of leaves. Nodes are in the order in which a search visits them. So a node only needs
+the place from which the search goes on if it leaves the node out.
 """
 
 import functools
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEAF = 4  # triangles of a leaf
-_SLACK = 1e-6  # of the size, by which boxes are larger: rounding in single precision loses nothing
-_BITS = 10  # per axis of the curve
+_SLACK = 1e-6  # boxes are larger by this part, so that rounding in single precision loses nothing
+_BITS = 10  # bits of the curve per axis
 
 
 class BoxTree(NamedTuple):
@@ -94,7 +94,7 @@ def _layout(count: int) -> _Layout:
 
 
 def _curve(point: np.ndarray) -> np.ndarray:
-    """Place of points (n, 3) on the Z curve: bits of the three coordinates in turn."""
+    """Place of points (n, 3) on the Z curve, which takes bits of the three coordinates in turn."""
     low, high = point.min(axis=0), point.max(axis=0)
     scaled = (point - low) / np.where(high > low, high - low, 1)
     cell = np.minimum(scaled * 2**_BITS, 2**_BITS - 1).astype(np.int64)

@@ -61,7 +61,7 @@ def compile_meshes(ctx: Context) -> None:
     """Adds the fields `mesh_*`; `mesh_volume`, `mesh_inertia`, `mesh_aabb` are for the geoms only.
 
     Raises:
-        MjcfError: a file is missing or no mesh, or the mesh has no volume.
+        MjcfError: a file is missing or is not a mesh, or the mesh has no volume.
     """
     elements, f = ctx.spec.elements["mesh"], ctx.fields
     files = assets.files_of(ctx.spec)
@@ -102,7 +102,7 @@ def compile_meshes(ctx: Context) -> None:
 
 
 def _fields(ctx: Context, names: list[str], meshes: list[Mesh]) -> None:
-    """Adds the octrees of the meshes of SDF geoms, and the trees of those of other geoms beside."""
+    """Adds the octrees of meshes of SDF geoms, and the trees of meshes of geoms beside these."""
     geoms = [g.values for g in ctx.members("geom").elements]
     fields = {g["mesh"] for g in geoms if g["type"] == GeomType.SDF}
     touching = {g["mesh"] for g in geoms if fields and g["type"] == GeomType.MESH}
@@ -132,7 +132,7 @@ def _colliding(ctx: Context) -> set[str]:
 
 
 def _compile(element: Element, content: bytes, colliding: bool) -> Mesh:
-    """One mesh; ValueError if it is none."""
+    """One mesh; raises ValueError if it is not a mesh."""
     values = element.values
     source = _source(element, content)
     vert, face = source.vert, source.face
@@ -184,7 +184,7 @@ def _turned(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
 
 
 def _numbered(given: np.ndarray | None, face: np.ndarray, count: int, nvert: int) -> np.ndarray:
-    """What the corners of the faces have, if each vertex has its own one (or its own three)."""
+    """The numbers that the corners of faces have, if each vertex has its own (or its own three)."""
     if given is not None:
         return given
     each = 3 if count == 3 * nvert else int(count >= nvert)
@@ -243,7 +243,7 @@ def _box(vert: np.ndarray) -> np.ndarray:
 
 
 def _pack(ctx: Context, name: str, empty: np.ndarray, parts: list[np.ndarray]) -> None:
-    """Arrays of all meshes in one, with numbers of rows and addresses."""
+    """Joins the arrays of all meshes to one, and adds numbers of rows and addresses."""
     rows = np.array([len(part) for part in parts], np.int32)
     ctx.sizes[f"nmesh{name}"] = int(rows.sum())
     ctx.fields[f"mesh_{name}num"] = rows

@@ -1,9 +1,9 @@
-"""Octrees over meshes: where the surface is, cells are small; corners hold distances from it.
+"""Octrees over meshes. Cells are small near the surface, and corners hold distances from it.
 
-A cell that a triangle touches is divided, down to a 64th of the mesh's box, and so are cells that
-are much larger than a neighbour. Between the corners of a cell the distance is trilinear; a corner
-on the edge or face of a larger cell takes the mean of that cell's corners, so that the field is
-continuous. All as in MuJoCo, whose numbers the fields `mesh_oct*` and `oct_*` are.
+A cell that a triangle touches is divided, down to a 64th of the mesh's box. Cells that are much
+larger than a neighbour are divided too. Between the corners of a cell the distance is trilinear. A
+corner on the edge or face of a larger cell takes the mean of that cell's corners, so that the field
+is continuous. All of this is as in MuJoCo; the fields `mesh_oct*` and `oct_*` have its numbers.
 """
 
 import functools
@@ -16,8 +16,8 @@ from mjjax.compiler.assets.face_tree import FaceTree
 from mjjax.compiler.assets.surface_distance import signed_distance
 from mjjax.model.octree import SLOT, leaf_grid
 
-OCTREE_DEPTH = 6  # of the smallest cells; the root has 0
-SIDE = 1 << OCTREE_DEPTH  # smallest cells along an edge of the root
+OCTREE_DEPTH = 6  # depth of the smallest cells; the root has depth 0
+SIDE = 1 << OCTREE_DEPTH  # number of smallest cells along an edge of the root
 _LARGER = 1.1  # the root is larger than the mesh by this factor
 
 
@@ -55,7 +55,7 @@ class _Cells(NamedTuple):
         return np.flatnonzero(self.child[:, 0] < 0)
 
     def divided(self, parent: np.ndarray) -> "_Cells":
-        """The cells, and then the octants of the leaves `parent` (k,)."""
+        """The cells, followed by the octants of the leaves `parent` (k,)."""
         new = len(self.depth) + np.arange(8 * len(parent)).reshape(-1, 8)
         child = np.concatenate([self.child, np.full((new.size, 8), -1)])
         child[parent] = new
@@ -143,8 +143,9 @@ def _around(corner: np.ndarray, lines: np.ndarray) -> _Cells:
 def _touches(v: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Whether triangles (n, 3, 3) touch boxes, after Schwarz and Seidel (2010).
 
-    Their boxes overlap, the triangle's plane cuts the box, and so do the projections along all
-    axes. Sums are in MuJoCo's order, because cells often end on a face of the mesh.
+    They touch if their boxes overlap, the triangle's plane cuts the box, and their projections
+    along all axes overlap. Sums are in MuJoCo's order, because cells often end on a face of the
+    mesh.
     """
     touch = ~np.any((v < low[:, None]).all(axis=1) | (v > high[:, None]).all(axis=1), axis=1)
     edge = np.roll(v, -1, axis=1) - v
@@ -174,7 +175,7 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _balanced(cells: _Cells) -> _Cells:
-    """The cells with all divided that are more than twice as wide as one beside them."""
+    """The cells, after all that are more than twice as wide as a neighbour are divided."""
     while True:
         leaves = cells.leaves
         beside = _beside(cells, leaves)
@@ -197,7 +198,7 @@ def _balanced(cells: _Cells) -> _Cells:
 def _beside(cells: _Cells, leaves: np.ndarray) -> np.ndarray:
     """Leaves (n, 6) beside the middles of the faces of leaves, -1 outside the root.
 
-    Faces are those of -x, x, -y and so on; of several leaves the one at the lower side counts.
+    The order of faces is -x, x, -y and so on. Of several leaves, the one at the lower side counts.
     """
     grid = leaf_grid(cells.depth, cells.child, cells.place, OCTREE_DEPTH)
     width = cells.width[leaves][:, None]
@@ -243,7 +244,7 @@ def _hanging(cells: _Cells, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     stride = (SIDE + 1) ** np.arange(3)
     at = hanging[:, None] // stride % (SIDE + 1) - cells.place[other]
     width = cells.width[other][:, None]
-    # along an axis the corner is at the start, at the end or in the middle of the larger leaf
+    # Along an axis, the corner is at the start, at the end or in the middle of the larger leaf.
     low, high = np.where(at == width, 1, 0), np.where(at == 0, 0, 1)
     between = low != high
     kept = np.flatnonzero(between.any(axis=1))
@@ -265,7 +266,7 @@ def _hanging(cells: _Cells, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _hang(
     value: np.ndarray, used: np.ndarray, hanging: np.ndarray, source: np.ndarray, cells: _Cells
 ) -> None:
-    """Fills in the values of hanging corners, those of larger cells first."""
+    """Fills in the values of hanging corners; corners of larger cells come first."""
     place = np.searchsorted(used, hanging), np.searchsorted(used, source)
     waiting = np.zeros(len(used), bool)
     waiting[place[0]] = True

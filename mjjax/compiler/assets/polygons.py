@@ -1,8 +1,8 @@
 """Flat faces of a convex hull: triangles of almost the same normal, merged to polygons.
 
 Triangles belong together if the angles of their normals round to the same hundredths. MuJoCo
-collects them in a hash table and lists the polygons in the order of this table, which decides, for
-instance, the order of contacts; `_table_order` gives the same one.
+collects them in a hash table and lists the polygons in the order of this table. The order decides,
+for instance, the order of contacts. `_table_order` gives the same order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 
-NORMAL_ANGLE = 0.01  # to which normals are rounded [rad]
+NORMAL_ANGLE = 0.01  # the angles of normals are rounded to multiples of this [rad]
 _POLE = 1 - 1e-7  # from this height on a normal counts as vertical
 # Numbers of buckets through which the table grows: the least prime beyond twice the last one.
 _BUCKETS = (
@@ -165,8 +165,8 @@ def _outline(edges: dict[Edge, int], part: int) -> Iterable[list[int]]:
 def _table_order(keys: Sequence[tuple[float, float]]) -> list[int]:
     """Order in which the hash table lists keys that were put in one after the other.
 
-    The keys of a bucket stand together. One that opens a bucket comes first of all, one in a bucket
-    that has others first of these. When the table is full it gets more buckets.
+    The keys of a bucket are together. A key that opens a bucket comes first of all keys. A key in a
+    bucket with others comes first among these. When the table is full, it gets more buckets.
     """
     bits = np.array(keys, np.float64).reshape(-1, 2)
     codes = np.bitwise_xor.reduce(np.where(bits == 0, 0, bits).view(np.uint64), axis=1)

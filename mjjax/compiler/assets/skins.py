@@ -13,7 +13,7 @@ from mjjax.mjcf.meshfile import real
 from mjjax.mjcf.skinfile import Bone, SkinFile, read_skin
 
 _DATA = ("vertex", "texcoord", "face")
-# What is kept in one array for all skins: shape of an empty one and type.
+# Arrays that all skins share: shape of an empty array, and type.
 _EMPTY: dict[str, tuple[tuple[int, ...], type]] = {
     "vert": ((0, 3), np.float64),
     "texcoord": ((0, 2), np.float64),
@@ -26,7 +26,7 @@ _EMPTY: dict[str, tuple[tuple[int, ...], type]] = {
 
 
 class _Packed(NamedTuple):
-    """Numbers of rows that the skins have of something, and where they begin."""
+    """Numbers of rows of each skin in a shared array, and first rows."""
 
     num: np.ndarray
     adr: np.ndarray
@@ -36,7 +36,7 @@ def compile_skins(ctx: Context) -> None:
     """Adds the fields `skin_*`.
 
     Raises:
-        MjcfError: a file is missing or no skin, a bone has no body, a vertex has no weight.
+        MjcfError: a file is missing or is not a skin, a bone has no body, or a vertex no weight.
     """
     elements, f = ctx.spec.elements["skin"], ctx.fields
     files = assets.files_of(ctx.spec)
@@ -88,7 +88,7 @@ def _packed(rows: list[int]) -> _Packed:
 
 
 def _compile(element: Element, content: bytes | None) -> SkinFile:
-    """One skin, with weights that add up to one; ValueError if it is none."""
+    """One skin, with weights that add up to one; raises ValueError if it is not a skin."""
     skin = _source(element, content)
     if not len(skin.vert) or not len(skin.face) or not skin.bones:
         raise ValueError("a skin needs vertices, faces and bones")

@@ -6,12 +6,12 @@ import numpy as np
 
 from mjjax.compiler.assets.face_tree import FaceTree, skips
 
-_ROUNDING = 1e-9  # relative, by which the first bound is larger
-_ON_PLANE = 1e-12  # sine of the angle to a triangle's plane up to which a point counts as inside
+_ROUNDING = 1e-9  # the first bound is larger by this relative amount
+_ON_PLANE = 1e-12  # a point counts as inside up to this sine of its angle to a triangle's plane
 
 
 class _Nearest(NamedTuple):
-    """The nearest triangles found so far, and where: at v0 + u (v1 - v0) + v (v2 - v0)."""
+    """The nearest triangles found so far, and the points v0 + u (v1 - v0) + v (v2 - v0) on them."""
 
     square: np.ndarray
     face: np.ndarray
@@ -45,7 +45,7 @@ def signed_distance(
 def _nearest(point: np.ndarray, corner: np.ndarray, tree: FaceTree) -> _Nearest:
     """Nearest triangles: every point walks through the tree, from first to second children.
 
-    All points take a step at a time. A box is passed by if it is not nearer than the best so far.
+    All points take a step at a time. A point leaves a box out if it is not nearer than the best.
     """
     from scipy.spatial import KDTree
 
@@ -79,9 +79,9 @@ def _edges(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _to_triangle(p: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Squared distances (n,) of points from triangles (n, 3, 3), and the coordinates (n, 2).
 
-    The nearest point is at a corner, on an edge or within, by the region that p is in (Ericson,
-    "Real-Time Collision Detection", 5.1.5). Sums are in MuJoCo's order: rounding decides which of
-    two triangles is the nearest where they share an edge.
+    The region that p is in decides whether the nearest point is a corner, on an edge or inside
+    (Ericson, "Real-Time Collision Detection", 5.1.5). Sums are in MuJoCo's order, because rounding
+    decides which of two triangles with a common edge is the nearest.
     """
     v0, ab, ac = _edges(corner)
     to = [p - corner[:, k] for k in range(3)]

@@ -1,4 +1,4 @@
-"""Textures: their sizes, from the heads of their files; pixels are read when they are drawn."""
+"""Textures: reads their sizes from the heads of files; pixels are read when they are drawn."""
 
 import io
 import struct
@@ -26,7 +26,7 @@ def compile_textures(ctx: Context) -> None:
     """Adds the fields `tex_*`.
 
     `tex_data` stands for the pixels of all textures, 8 bits per channel, row by row from the top.
-    Cubes are six squares, one above the other; as high as wide they have one square for all faces.
+    Cubes are six squares, one above the other; a square picture is used for all faces.
     A picture in KTX format is not read: its texture has no pixels.
 
     Raises:
@@ -77,7 +77,7 @@ def _texture(element: Element, files: Files, limits: Limits) -> Texture:
 
 
 def _wrong(element: Element) -> str:
-    """What is wrong with the attributes of a texture, or nothing."""
+    """The message about wrong attributes of a texture, or an empty text."""
     values = element.values
     single = bool(values["file"])
     sides = any(values[name] for name in assets.FILES if name != "file")

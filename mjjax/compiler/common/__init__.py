@@ -1,1 +1,1 @@
-"""What every part of the compiler reads: names, the tree of bodies, tables of fields."""
+"""Modules that every part of the compiler uses: names, the tree of bodies, tables of fields."""

@@ -1,4 +1,4 @@
-"""What the phases of the compiler share."""
+"""The data that the phases of the compiler share."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ _PREFIX = {"joint": "jnt", "geom": "geom", "site": "site"}
 
 
 class Fields(dict[str, Any]):
-    """Compiled arrays by MuJoCo's name; the real ones tracked where derivatives are wanted."""
+    """Compiled arrays by MuJoCo's name; if derivatives are wanted, real arrays are tracked."""
 
     def __init__(self, *, tracked: bool = False):
         super().__init__()
@@ -32,8 +32,8 @@ class Context:
     """A model being compiled: each phase reads the spec and earlier fields and adds its own.
 
     Attributes:
-        spec: what the user wrote.
-        tree: the world flattened.
+        spec: the description that the user wrote.
+        tree: the flattened world.
         frames: poses of the frames inside bodies.
         names: ids by name.
         fields: compiled arrays by MuJoCo's name.
@@ -53,7 +53,7 @@ class Context:
 
     @property
     def degree(self) -> bool:
-        """Angles in the file are degrees."""
+        """Whether angles in the file are degrees."""
         return bool(self.spec.compiler["angle"])
 
     @property
@@ -71,7 +71,7 @@ class Context:
         return self.tree.members[kind]
 
     def nuser(self, kind: str, elements: list[Element]) -> int:
-        """Length of the user data of a kind, as given or as much as needed; kept in `sizes`."""
+        """Length of the user data of a kind, as given or as needed; it is kept in `sizes`."""
         name = f"nuser_{kind}"
         given = self.spec.size[name]
         if given < 0:

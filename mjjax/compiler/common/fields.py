@@ -1,4 +1,4 @@
-"""`Compiled`: the result of compiling a `Spec`, and how columns of element values become arrays."""
+"""`Compiled`, the result of compiling a `Spec`, and functions from element values to arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class Compiled:
 
 
 def reals(elements: Sequence[Element], name: str, width: int = 0) -> np.ndarray:
-    """Attribute `name` of the elements, (n,) or (n, width); undefined is nan."""
+    """Attribute `name` of the elements, (n,) or (n, width); nan where it is undefined."""
     shape = (len(elements), width) if width else len(elements)
     values = [e.values[name] for e in elements]
     if any(v is None for v in values):
@@ -65,7 +65,7 @@ def bools(elements: Sequence[Element], name: str) -> np.ndarray:
 
 
 def limited(elements: Sequence[Element], flag: str, range_: np.ndarray) -> np.ndarray:
-    """Whether a range limits: as the flag says, or for ``auto`` if it is not empty."""
+    """Whether a range limits: the flag decides; with ``auto`` a range that is not empty limits."""
     given = ints(elements, flag)
     return (given == 1) | ((given == 2) & (range_[:, 0] < range_[:, 1]))
 
@@ -73,7 +73,7 @@ def limited(elements: Sequence[Element], flag: str, range_: np.ndarray) -> np.nd
 def check_autolimits(
     elements: Sequence[Element], what: str, range_: np.ndarray, autolimits: bool
 ) -> None:
-    """Without autolimits a range needs its flag.
+    """Checks that without autolimits every range has its flag.
 
     Raises:
         MjcfError: an element has a range, but ``{what}limited`` is not given.

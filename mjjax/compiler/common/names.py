@@ -1,4 +1,4 @@
-"""Names to ids, and what goes wrong with them."""
+"""Finds ids by names, and reports errors of names."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ class Names:
         """The id of the `kind` called `name`, which `element` refers to.
 
         Raises:
-            MjcfError: there is none.
+            MjcfError: there is no element with that name.
         """
         index = self.ids[kind].get(name)
         if index is None:
@@ -55,7 +55,7 @@ class Names:
         return element.origin.error(f"unknown {kind} {name!r}", nearest(name, self.ids[kind]))
 
     def find_object(self, type_: str, name: str, element: Element) -> tuple[int, int]:
-        """Object type and id of what an attribute pair (objtype, objname) refers to.
+        """Type and id of the object that a pair of attributes (objtype, objname) refers to.
 
         Raises:
             MjcfError: there is no such type, or no such object.
@@ -70,7 +70,7 @@ class Names:
         return OBJECT_TYPES[type_], self.find(kind, name, element)
 
     def find_all(self, kind: str, elements: Sequence[Element], attribute: str) -> list[int]:
-        """Ids that an attribute refers to; -1 where it is absent."""
+        """Ids of the elements that an attribute refers to; -1 where the attribute is absent."""
         return [
             self.find(kind, e.values[attribute], e) if e.values[attribute] else -1 for e in elements
         ]

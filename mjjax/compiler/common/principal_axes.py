@@ -16,14 +16,15 @@ from mjjax.xla.namespace import A, namespace, where
 _EIG_EPS = 1e-12
 _EIG_ITERATIONS = 500
 _QUARTER = 0.707106781186548  # sqrt(1/2) to the digits that MuJoCo has
-# Axes that the largest off-diagonal entry couples, by the axis about which it turns.
+# The two axes that the largest off-diagonal entry couples, by the axis of the rotation.
 _FIRST, _SECOND = np.array([1, 0, 0]), np.array([2, 2, 1])
 
 
 def product(a: A, b: A) -> A:
     """Products of 3x3 matrices (n, 3, 3), summed from left to right.
 
-    Where eigenvalues coincide, rounding decides which axes are found: a fixed order keeps them.
+    If eigenvalues coincide, rounding decides which axes are found. A fixed order of sums keeps
+    these axes the same.
     """
     terms: list[Any] = [a[:, :, k : k + 1] * b[:, k : k + 1, :] for k in range(3)]
     return terms[0] + terms[1] + terms[2]
@@ -32,17 +33,18 @@ def product(a: A, b: A) -> A:
 def principal_axes(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues in decreasing order and the rotation to the eigenvectors.
 
-    Jacobi rotations are accumulated in a quaternion, always at the largest off-diagonal entry,
-    so that sign and order of the axes are those of MuJoCo also where they are not unique.
+    Jacobi rotations, always at the largest off-diagonal entry, are accumulated in a quaternion. So
+    sign and order of the axes are those of MuJoCo, even if they are not unique.
 
-    The derivative is that of M = R diag(I) R': exact where the eigenvalues differ. Axes of equal
-    eigenvalues have none: there it is zero, and a change of M that couples such axes is lost.
+    The derivative is that of M = R diag(I) R'. It is exact if the eigenvalues differ. Axes of equal
+    eigenvalues have no derivative; it is taken as zero, and a change of M that couples such axes is
+    lost.
 
     Args:
         matrices: symmetric (n, 3, 3).
 
     Returns:
-        eigenvalues (n, 3) and quaternions (n, 4) of the eigenframe.
+        Eigenvalues (n, 3) and quaternions (n, 4) of the eigenframe.
     """
     return both(_of_numbers, _of_arrays, matrices)
 
@@ -62,7 +64,7 @@ def _of_numbers(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @jax.custom_jvp
 def _of_arrays(matrices: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """`_of_numbers` traced."""
+    """`_of_numbers` for traced arrays."""
 
     def step(carry: tuple) -> tuple:
         count, quats, _ = carry
@@ -84,7 +86,7 @@ def _derivative(
 ) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
     """With B = R' dM R: dI = diag B, and R turns about its axis k by B_ij / (I_i - I_j).
 
-    Equal eigenvalues are those that differ by less than the root of the rounding error.
+    Eigenvalues count as equal if they differ by less than the root of the rounding error.
     """
     values, quats = _of_arrays(*primals)
     frame = q.to_mat(quats)
@@ -99,7 +101,7 @@ def _derivative(
 
 
 def _sweep(matrices: A, quats: A) -> tuple[A, A, A]:
-    """Diagonals (n, 3) in some frames (n, 4); frames turned once, and which of them moved."""
+    """Diagonals (n, 3) in the frames (n, 4), the frames turned once, and which of them moved."""
     frame = matrix(quats)
     swapped = namespace(frame).swapaxes(frame, 1, 2)
     turned = product(product(swapped, matrices), frame)
@@ -110,7 +112,7 @@ def _sweep(matrices: A, quats: A) -> tuple[A, A, A]:
 
 
 def _jacobi(d: A) -> tuple[A, A]:
-    """Rotation (n, 4) that clears the largest off-diagonal entry; False where there is none."""
+    """Rotation (n, 4) that clears the largest off-diagonal entry, and whether there is one."""
     xp, rows = namespace(d), np.arange(len(d))
     d01, d02, d12 = xp.abs(d[:, 0, 1]), xp.abs(d[:, 0, 2]), xp.abs(d[:, 1, 2])
     axis = where((d01 > d02) & (d01 > d12), 2, where(d02 > d12, 1, 0))
@@ -124,7 +126,7 @@ def _jacobi(d: A) -> tuple[A, A]:
     sign = where(tau >= 0, -1.0, 1.0) * where(axis == 1, -1.0, 1.0)
     vector = where(axis[:, None] == np.arange(3)[None], (sign * half)[:, None], 0)
     turn = xp.concatenate([xp.sqrt(1 - half * half)[:, None], vector], axis=1)
-    # in single precision 1 - 1e-12 is 1
+    # In single precision, 1 - 1e-12 is 1.
     return normalize(turn), large & (1 - cosine >= _EIG_EPS)
 
 

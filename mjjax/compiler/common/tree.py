@@ -1,4 +1,4 @@
-"""Ids: the kinematic tree flattened into lists, in MuJoCo's order."""
+"""Flattens the kinematic tree into lists in MuJoCo's order, which gives the ids."""
 
 from dataclasses import dataclass, field
 
@@ -29,13 +29,13 @@ class BodyMembers:
 
 @dataclass
 class BodyTree:
-    """The world body flattened.
+    """The flattened world body.
 
     Attributes:
         bodies: all bodies, depth first; `body` of a body is its parent (0 for the world).
         members: joints, geoms, sites, cameras, lights, in the order of their bodies.
         inertials: the explicit inertia of a body, by body id.
-        frames: all frames; `frame` of a frame is the one around it; -1 is the body itself.
+        frames: all frames; `frame` of a frame is the frame around it, or -1 for the body itself.
         children: number of child bodies of each body.
     """
 
@@ -90,7 +90,7 @@ class Frames:
         for rows in _by_depth(frames.frame):
             outer = np.array(frames.frame)[rows]
             pos[rows], quat[rows] = poses.compose(pos[outer], quat[outer], pos[rows], quat[rows])
-        # the body itself is the last row, found by index -1
+        # The body itself is the last row, which index -1 finds.
         self.pos = np.vstack([pos, np.zeros(3)])
         self.quat = np.vstack([quat, poses.IDENTITY])
 
@@ -118,7 +118,7 @@ class Frames:
 
 
 def _by_depth(outer: list[int]) -> list[np.ndarray]:
-    """Frames inside other frames, those in fewer of them first; an outer one comes before."""
+    """Frames inside other frames, grouped by depth, so that outer frames come before inner ones."""
     depth = np.zeros(len(outer), int)
     for i, up in enumerate(outer):
         depth[i] = depth[up] + 1 if up >= 0 else 0

@@ -1,1 +1,1 @@
-"""What follows from the kinematics at `qpos0`: inertias, lengths, statistics; length ranges."""
+"""Constants that follow from the kinematics at `qpos0`: inertias, lengths, statistics, ranges."""

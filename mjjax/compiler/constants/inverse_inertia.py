@@ -39,13 +39,13 @@ class InverseInertia(NamedTuple):
 
 
 def tree_blocks(model: Model, data: Data) -> list[Array]:
-    """Joint-space inertia (T, d, d) of the trees of each block; that of tendons comes later."""
+    """Joint-space inertia (T, d, d) of the trees of each block, without the inertia of tendons."""
     s = model.structure
     return inertia_blocks(s, data.cinert, data.cdof, model.dof_armature)
 
 
 def with_tendons(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
-    """Inertia of the trees with that of tendons, which as in MuJoCo couples no branches."""
+    """Inertia of the trees and tendons; as in MuJoCo, tendons do not couple branches."""
     s = model.structure
     if s.terms["tendon_armature"].any():
         more = tendon_blocks(s, model.tendon_armature, data.ten_J)
@@ -59,14 +59,14 @@ def with_tendons(model: Model, data: Data, blocks: list[Array]) -> list[Array]:
 
 
 def _tendons(s: Structure, i: int, coefficients: dict[str, Array], arms: Array) -> Array:
-    """What tendons add to a block."""
+    """The inertia that tendons add to a block."""
     return tendon_blocks(s, coefficients["tendon_armature"], arms)[i]
 
 
 def inverse_inertia(s: Structure, blocks: list[Array]) -> InverseInertia:
     """Inverse of the joint-space inertia.
 
-    Not a number if the inertia of any tree is singular, as in C; `make_data` refuses such a model.
+    As in C, it is NaN if the inertia of any tree is singular; `make_data` refuses such a model.
     """
     try:
         found = [namespace(inertia).linalg.inv(inertia) for inertia in blocks]

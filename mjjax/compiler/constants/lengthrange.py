@@ -34,9 +34,9 @@ from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array
 
 _MODE = KEYWORDS["lrmode"]
-# Speed and acceleration below which the rest of the motion changes nothing that is looked at.
+# Below this speed and acceleration, the rest of the motion does not change the result.
 _SETTLED = (1e-8, 1e-6)
-_DOFS = 256  # of all the worlds that run side by side
+_DOFS = 256  # largest number of dofs of all worlds that run side by side
 _POLYNOMIALS = (EqType.JOINT, EqType.TENDON)
 
 
@@ -265,7 +265,7 @@ def _extremes(worlds: Worlds, side: np.ndarray, settings: dict[str, Any]) -> np.
         qacc = worlds.limits.acceleration(now.inertia, smooth, qvel, now.limits, qacc)
         qvel = qvel + h * qacc
         qpos = worlds.move(qpos, qvel, h)
-        # a motion that has settled stays where it is until the end
+        # A motion that has settled stays where it is until the end.
         slow = (np.abs(qvel) < _SETTLED[0]) & (np.abs(qacc) < _SETTLED[1])
         still = slow.all(axis=1) | ~np.isfinite(qvel).all(axis=1)
         time += h

@@ -1,4 +1,4 @@
-"""Limits and couplings of many worlds at load: their rows and the motion that obeys them."""
+"""Limits and couplings of many worlds while a model is loaded: rows, and the motion under them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -100,7 +100,7 @@ def _minimize(
     both: Array,
     a: Array,
 ) -> Array:
-    """Newton's method for rows that pull both ways or push only; exact once no row changes."""
+    """Newton's method for rows that pull both ways or only push; exact once no row changes."""
     r = np.einsum("wnv,wv->wn", jac, a) - aref
     for _ in range(_ITERATIONS):
         on = both | (r < 0)

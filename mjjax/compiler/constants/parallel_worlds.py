@@ -1,7 +1,8 @@
 """Many worlds of one model, side by side as trees of one model.
 
-The kernels of the engine take one world, and JAX maps them over many. At load they run on numpy,
-where a call costs the same for one body and for a hundred: there the worlds become trees.
+The kernels of the engine take one world, and JAX maps them over many. When a model is loaded they
+run on numpy, where a call for one body costs as much as a call for a hundred. So the worlds become
+trees of one model.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS
 
-# Sizes -> kinds of rows that a world has copies of.
+# Maps sizes to the kinds of rows that every world has a copy of.
 _KINDS = {
     "nbody": "body",
     "njnt": "joint",
@@ -29,10 +30,10 @@ _KINDS = {
     "nu": "actuator",
     "ntree": "tree",
 }
-# Integer fields belong to the kind that their name begins with ...
+# The beginning of the name of an integer field gives its kind.
 _PREFIXES = {kind: kind for kind in _KINDS.values()} | {"jnt": "joint"}
-# ... and say the same in every world, but for ids and addresses: these count anew. One whose kind
-# is not here is left out, so that a kernel that reads it fails.
+# Integer fields are the same in every world, except ids and addresses, which are counted anew. A
+# field whose kind is not here is left out, so that a kernel that reads it fails.
 _IDS = ("id", "adr")
 _NAMED = {
     "body_parentid": "body",
@@ -70,7 +71,7 @@ _TRANSMISSIONS = {
 
 
 class _Rows(NamedTuple):
-    """What the rows of one kind are copies of: ids, and the worlds that they are in."""
+    """The ids of which the rows of one kind are copies, and the worlds of these rows."""
 
     old: np.ndarray
     world: np.ndarray
@@ -79,12 +80,12 @@ class _Rows(NamedTuple):
 def parallel_worlds(model: Model, actuators: np.ndarray, tendons: np.ndarray) -> Model:
     """One world for each of some actuators, with that actuator alone.
 
-    Mocap bodies stand where they are; geoms and sites that nothing of this touches are left out.
+    Mocap bodies stay at their places. Geoms and sites that these worlds do not need are left out.
 
     Args:
         model: numpy model.
         actuators: (n,) actuator of each world.
-        tendons: (n, k) tendons of each world, that of its actuator first.
+        tendons: (n, k) tendons of each world, the tendon of its actuator first.
     """
     s, n = model.structure, len(actuators)
     wraps = [np.arange(a, a + k) for a, k in zip(s.tendon_adr, s.tendon_num, strict=True)]
@@ -138,7 +139,7 @@ def _integers(
     """Integer fields of the copies."""
 
     def place(kind: str, old: np.ndarray, world: np.ndarray) -> np.ndarray:
-        """Ids in the copies; -1, and the world's body, stay themselves."""
+        """Ids in the copies; -1 and the world body keep theirs."""
         if kind == "mocap":
             return np.full_like(old, -1)
         if kind == "tendon":
@@ -170,6 +171,6 @@ def _integers(
 
 
 def _switches(name: str, on: np.ndarray, table: Mapping[str, _Rows]) -> np.ndarray:
-    """Switches of a term of the copies."""
+    """Switches of a term for the copies."""
     size = TERMS[name].size
     return on if isinstance(size, int) else on[table[_KINDS[size]].old]

@@ -270,7 +270,7 @@ def body_sizes(model: Model, data: Data) -> Array:
     bound = model.geom_rbound
     extra = xp.concatenate([xp.zeros(2 * s.njnt), bound])
     counted = xp.concatenate([xp.ones(2 * s.njnt, bool), bound > 0])
-    counted = counted & (distance >= 0)  # what is not a number does not count
+    counted = counted & (distance >= 0)  # NaN does not count
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
     none = xp.full((s.nbody, 1), 1e-5)
     return largest(xp.concatenate([where(mine, (distance + extra)[None], 0), none], axis=1))

@@ -16,7 +16,7 @@ from mjjax.model.structure import Structure
 from mjjax.xla.linalg import einsum
 from mjjax.xla.namespace import Array, namespace, where
 
-_AUTO = -1.0  # both spring lengths: the length at qpos_spring counts
+_AUTO = -1.0  # if both spring lengths have this value, the length at qpos_spring counts
 
 
 def tendon_constants(
@@ -49,7 +49,7 @@ def tendon_constants(
 
 @functools.lru_cache(maxsize=64)
 def listed_once(s: Structure) -> np.ndarray:
-    """(ntendon, nv) dofs that a tendon does not list twice: MuJoCo overlooks the others here."""
+    """(ntendon, nv) dofs that a tendon lists only once; here MuJoCo overlooks other dofs."""
     plan = tendon_plan(s)
     count = np.zeros((s.ntendon, s.nv), int)
     np.add.at(count, (plan.owner, s.jnt_dofadr[s.wrap_objid[plan.joint]]), 1)
@@ -57,10 +57,11 @@ def listed_once(s: Structure) -> np.ndarray:
 
 
 def equality_offsets(model: Model, data: Data) -> dict[str, Array]:
-    """`eq_data` with what follows from the poses at `qpos0`, for constraints between bodies.
+    """`eq_data` with the values that follow from the poses at `qpos0`, for two bodies.
 
-    Connect: the anchor in the second body. Weld: the pose of the second body's anchor in the first
-    body, unless a relative pose with a nonzero quaternion is given, which is normalized.
+    For a connect this is the anchor in the second body. For a weld it is the pose of the second
+    body's anchor in the first body, unless a relative pose with a nonzero quaternion is given. The
+    quaternion of a given pose is normalized.
     """
     s = model.structure
     bodies = s.eq_objtype == ObjType.BODY

@@ -1,1 +1,1 @@
-"""Elements of the world and what refers to them, one module per kind."""
+"""Elements of the world and elements that refer to them, with one module per kind."""

@@ -26,7 +26,7 @@ _TARGETS = {
     "site": (TrnType.SITE, "site"),
     "body": (TrnType.BODY, "body"),
 }
-# Where the second object of a transmission is named.
+# The attribute that names the second object of a transmission.
 _SECOND = {"cranksite": "slidersite", "site": "refsite"}
 _RANGES = ("ctrl", "force", "act")
 _SERVO_DYN = {DynType.NONE: "ctrl", DynType.FILTEREXACT: "ctrl", DynType.INTEGRATOR: "act"}
@@ -76,7 +76,7 @@ def _target(ctx: Context, element: Element) -> tuple[str, int, int]:
 
 
 def _check_muscle(element: Element) -> None:
-    """What the force-length-velocity curves of a muscle need to be curves."""
+    """Checks that the parameters of a muscle give proper force-length-velocity curves."""
     for what, kind in (("gain", GainType.MUSCLE), ("bias", BiasType.MUSCLE)):
         if element.values[f"{what}type"] != kind:
             continue
@@ -112,14 +112,14 @@ def _ranges(ctx: Context, elements: list[Element]) -> None:
 
 
 def _is_servo(element: Element) -> bool:
-    """Whether the set point is in the units of the actuator's length."""
+    """Whether the actuator is a servo, whose set point is in the units of its length."""
     v = element.values
     types = v["gaintype"] == GainType.FIXED and v["biastype"] == BiasType.AFFINE
     return types and v["gainprm"][0] == -v["biasprm"][1]
 
 
 def _inherited(ctx: Context, element: Element, index: int) -> tuple[str, np.ndarray]:
-    """Which range a servo inherits and what it is: its target's, scaled about the centre."""
+    """The range that a servo inherits: the name, and its target's range scaled about the centre."""
     f, values = ctx.fields, element.values
     what = _SERVO_DYN.get(values["dyntype"])
     if what is None:

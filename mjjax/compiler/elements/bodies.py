@@ -53,7 +53,8 @@ def compile_topology(ctx: Context) -> None:
     _mocap(ctx)
     pos = reals(bodies.elements, "pos", 3)
     quat = poses.orientations(bodies.elements, ctx.degree, ctx.eulerseq)
-    # where nothing says better, MuJoCo's inertial frame is the pose as written, without the frame
+    # Unless something else determines it, MuJoCo's inertial frame is the pose as written, without
+    # the frame around the body.
     f["body_ipos"], f["body_iquat"] = pos.copy(), quat.copy()
     f["body_pos"], f["body_quat"] = ctx.frames.to_body(bodies, pos, quat)
     f["body_gravcomp"] = reals(bodies.elements, "gravcomp")
@@ -66,7 +67,7 @@ def _addresses(count: np.ndarray) -> np.ndarray:
 
 
 def check_joints(ctx: Context) -> None:
-    """Rules about which joints a body may have."""
+    """Checks the rules about which joints a body may have."""
     ball_in, joints = -1, ctx.members("joint")
     for element, owner in zip(joints.elements, joints.body, strict=True):
         kind, origin = element.values["type"], element.origin
@@ -113,10 +114,10 @@ def compile_inertia(ctx: Context) -> None:
     _from_geoms(ctx)
     mass, inertia = f["body_mass"], f["body_inertia"]
     for value, name in ((mass, "boundmass"), (inertia, "boundinertia")):
-        low = value < compiler[name]  # what is no number stays so
+        low = value < compiler[name]  # NaN stays NaN
         low[0] = False
         value[low] = compiler[name]
-    nowhere = np.isnan(f["body_ipos"][:, 0])  # MuJoCo takes it for a centre that is not given
+    nowhere = np.isnan(f["body_ipos"][:, 0])  # to MuJoCo, NaN means that no centre is given
     f["body_ipos"][nowhere], f["body_iquat"][nowhere] = 0, poses.IDENTITY
     _check_inertia(ctx)
     _check_moving(ctx)
@@ -128,7 +129,7 @@ def compile_inertia(ctx: Context) -> None:
 
 
 def _explicit(ctx: Context) -> None:
-    """Inertia that the user wrote."""
+    """Takes the inertia that the user wrote."""
     f, ids = ctx.fields, list(ctx.tree.inertials)
     if not ids:
         return
@@ -155,7 +156,7 @@ def _set_principal(ctx: Context, ids: list[int], matrices: np.ndarray) -> None:
 
 
 def _from_geoms(ctx: Context) -> None:
-    """Inertia of the bodies that take it from their geoms."""
+    """Computes the inertia of the bodies that take it from their geoms."""
     f, mode = ctx.fields, ctx.spec.compiler["inertiafromgeom"]
     low, high = ctx.spec.compiler["inertiagrouprange"]
     if mode == 0:
@@ -184,7 +185,7 @@ def _combined(ctx: Context, parts: dict[int, list[int]]) -> None:
     mass, pos, quat, inertia = (f[f"geom_{name}"][table] for name in _PARTS)
     mass, inertia = np.where(real, mass, 0), np.where(real[..., None], inertia, 0)
     f["body_mass"][bodies], f["body_ipos"][bodies], matrices = combine(mass, pos, quat, inertia)
-    known = ~np.isnan(matrices[:, 0, 0])  # as in MuJoCo, otherwise there is no inertia
+    known = ~np.isnan(matrices[:, 0, 0])  # as in MuJoCo, NaN means that there is no inertia
     _set_principal(ctx, list(bodies[known]), matrices[known])
 
 
@@ -193,14 +194,14 @@ def combine(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mass (n,), centre (n, 3) and inertia (n, 3, 3) about it of bodies made of p parts.
 
-    I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), with d from the centre to part p. As in
+    I = sum_p R_p diag(I_p) R_p' + m_p (|d|^2 - d d'), where d goes from the centre to part p. As in
     MuJoCo, the part above the diagonal counts, and the sums run from the first part to the last.
-    Parts without mass and inertia fill up bodies that have fewer.
+    Bodies with fewer parts are filled up with parts without mass and inertia.
 
     Args:
-        mass: (n, p) of the parts.
-        pos: (n, p, 3) in the frame of the body.
-        quat: (n, p, 4) in the same.
+        mass: (n, p) masses of the parts.
+        pos: (n, p, 3) positions in the frame of the body.
+        quat: (n, p, 4) orientations in the frame of the body.
         inertia: (n, p, 3) principal moments.
     """
     total = np.cumsum(mass, axis=1)[:, -1]
@@ -220,7 +221,7 @@ def combine(
 
 
 def _check_inertia(ctx: Context) -> None:
-    """A + B >= C for the principal moments, or their mean if the user asked for it."""
+    """Checks A + B >= C for the principal moments, or takes their mean if the user asked for it."""
     inertia = ctx.fields["body_inertia"]
     excess = np.max(inertia - inertia[:, [1, 2, 0]] - inertia[:, [2, 0, 1]], axis=1)
     size = np.max(np.where(np.isfinite(inertia), np.abs(inertia), 0), axis=1)
@@ -235,7 +236,7 @@ def _check_inertia(ctx: Context) -> None:
 
 
 def _check_moving(ctx: Context) -> None:
-    """Moving bodies need mass and inertia, their own or that of a body welded to them."""
+    """Checks that moving bodies have mass and inertia, of their own or of a body welded to them."""
     f = ctx.fields
     heavy = (f["body_mass"] >= MINVAL) & (f["body_inertia"] >= MINVAL).all(axis=1)
     for i in range(len(heavy) - 1, 0, -1):
@@ -249,7 +250,7 @@ def _check_moving(ctx: Context) -> None:
 
 
 def aligned(ctx: Context) -> list[int]:
-    """The lone free bodies whose frame shall be their inertial frame."""
+    """The lone free bodies whose frame is to become their inertial frame."""
     f = ctx.fields
     ids = []
     for element, body in zip(ctx.members("joint").elements, ctx.members("joint").body, strict=True):
@@ -262,7 +263,7 @@ def aligned(ctx: Context) -> list[int]:
 
 
 def align_free(ctx: Context) -> None:
-    """Moves the frame of lone free bodies to their inertial frame, where this is asked for."""
+    """Moves the frame of lone free bodies to their inertial frame, if the user asked for it."""
     f, bodies = ctx.fields, aligned(ctx)
     ipos, iquat = f["body_ipos"][bodies], f["body_iquat"][bodies]
     f["body_pos"][bodies], f["body_quat"][bodies] = poses.compose(

@@ -96,7 +96,7 @@ def _bodies_or_sites(
         ctx: the model.
         element: the constraint.
         given: attributes that only go with bodies.
-        needed: those of them that bodies must have.
+        needed: given attributes that bodies must have.
     """
     v, origin = element.values, element.origin
     sites = [v[f"site{i}"] for i in (1, 2)]
@@ -124,7 +124,7 @@ def _connect(ctx: Context, element: Element) -> Relation:
 def _weld(ctx: Context, element: Element) -> Relation:
     v = element.values
     kind, one, two = _bodies_or_sites(ctx, element, ("anchor", "relpose"), ())
-    # MuJoCo leaves the general default of the second entry to sites, which do not use it
+    # MuJoCo keeps the general default of the second entry for sites, which do not use it.
     first = (1, (1.0,)) if kind == ObjType.SITE else (0, v["anchor"])
     return kind, one, two, _data(first, (3, v["relpose"]), scale=v["torquescale"])
 

@@ -69,9 +69,9 @@ def _tuples(ctx: Context) -> None:
 
 
 def _of_joints(quats: np.ndarray) -> np.ndarray:
-    """Unit quaternions of joints; what has no direction is the identity.
+    """Unit quaternions of joints; a zero quaternion becomes the identity.
 
-    Only joints are treated like this: a mocap body keeps a zero quaternion, as in MuJoCo.
+    This holds for joints only: a mocap body keeps a zero quaternion, as in MuJoCo.
     """
     found = normalize(quats)
     short = np.sum(numbers(found) ** 2, axis=-1, keepdims=True) < 0.5
@@ -79,7 +79,7 @@ def _of_joints(quats: np.ndarray) -> np.ndarray:
 
 
 def compile_keyframes(ctx: Context) -> None:
-    """Adds the fields `key_*`; what a keyframe leaves out is the reference state."""
+    """Adds the fields `key_*`; parts that a keyframe leaves out are as in the reference state."""
     keys, f = ctx.spec.elements["key"], ctx.fields
     n = max(len(keys), ctx.spec.size["nkey"])
     mocap = f["body_mocapid"] >= 0

@@ -49,7 +49,7 @@ def added_mass(d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         d: semi-axes (n, 3) [m].
 
     Returns:
-        virtual mass (n, 3) [m^3] and virtual inertia (n, 3) [m^5] along the axes.
+        Virtual mass (n, 3) [m^3] and virtual inertia (n, 3) [m^5] along the axes.
     """
     volume = (4 / 3 * np.pi * np.prod(d, axis=1))[:, None]
     kappa = np.stack([_kappa(np.roll(d, -axis, axis=1)) for axis in range(3)], axis=1)

@@ -19,7 +19,7 @@ def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
     """The mesh or height field (n,) of each geom, -1 for none.
 
     Raises:
-        MjcfError: it does not exist, or does not go with the type of the geom.
+        MjcfError: the asset does not exist, or does not fit the type of the geom.
     """
     for element in elements:
         values, origin = element.values, element.origin
@@ -75,7 +75,7 @@ def take_shape(
 
 
 def mesh_pose(ctx: Context, mesh: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where a geom of a type stands in the frame in which its mesh was written."""
+    """The pose of a geom of a type in the frame in which its mesh was written."""
     f, center = ctx.fields, np.zeros(3)
     if kind not in MESH_TYPES and ctx.spec.compiler["fitaabb"]:
         center = f["mesh_aabb"][mesh, :3]
@@ -131,10 +131,10 @@ def _hfield_bounds(ctx: Context, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 class AssetShape(NamedTuple):
-    """What the compiler knows about a geom type whose shape is an asset, by geom ids.
+    """Functions of geom ids for a geom type whose shape is an asset.
 
     Attributes:
-        measure: volume and inertia of unit mass; whether it is a shell.
+        measure: volume and inertia of unit mass, and whether it is a shell.
         bounds: radius of the bounding sphere and bounding box.
     """
 

@@ -63,7 +63,8 @@ def placed(
     A shape from one point to another has its z axis pointing from the second to the first.
 
     Raises:
-        MjcfError: `fromto` for a shape without a length, with a position, or of zero length.
+        MjcfError: `fromto` is given for a shape without a length, together with a position, or
+            with zero length.
     """
     pos, size = reals(elements, "pos", 3), reals(elements, "size", 3)
     rows = [i for i, e in enumerate(elements) if e.values["fromto"] is not None]
@@ -111,7 +112,7 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
 
 
 def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
-    """Bounding sphere and box, the latter as centre and half size."""
+    """Adds the bounding sphere and the bounding box, the box as centre and half size."""
     f = ctx.fields
     f["geom_rbound"], f["geom_aabb"] = np.zeros(len(kind)), np.zeros((len(kind), 6))
     rbound, box = f["geom_rbound"], f["geom_aabb"]

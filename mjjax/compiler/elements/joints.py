@@ -83,7 +83,7 @@ def _limits(ctx: Context, kind: np.ndarray) -> None:
 
 
 def _dofs(ctx: Context, nv: np.ndarray) -> None:
-    """What a joint says about each of its degrees of freedom."""
+    """Adds the values that a joint gives to each of its degrees of freedom."""
     elements, f = ctx.members("joint").elements, ctx.fields
     joint = np.repeat(np.arange(len(nv), dtype=np.int32), nv)
     f["dof_jntid"] = joint
@@ -93,7 +93,7 @@ def _dofs(ctx: Context, nv: np.ndarray) -> None:
     f["dof_solimp"] = reals(elements, "solimpfriction", 5)[joint]
     for name in ("frictionloss", "armature", "damping"):
         f[f"dof_{name}"] = reals(elements, name)[joint]
-    # the last dof at or above each body: dofs of a body form a chain below it
+    # This is the last dof at or above each body; the dofs of a body form a chain below it.
     last = np.full(ctx.sizes["nbody"], -1, np.int32)
     for body in range(1, len(last)):
         number = f["body_dofnum"][body]
@@ -107,7 +107,7 @@ def _dofs(ctx: Context, nv: np.ndarray) -> None:
 
 
 def _reference(ctx: Context, kind: np.ndarray, nq: int) -> None:
-    """Reference configuration and the one where the springs are at rest."""
+    """Adds the reference configuration, and the configuration in which springs are at rest."""
     elements, f = ctx.members("joint").elements, ctx.fields
     unit = np.where((kind == JointType.HINGE) & ctx.degree, np.pi / 180, 1.0)
     adr, body = f["jnt_qposadr"], f["jnt_bodyid"]

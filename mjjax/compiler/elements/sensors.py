@@ -1,4 +1,4 @@
-"""Sensors: what they measure, of what, and where the readings go."""
+"""Sensors: their types, the objects that they measure, and the places of their readings."""
 
 import itertools
 import math
@@ -34,8 +34,8 @@ class Sense(NamedTuple):
 
     Attributes:
         type, datatype, stage: MuJoCo's numbers.
-        dim: length of the reading, or what finds it.
-        target: what finds the objects.
+        dim: length of the reading, or a function that finds it.
+        target: function that finds the objects.
     """
 
     type: SensorType
@@ -49,7 +49,7 @@ class Sense(NamedTuple):
 
 
 def _named(kind: str) -> Finder:
-    """The object of one kind that the attribute of that name says."""
+    """Finds the object of one kind, which the attribute with the name of the kind gives."""
 
     def find(ctx: Context, element: Element) -> Target:
         return Target(ctx.names.find_object(kind, element.values[kind], element))
@@ -62,7 +62,7 @@ def _nothing(ctx: Context, element: Element) -> Target:
 
 
 def _joint(*allowed: JointType) -> Finder:
-    """A joint of certain types."""
+    """Finds a joint of certain types."""
 
     def find(ctx: Context, element: Element) -> Target:
         found = _named("joint")(ctx, element)
@@ -75,7 +75,7 @@ def _joint(*allowed: JointType) -> Finder:
 
 
 def _limited(kind: str, field: str) -> Finder:
-    """A joint or tendon that has limits."""
+    """Finds a joint or tendon that has limits."""
 
     def find(ctx: Context, element: Element) -> Target:
         found = _named(kind)(ctx, element)
@@ -87,7 +87,7 @@ def _limited(kind: str, field: str) -> Finder:
 
 
 def _framed(ctx: Context, element: Element) -> Target:
-    """Something with a frame, relative to the frame of something else if there is one."""
+    """Finds an object with a frame, and the object to whose frame it is relative, if any."""
     v = element.values
     found = ctx.names.find_object(v["objtype"], v["objname"], element)
     if found[0] not in _FRAMES:
@@ -96,7 +96,7 @@ def _framed(ctx: Context, element: Element) -> Target:
     if (word is None) != (name is None):
         raise element.origin.error("reftype and refname go together")
     if not word or OBJECT_TYPES.get(word, 0) == ObjType.UNKNOWN:
-        return Target(found)  # as MuJoCo, which reads an unknown type as none
+        return Target(found)  # as in MuJoCo, an unknown type means no object
     reference = ctx.names.find_object(word, name or "", element)
     if reference[0] not in _FRAMES:
         raise element.origin.error("the reference must be a body, xbody, geom, site or camera")
@@ -138,7 +138,7 @@ def _one_of(ctx: Context, element: Element, kinds: dict[str, str]) -> tuple[int,
 
 
 def _between(ctx: Context, element: Element) -> Target:
-    """Two geoms or bodies."""
+    """Finds two geoms or bodies."""
     sides = [_one_of(ctx, element, {f"geom{i}": "geom", f"body{i}": "body"}) for i in (1, 2)]
     for i, side in enumerate(sides, 1):
         if side == _NOTHING:
@@ -149,7 +149,7 @@ def _between(ctx: Context, element: Element) -> Target:
 
 
 def _contact(ctx: Context, element: Element) -> Target:
-    """What contacts must match: up to one condition for each side, the first may be a zone."""
+    """Finds the conditions for contacts: at most one for each side; the first may be a zone."""
     sides = [{f"geom{i}": "geom", f"body{i}": "body", f"subtree{i}": "xbody"} for i in (1, 2)]
     sides[0]["site"] = "site"
     return Target(*(_one_of(ctx, element, side) for side in sides))
@@ -259,7 +259,7 @@ SENSORS: dict[str, Sense] = {
     "tactile": Sense(_S.TACTILE, _R, _ACC, _tactile_dim, _tactile),
     "user": Sense(_S.USER, _R, _ACC, _user_dim, _user),
 }
-# What every sensor has, also where its element does not have the attribute.
+# Values of every sensor whose element does not have the attribute.
 _PLAIN = {"cutoff": 0.0, "noise": 0.0, "interval": (0.0, 0.0)}
 
 
@@ -298,13 +298,13 @@ def compile_sensors(ctx: Context) -> None:
 
 
 def _integers(element: Element) -> tuple[int, int, int]:
-    """Bits of the data fields; reduction and number of contacts of a contact sensor."""
+    """Bits of the data fields, and for a contact sensor its reduction and number of contacts."""
     v = element.values
     return v.get("data", 0), v.get("reduce", 0), v.get("num", 0)
 
 
 def _check(ctx: Context, i: int, element: Element) -> None:
-    """Ranges of the common attributes."""
+    """Checks the ranges of the common attributes."""
     f, origin = ctx.fields, element.origin
     for name in ("cutoff", "noise"):
         if f[f"sensor_{name}"][i] < 0:

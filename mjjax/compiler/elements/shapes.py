@@ -1,8 +1,8 @@
 """Volume, inertia, bounding volume and fluid coefficients of primitive geoms.
 
-Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPE_KINDS` says what
-MuJoCo's types have; a new shape is one entry. Solids are rounded as in MuJoCo: where principal
-moments of a body coincide, rounding decides which axes are found.
+Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPE_KINDS` has an entry
+for each of MuJoCo's types; a new shape needs one entry. Solids are rounded as in MuJoCo, because
+rounding decides which axes are found if principal moments of a body coincide.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Measure(NamedTuple):
 
 
 def _scaled(volume: np.ndarray, inertia: np.ndarray) -> Measure:
-    """Of something with this inertia of unit mass."""
+    """The measure of a shape with this volume and this inertia of unit mass."""
     return Measure(volume, lambda mass: mass[:, None] * inertia)
 
 
@@ -63,7 +63,7 @@ def _tube(r: np.ndarray, h: np.ndarray, radial: float) -> np.ndarray:
 
 
 def _split_ball(r: np.ndarray, half: np.ndarray, factor: float, centre: float) -> np.ndarray:
-    """Ball cut in two at z = 0, halves moved to +-half; `centre` r is where a half has its mass."""
+    """Ball cut in two at z = 0, with halves moved to +-half; a half has its mass at `centre` r."""
     shift = (half + centre * r) ** 2 - (centre * r) ** 2
     inertia = _ball(r, factor)
     return inertia + shift[:, None] * [1.0, 1.0, 0.0]
@@ -113,7 +113,7 @@ def cylinder_shell(size: np.ndarray) -> Measure:
 
 
 def _others(size: np.ndarray) -> np.ndarray:
-    """For each axis the sum of the squares of the other two."""
+    """For each axis, the sum of the squares of the other two sizes."""
     square = size * size
     return square[:, [1, 0, 0]] + square[:, [2, 2, 1]]
 
@@ -159,15 +159,15 @@ def box_shell(size: np.ndarray) -> Measure:
 
 
 def plane(size: np.ndarray) -> Measure:
-    """No volume, no mass."""
+    """A plane has no volume and no mass."""
     return _scaled(np.zeros(len(size)), np.zeros_like(size))
 
 
 class ShapeKind(NamedTuple):
-    """What the compiler knows about one geom type.
+    """The properties of one geom type.
 
     Attributes:
-        nsize: how many sizes it has; they must be positive.
+        nsize: number of its sizes, which must be positive.
         solid, shell: its volume and inertia.
         semiaxes: half extents (n, 3) along its axes, from its sizes.
         rbound: radius of the bounding sphere, from its sizes; 0 for none.

@@ -16,10 +16,10 @@ _TARGETS = {
 
 
 def sleep_policies(ctx: Context) -> None:
-    """Adds `tree_sleep_policy`: what the root body asks for, or what suits its tree.
+    """Adds `tree_sleep_policy`: the policy of the root body, or the one that suits its tree.
 
-    A tree never sleeps by itself if an actuator drives it, or if a tendon ties it to another tree
-    by a spring or damper, or to more than one.
+    A tree never sleeps by itself if an actuator drives it, if a tendon ties it to another tree by a
+    spring or damper, or if a tendon ties it to more than one other tree.
     """
     f = ctx.fields
     roots = f["tree_bodyadr"]

@@ -61,7 +61,7 @@ def compile_tendons(ctx: Context) -> None:
 
 
 def _check_path(element: Element) -> None:
-    """A path alternates as MuJoCo wants: geoms between sites, pulleys between branches."""
+    """Checks the order of a path: geoms must be between sites, pulleys between branches."""
     kinds = ["pulley", *(part.values["type"] for part in element.children), "pulley"]
     if len(kinds) == 2:
         raise element.origin.error("the path is empty")
@@ -121,7 +121,7 @@ _WRAPS: dict[str, Callable[[Context, Element], Wrap]] = {
 
 
 def _springlength(element: Element) -> tuple[float, float]:
-    """Slack range of the spring; one number is both ends, -1 stands for the resting length."""
+    """Slack range of the spring; a single number gives both ends, -1 means the resting length."""
     given = element.values["springlength"] or (-1.0,)
     if given[0] > given[-1]:
         raise element.origin.error("springlength[0] must not exceed springlength[1]")
@@ -146,7 +146,7 @@ def _limits(ctx: Context, elements: list[Element]) -> None:
 
 
 def _armature(ctx: Context, elements: list[Element]) -> None:
-    """Inertia of tendons: not negative, and not around geoms."""
+    """Adds the inertia of tendons, which must not be negative and not wrap around geoms."""
     for element, armature in zip(elements, ctx.fields["tendon_armature"], strict=True):
         if not armature or element.values["type"] == "fixed":
             continue
