@@ -59,7 +59,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def _places(n: int) -> np.ndarray:
-    """Where n pixels are between -1 and 1."""
+    """Places of n pixels between -1 and 1."""
     return 2 * np.arange(n) / max(1, n - 1) - 1
 
 

@@ -23,7 +23,7 @@ from mjjax.xla.namespace import Array, where
 
 
 class CollisionRules(NamedTuple):
-    """What callbacks change about collision detection.
+    """The changes of callbacks to collision detection.
 
     Attributes:
         filtered: whether a callback, in place of the bitmasks, decides which geoms collide.

@@ -86,7 +86,7 @@ def fwd_acceleration(model: Model, data: Data) -> Data:
 
 
 def position(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """What depends on positions only, with sensors and energy."""
+    """Computes everything that depends on positions only, with sensors and energy."""
     data = fwd_position(model, data, callbacks)
     if not skipsensor:
         data = sensor_pos(model, data, callbacks)
@@ -96,7 +96,7 @@ def position(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -
 
 
 def velocity(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool) -> Data:
-    """What depends on velocities too, with sensors and energy."""
+    """Computes everything that depends on velocities too, with sensors and energy."""
     data = fwd_velocity(model, data, callbacks)
     if not skipsensor:
         data = sensor_vel(model, data, callbacks)

@@ -33,7 +33,7 @@ class Shown(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a picture shows.
+    """The objects that a picture shows.
 
     Attributes:
         model, data: world in which sites and segments of tendons follow the geoms.
