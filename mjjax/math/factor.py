@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import quat, safe
 from mjjax.xla.linalg import cho_solve, cholesky, matmul, smallest
+from mjjax.xla.loops import fori_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -43,7 +43,8 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
         entries = where(below, updated, where(jnp.arange(n) == k, new, 0))
         return lower.at[:, k].set(entries), where(below, c * x - s * entries, x)
 
-    return lax.fori_loop(0, n, column, (jnp.tril(factor), x))[0]
+    start: tuple[Array, Array] = (jnp.tril(factor), x)
+    return fori_loop(0, n, column, start)[0]
 
 
 class Band(NamedTuple):

@@ -120,7 +120,7 @@ def jit_worlds(
             return found
 
         specs = (P(), _WORLDS, *[P()] * len(rest))
-        # Loops run a number of rounds that differs between devices: not to be checked.
+        # A loop of the user's may start from constants, which the check would refuse.
         inner = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_WORLDS, check_vma=False)
         found = inner(*(x for x, _ in given))
         assert whole is not None

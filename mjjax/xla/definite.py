@@ -18,6 +18,7 @@ from jax.custom_batching import custom_vmap
 
 from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.linalg import cho_factor, cho_solve, eliminate, matmul
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import Array, namespace, where
 
 # Where that kernel is faster than cuSOLVER (measured on an H100): up to so many rows, from so many
@@ -110,7 +111,7 @@ def _systems(a: Array, b: Array) -> Array:
     good = jnp.isfinite(factors[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
     x = jax.vmap(solve)(factors, b)
     # in one branch for all worlds, which a vmap of `cond` would not be
-    return lax.cond(good.all(), lambda: x, lambda: where(good, x, jax.vmap(eliminate)(a, b)))
+    return cond(good.all(), lambda: x, lambda: where(good, x, jax.vmap(eliminate)(a, b)))
 
 
 @custom_vmap

@@ -19,6 +19,7 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import jaxpr_as_fun
 
 from mjjax.xla.all_worlds import also_for_no_worlds
+from mjjax.xla.loops import varying, while_loop
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
 
@@ -46,6 +47,7 @@ def grouped_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        problem, state = varying((problem, state))
         like = shapes_of(state)
         one = _program(partial(_packed_body, body, like), problem, pack(state))
         loop = _grouped(one, lambda s: running(unpack(s, like)))
@@ -75,7 +77,7 @@ def _grouped(
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
-        return lax.while_loop(running, lambda s: body(problem, s), state)
+        return while_loop(running, lambda s: body(problem, s), state)
 
     @loop.def_vmap
     @also_for_no_worlds
@@ -103,6 +105,7 @@ def queued_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        problem, state = varying((problem, state))
         like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
         one = partial(_packed_body, body, like)
         loop = _queued(one, lambda s: running(unpack(s, like)), items)
@@ -188,7 +191,7 @@ def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: T
     def many(state: Tree) -> Array:
         return jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > few
 
-    return lax.while_loop(many, advance, state)
+    return while_loop(many, advance, state)
 
 
 def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
@@ -206,7 +209,7 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
         state = _some(iterate, order[:group], problem, state)
         return _running_first(running, state), state
 
-    return lax.while_loop(left, advance, (first, state))[1]
+    return while_loop(left, advance, (first, state))[1]
 
 
 def _running_first(running: Any, state: Tree) -> Array:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.xla.linalg import stack, unstack
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array
 
 Tree = Any
@@ -60,7 +60,7 @@ def shapes_of(tree: T) -> T:
 def carry(running: Callable[[T], Array], body: Callable[[T], T], state: T) -> T:
     """`body` again and again while `running`, as `jax.lax.while_loop`."""
     like = shapes_of(state)
-    end = lax.while_loop(
+    end = while_loop(
         lambda x: running(unpack(x, like)), lambda x: pack(body(unpack(x, like))), pack(state)
     )
     return unpack(end, like)
