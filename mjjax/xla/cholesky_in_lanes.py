@@ -1,8 +1,8 @@
 """Cholesky's factors of many small matrices on a GPU: each lane of a warp has its own matrix.
 
 cuSOLVER and cuBLAS give every matrix a block of threads, most of which wait for its next column. In
-lanes, 32 matrices wait together: a quarter of the time for 32,768 of 27 rows, half for 8,192.
-Matrices lie along the last axis, so that lanes read neighbours.
+lanes, 32 matrices wait together: a quarter of the time for 32,768 of 27 rows, half for 8,192
+(benchmarks/NOTES.md, On a GPU). Matrices lie along the last axis, so that lanes read neighbours.
 """
 
 import functools

@@ -2,7 +2,8 @@
 
 A factor reads the upper triangle of its matrix: for solvers, and for what has a derivative of its
 own. JAX's derivative of a factor is for the whole matrix, which must stand there if it is taken. On
-a GPU, the matrices of all worlds are factored by a kernel of its own.
+a GPU, the matrices of all worlds are factored by a kernel of its own (benchmarks/NOTES.md, On a
+GPU).
 """
 
 import functools
@@ -69,7 +70,8 @@ def solve_symmetric(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for a symmetric regular matrix, which hardly ever is indefinite.
 
     By Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU); if that
-    fails, for one of a batch, by LU. The derivative is another solution.
+    fails, for one of a batch, by LU (benchmarks/NOTES.md, Factors). The derivative is another
+    solution.
     """
     fixed = lax.stop_gradient(a)
     return lax.custom_linear_solve(

@@ -3,8 +3,9 @@
 A vmapped `while_loop` repeats every world's iteration until the last world is done, although most
 need few. Here, on a processor, worlds are iterated in groups that stay in its cache; once few of a
 group still run, these go back and are taken up with others. The cost follows the mean number of
-iterations, not the largest. An accelerator iterates all worlds at once; once few of many still run,
-these alone. Results do not depend on it.
+iterations, not the largest (benchmarks/NOTES.md, Loops over worlds and groups). An accelerator
+iterates all worlds at once; once few of many still run, these alone (On a GPU, there). Results do
+not depend on it.
 """
 
 from collections.abc import Callable
@@ -94,6 +95,9 @@ def queued_loop(
     body: Callable[[Tree, Tree], Tree], running: Callable[[Tree], Array], items: int
 ) -> Callable[[Tree, Tree], Tree]:
     """`grouped_loop` of `items` problems in every world: those of all worlds are in one queue.
+
+    The cost follows the mean of all problems (benchmarks/NOTES.md, Islands and scenes of many
+    trees).
 
     Args:
         body: one iteration of one problem.

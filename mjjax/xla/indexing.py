@@ -1,8 +1,9 @@
 """Indexing by static lists, in the forms that XLA runs fast and differentiates cheaply.
 
 XLA's gather handles one element at a time, and its derivative is a scatter. Static indices become
-slices where they are few runs, and products with 0/1 matrices where tables are small. A product
-spreads an infinity or a NaN of one row to all that are picked: see `gather_parameters`.
+slices where they are few runs, and products with 0/1 matrices where tables are small
+(benchmarks/NOTES.md, Indexing). A product spreads an infinity or a NaN of one row to all that are
+picked: see `gather_parameters`.
 
 Long lists of indices, as over equal trees, are cut into `Segment`s: in repetition r of a segment
 the table is its windows side by side, the rows from `start + r stride` on, `width` of them, and
@@ -70,7 +71,8 @@ def _finite(x: Array) -> Array:
 def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
     """`x[index]` of arrays (n,) or (n, k) of parameters, as rows of one table.
 
-    One operation, not one for each; `index` may be traced. For infinity see `gather_parameters`.
+    One operation, not one for each (benchmarks/NOTES.md, Indexing); `index` may be traced. For
+    infinity see `gather_parameters`.
     """
     xp = namespace(*arrays)
     columns = [x[:, None] if x.ndim == 1 else x for x in arrays]

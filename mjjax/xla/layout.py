@@ -24,7 +24,8 @@ def components_last(x: Array) -> Array:
 def matrix_first(m: Sequence[Array]) -> Array:
     """Nine entries of a matrix by rows, arrays (n,), as (9, n).
 
-    Row by row: a join of more than eight arrays is computed apart from them.
+    Row by row: a join of more than eight arrays is computed apart from them (benchmarks/NOTES.md,
+    Kinematics).
     """
     xp, n = namespace(*m), m[0].shape[0]
     rows = [xp.concatenate([x.reshape(1, 1, n) for x in m[k : k + 3]], 1) for k in (0, 3, 6)]
@@ -39,5 +40,8 @@ def matrix_last(m: Sequence[Array]) -> Array:
 
 
 def whole_vectors(x: Array) -> Array:
-    """A matrix (m, n) with columns of zeros up to a multiple of a vector."""
+    """A matrix (m, n) with columns of zeros up to a multiple of a vector.
+
+    Products with it have vectors to the end of their rows (benchmarks/NOTES.md, Layout).
+    """
     return namespace(x).pad(x, [(0, 0), (0, -x.shape[1] % VECTOR)])

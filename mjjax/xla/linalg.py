@@ -75,7 +75,8 @@ def mul_blocks(blocks: Array, x: Array) -> Array:
 def slabs(x: Array, axis: int) -> Sequence[Array]:
     """The entries along a short axis, one by one, which keeps its place with one entry.
 
-    As slices, but the transpose is one concatenation, not a sum of padded arrays.
+    As slices, but the transpose is one concatenation, not a sum of padded arrays
+    (benchmarks/NOTES.md, Products and sums).
     """
     if namespace(x) is np:
         return np.split(x, x.shape[axis], axis)
@@ -90,7 +91,8 @@ def total(terms: Iterable[Array]) -> Array:
 def stack(parts: Iterable[Array]) -> Array:
     """Arrays of one shape along a new first axis, with the batch of a `vmap` in front of it.
 
-    `jnp.stack` leaves the batch behind that axis, and all that follows is transposed.
+    `jnp.stack` leaves the batch behind that axis, and all that follows is transposed
+    (benchmarks/NOTES.md, Products and sums).
     """
     rows = [x.reshape((1, *x.shape)) for x in parts]
     return namespace(*rows).concatenate(rows)
@@ -124,7 +126,8 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
 def by_entry(function: Callable[..., Array], *arrays: Array) -> Array:
     """An elementwise function of arrays of one shape, of all entries one behind the other.
 
-    XLA without its fusion emitters has no vectors for rows of less than about thirty entries.
+    XLA without its fusion emitters has no vectors for rows of less than about thirty entries
+    (benchmarks/NOTES.md, Products and sums).
     """
     return function(*(x.reshape(-1) for x in arrays)).reshape(arrays[0].shape)
 
@@ -158,7 +161,10 @@ def cholesky(a: Array) -> Array:
 
 
 def cho_factor(a: Array) -> Array:
-    """`cholesky` for `cho_solve`: of `a` the upper triangle is read; L's has no meaning."""
+    """`cholesky` for `cho_solve`: of `a` the upper triangle is read; L's has no meaning.
+
+    That saves a mask, and the order of entries a copy (benchmarks/NOTES.md, Factors).
+    """
     if namespace(a) is np:
         return np.linalg.cholesky(a.T)
     # LAPACK's order of entries is the transpose's: it needs no copy

@@ -30,7 +30,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, elsewhere `y`, as `where` of either library.
 
     JAX's own is a function of its own in every program, to be traced, lowered and inlined; this is
-    one operation.
+    one operation (benchmarks/NOTES.md, Compiling).
     """
     if namespace(condition, x, y) is np:
         return np.where(condition, x, y)

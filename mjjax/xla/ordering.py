@@ -14,8 +14,8 @@ def computed_once(*arrays: Array) -> Any:
     """The same arrays, each computed in one place; one array alone, not in a tuple.
 
     XLA computes what is cheap anew in everything that reads it. Buys six of 280 kernels of a step
-    in impedances and 1.6 % of a step on a GPU in velocities of contact rows (notes: "behind a
-    barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
+    in impedances and 1.6 % of a step on a GPU in velocities of contact rows (benchmarks/NOTES.md,
+    Ordering; On a GPU). NumPy's arrays stay as they are.
     """
     if namespace(*arrays) is not np:
         arrays = lax.optimization_barrier(arrays)
@@ -35,6 +35,6 @@ def in_turn(x: Array, done: Array) -> Array:
 def by_platform(*arguments: Any, processor: Callable, accelerator: Callable) -> Any:
     """A function of arguments that has another form on a processor than on an accelerator.
 
-    Buys 4 % of a step on a GPU in the curvature of contacts (notes: "rows times curvature").
+    Buys 4 % of a step on a GPU in the curvature of contacts (benchmarks/NOTES.md, On a GPU).
     """
     return lax.platform_dependent(*arguments, cpu=processor, default=accelerator)

@@ -2,8 +2,8 @@
 
 Written out they are many sums of components. Buys a tenth of the time to compile products of
 quaternions, and for what depends on the model alone a program less for each component, which XLA
-would take out of the loop over steps piece by piece (notes: "as one product with constant
-coefficients").
+would take out of the loop over steps piece by piece (benchmarks/NOTES.md, Kinematics; Products and
+sums).
 """
 
 import functools

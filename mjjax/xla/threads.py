@@ -1,4 +1,7 @@
-"""Threads for XLA's CPU backend, enough that a program never waits for itself."""
+"""Threads for XLA's CPU backend, enough that a program never waits for itself.
+
+And no more: idle ones cost time (benchmarks/NOTES.md, Threads and devices).
+"""
 
 import os
 import re
