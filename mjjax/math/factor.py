@@ -5,9 +5,8 @@ entries to the left, the diagonal included; the last `ndense` rows are full. It 
 vector: the band row by row (n - ndense, nband), then the dense rows (ndense, n).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -32,7 +31,7 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
     n = factor.shape[0]
     sign = 1.0 if plus else -1.0
 
-    def column(k: Array, carry: tuple[jax.Array, Array]) -> tuple[Array, Array]:
+    def column(k: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         lower, x = carry
         old = lower[k, k]
         square = old * old + sign * x[k] * x[k]
@@ -43,7 +42,7 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
         entries = where(below, updated, where(jnp.arange(n) == k, new, 0))
         return lower.at[:, k].set(entries), where(below, c * x - s * entries, x)
 
-    start: tuple[Array, Array] = (jnp.tril(factor), x)
+    start: tuple[Any, Array] = (jnp.tril(factor), x)
     return fori_loop(0, n, column, start)[0]
 
 
