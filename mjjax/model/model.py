@@ -262,7 +262,7 @@ class Model(PyTree, NamedInModel, StaticFields):
             UnsupportedFeature: the file uses something that mjjax cannot compile. What can be
                 compiled but not simulated is refused by `make_data`.
         """
-        return work("Model.from_xml_path")(path, directories, limits)
+        return work("Model of a Spec")(work("Spec.from_file")(path, directories, limits))
 
     @classmethod
     def from_xml_string(
@@ -274,7 +274,8 @@ class Model(PyTree, NamedInModel, StaticFields):
         limits: Limits | None = None,
     ) -> "Model":
         """Loads MJCF from a string; `assets` maps file names to contents. Errors as above."""
-        return work("Model.from_xml_string")(xml, assets, directories, limits)
+        spec = work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
+        return work("Model of a Spec")(spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in the precision that it has.
