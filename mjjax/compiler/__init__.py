@@ -4,14 +4,12 @@ from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.set_const import set_const
 from mjjax.compiler.copy_back import copy_back
-from mjjax.compiler.load import compile_model, load_path, load_string
+from mjjax.compiler.load import compile_model
 
 __all__ = [
     "Compiled",
     "compile_model",
     "compile_spec",
     "copy_back",
-    "load_path",
-    "load_string",
     "set_const",
 ]

@@ -1,7 +1,4 @@
-"""From a file or string to a `Model`."""
-
-import os
-from collections.abc import Iterable, Mapping
+"""From a description to a `Model` with its derived constants."""
 
 import numpy as np
 
@@ -11,34 +8,11 @@ from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
 from mjjax.core.below import does, work
 from mjjax.core.constants import MINVAL
-from mjjax.core.limits import Limits
 from mjjax.math.tracked import numbers, value_of
-from mjjax.mjcf import assets, keyframes, read_path, read_string
+from mjjax.mjcf import assets, keyframes
 from mjjax.mjcf.spec import Spec
 from mjjax.model.model import Model
 from mjjax.xla.namespace import Array, namespace, where
-
-
-@does("Model.from_xml_path")
-def load_path(
-    path: str | os.PathLike[str],
-    directories: Iterable[str | os.PathLike[str]] = (),
-    limits: Limits | None = None,
-) -> Model:
-    """Model from an MJCF or URDF file; see `Model.from_xml_path`."""
-    return compile_model(read_path(path, directories, limits))
-
-
-@does("Model.from_xml_string")
-def load_string(
-    xml: str | bytes,
-    assets: Mapping[str, bytes] | None = None,
-    directories: Iterable[str | os.PathLike[str]] = (),
-    limits: Limits | None = None,
-) -> Model:
-    """Model from a string; see `Model.from_xml_string`."""
-    spec = read_string(xml, assets, directories=directories, limits=limits)
-    return compile_model(spec)
 
 
 @does("Spec.compile")
@@ -52,6 +26,7 @@ def compile_edited(spec: Spec) -> Model:
     return model
 
 
+@does("Model of a Spec")
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
     compiled = compile_spec(spec)

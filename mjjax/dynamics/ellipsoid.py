@@ -15,6 +15,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, largest, smallest
+from mjjax.xla.loops import varying
 from mjjax.xla.namespace import Array, namespace, where
 
 
@@ -68,7 +69,7 @@ def ellipsoid_derivative(
     )
     block = _projected_slope(velocity[:, 3:], axes, prm, density)
     used = (prm[:, :1, None] != 0).astype(velocity.dtype)
-    return used * (jnp.moveaxis(slopes(unit), 0, 2) + _padded(block, 1, 2))
+    return used * (jnp.moveaxis(slopes(varying(unit)), 0, 2) + _padded(block, 1, 2))
 
 
 def _padded(x: Array, *along: int) -> Array:

@@ -22,6 +22,7 @@ from mjjax.math.quat import cross, join
 from mjjax.math.spatial import inertia_about, inertia_mul, mat3
 from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Data
+from mjjax.model.dofs import dofs_of
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.model.trees import block_entries, join_blocks
@@ -67,19 +68,15 @@ class DofPlan:
 @functools.lru_cache(maxsize=64)
 def dof_plan(s: Structure) -> DofPlan:
     """Directions and coupling of the dofs of a structure."""
-    jnt, body = s.dof_jntid, s.dof_bodyid
-    kind = s.jnt_type[jnt]
-    within = np.arange(s.nv) - s.jnt_dofadr[jnt]
+    body, dofs = s.dof_bodyid, dofs_of(s)
     is_scalar = s.jnt_type >= JointType.SLIDE
     turning, scalar = s.jnt_bodyid[~is_scalar], np.flatnonzero(is_scalar)
-    turns = (kind == JointType.BALL) | ((kind == JointType.FREE) & (within >= 3))
-    rows = 3 + 3 * np.searchsorted(turning, body) + within % 3
-    source = np.where(turns, rows, within)
-    source[is_scalar[jnt]] = 3 + 3 * len(turning) + np.arange(len(scalar))
-    rotates = turns | (kind == JointType.HINGE)
+    rows = 3 + 3 * np.searchsorted(turning, body) + dofs.place % 3
+    source = np.where(dofs.turns, rows, dofs.place)
+    source[is_scalar[s.dof_jntid]] = 3 + 3 * len(turning) + np.arange(len(scalar))
     moved_by = tree_plan(s).moves[body]
     lost = (s.body_simple[body] > 0)[:, None] & ~np.eye(s.nv, dtype=bool)
-    return DofPlan(turning, scalar, source, rotates, moved_by, (moved_by | moved_by.T) & ~lost)
+    return DofPlan(turning, scalar, source, dofs.rotates, moved_by, (moved_by | moved_by.T) & ~lost)
 
 
 def subtree_com(model: Model, xipos: Array) -> Array:

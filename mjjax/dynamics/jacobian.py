@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import JointType
 from mjjax.dynamics.tree import ancestors, dof_sum, tree_plan
 from mjjax.math import components, quat
 from mjjax.math.components import Parts, split
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9, mat3, motion_cross
 from mjjax.model.data import Contact, Data
+from mjjax.model.dofs import dofs_of
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather
@@ -97,12 +97,10 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
     xp = namespace(data.cdof)
     moves = tree_plan(s).moves[body]
     # The axes of balls turn with the body, also by its own joint, which `cdof_dot` leaves out.
-    kind = s.jnt_type[s.dof_jntid]
-    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
-    turning = (kind == JointType.BALL) | ((kind == JointType.FREE) & (within >= 3))
+    dofs = dofs_of(s)
     change = data.cdof_dot
-    if turning.any():
-        same = (s.dof_jntid[:, None] == s.dof_jntid) & turning[:, None] & turning
+    if dofs.turns.any():
+        same = dofs.same_joint & dofs.turns[:, None] & dofs.turns
         own = matmul(same.astype(data.qvel.dtype), data.cdof * data.qvel[:, None])
         change = change + quat.join(motion_cross(split(own), split(data.cdof)))
     lever = point - data.subtree_com[s.body_rootid[body]]

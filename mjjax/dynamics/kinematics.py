@@ -9,7 +9,6 @@ import dataclasses
 import functools
 
 import numpy as np
-from jax import lax
 
 from mjjax.core.enums import JointType
 from mjjax.core.profile import stage
@@ -32,6 +31,7 @@ from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather, gather_columns, gather_tables, gather_traced
 from mjjax.xla.layout import components_last, matrix_first, matrix_last, whole_vectors
 from mjjax.xla.linalg import stack, unstack
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
@@ -235,7 +235,7 @@ def world_links(s: Structure, frames: Array) -> Array:
         return stack(compose(tuple(gather_traced(frames, pick)), tuple(frames))), None
 
     # This is a loop, so that the size of the program does not grow with the depth of the tree.
-    return lax.scan(double, padded, tables)[0][:, :n]
+    return scan(double, padded, tables)[0][:, :n]
 
 
 def joint_frames(model: Model, qpos: Array, links: Array, body: Array) -> tuple[Array, Array]:

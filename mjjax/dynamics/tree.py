@@ -12,6 +12,7 @@ import functools
 
 import numpy as np
 
+from mjjax.model.dofs import dofs_of
 from mjjax.model.structure import Structure
 from mjjax.model.trees import dof_order, tree_groups
 from mjjax.xla.indexing import gather, gather_columns
@@ -78,12 +79,9 @@ def tree_plan(s: Structure) -> TreePlan:
     above_body = ancestors(s.body_parentid)
     moves = above_body[:, s.dof_bodyid]
     # The dofs of earlier joints precede a dof. In a free joint, translations precede rotations.
-    order = np.arange(s.nv)
-    earlier = (s.dof_jntid[None, :] != s.dof_jntid[:, None]) & (order[None, :] < order[:, None])
-    within = order - s.jnt_dofadr[s.dof_jntid]
-    free = s.jnt_type[s.dof_jntid] == 0
-    same_free = (s.dof_jntid[None, :] == s.dof_jntid[:, None]) & free[:, None]
-    earlier |= same_free & (within[:, None] >= 3) & (within[None, :] < 3)
+    order, dofs = np.arange(s.nv), dofs_of(s)
+    earlier = ~dofs.same_joint & (order[None, :] < order[:, None])
+    earlier |= dofs.same_joint & dofs.turns[:, None] & dofs.shifts[None]
     before = moves[s.dof_bodyid] & earlier
 
     blocks = [

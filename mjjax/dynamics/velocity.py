@@ -3,7 +3,7 @@
 import numpy as np
 
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import DisableBit, JointType
+from mjjax.core.enums import DisableBit
 from mjjax.core.profile import stage
 from mjjax.dynamics.objects import moved_to
 from mjjax.dynamics.tree import before_sum, body_sum, dof_sum, subtree_sum
@@ -12,6 +12,7 @@ from mjjax.math.components import Parts, add, split
 from mjjax.math.quat import cross, join
 from mjjax.math.spatial import force_cross, inertia_mul, mat3, motion_cross
 from mjjax.model.data import Data
+from mjjax.model.dofs import dofs_of
 from mjjax.model.model import Model
 from mjjax.xla.layout import components_first, components_last
 from mjjax.xla.linalg import matvec3, matvec3_t, stack, unstack
@@ -28,8 +29,7 @@ def com_vel(model: Model, data: Data) -> Data:
     s = model.structure
     axes = split(data.cdof)
     moved = components_first(data.cdof) * data.qvel[None]
-    within = range(s.nv) - s.jnt_dofadr[s.dof_jntid]
-    still = (s.jnt_type[s.dof_jntid] == JointType.FREE) & (within < 3)
+    still = dofs_of(s).shifts
     change = motion_cross(unstack(before_sum(s, moved)), axes)
     if still.any():
         change = tuple(where(still, 0, x) for x in change)

@@ -12,6 +12,7 @@ from jax import lax
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
 from mjjax.math.quat import cross
+from mjjax.xla.loops import fori_loop
 from mjjax.xla.namespace import Array, namespace, where
 
 _MAXITER = 20  # iterations of Newton's method for the point inside
@@ -226,7 +227,7 @@ def _newton(ratio_a: Array, ratio_b: Array, gap: Array) -> tuple[Array, Array]:
                 break
             carry = advance(i, carry)
     else:
-        carry = lax.stop_gradient(lax.fori_loop(0, _MAXITER, advance, carry))
+        carry = lax.stop_gradient(fori_loop(0, _MAXITER, advance, carry))
     z, good = carry
     solved = good & (xp.abs(residual(z)) <= _TOLERANCE)
     z = where(solved, z, 0.5)

@@ -33,6 +33,7 @@ from mjjax.pipeline.make_data import make_data
 from mjjax.pipeline.rollout import rollout
 from mjjax.pipeline.step import step, step1
 from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import where
 
 DIVERGED = np.array([WarningType.BADQPOS, WarningType.BADQVEL, WarningType.BADQACC])
@@ -297,7 +298,7 @@ def _step(
     stepping, starting = jax.random.split(key)
     seen, after, reward, done, info = env.step_env(stepping, state, action, params)
     # A new start is computed only in steps in which an episode of some world of the batch ends.
-    begun = jax.lax.cond(
+    begun = cond(
         largest_of_worlds(done), lambda: env.reset_env(starting, params), lambda: (seen, after)
     )
     obs, state = jax.tree.map(lambda a, b: where(done, a, b), begun, (seen, after))

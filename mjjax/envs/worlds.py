@@ -16,6 +16,7 @@ from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.envs.randomize import world_axes
 from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import where
 
 # When the next episode starts: in the step that ends one, in the step after it, or by a reset.
@@ -68,7 +69,7 @@ def advance(
         final = {"final_obs": seen, "final_info": _where_it_holds(done, said)}
         said = _where_it_holds(~done, said) | _where_it_holds(done, final)
     # A new start is computed only in steps in which some world of the batch starts anew.
-    begun = jax.lax.cond(
+    begun = cond(
         largest_of_worlds(starts), lambda: env.reset_env(starting, params), lambda: (seen, state)
     )
     obs, state = jax.tree.map(lambda a, b: where(starts, a, b), begun, (seen, state))

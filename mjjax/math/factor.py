@@ -5,16 +5,15 @@ to the diagonal, which is included. The last `ndense` rows are full. The matrix 
 vector: first the band row by row (n - ndense, nband), then the dense rows (ndense, n).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import quat, safe
 from mjjax.xla.linalg import cho_solve, cholesky, matmul, smallest
+from mjjax.xla.loops import fori_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -33,7 +32,7 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
     n = factor.shape[0]
     sign = 1.0 if plus else -1.0
 
-    def column(k: Array, carry: tuple[jax.Array, Array]) -> tuple[Array, Array]:
+    def column(k: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         lower, x = carry
         old = lower[k, k]
         square = old * old + sign * x[k] * x[k]
@@ -44,7 +43,8 @@ def chol_update(factor: Array, x: Array, plus: bool = True) -> Array:
         entries = where(below, updated, where(jnp.arange(n) == k, new, 0))
         return lower.at[:, k].set(entries), where(below, c * x - s * entries, x)
 
-    return lax.fori_loop(0, n, column, (jnp.tril(factor), x))[0]
+    start: tuple[Any, Array] = (jnp.tril(factor), x)
+    return fori_loop(0, n, column, start)[0]
 
 
 class Band(NamedTuple):

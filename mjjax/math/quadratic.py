@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.xla.linalg import cho_solve, cholesky, matmul
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -83,7 +83,7 @@ def box_qp(
     x = jnp.clip(jnp.zeros_like(g) if start is None else start, low, high)
     no, eye = jnp.bool_(False), jnp.eye(n, dtype=g.dtype)
     state = _MultiplierState(x, jnp.ones(n, bool), eye, _value(H, g, x), no, no, jnp.int32(0))
-    state = lax.while_loop(
+    state = while_loop(
         lambda s: ~s.done & (s.count < settings.iterations),
         lambda s: _step(H, g, low, high, settings, s),
         state,
@@ -115,7 +115,7 @@ def _step(
     def helps(length: Array) -> Array:
         return state.value - _value(H, g, at(length)) >= settings.armijo * length * -slope
 
-    length = lax.while_loop(
+    length = while_loop(
         lambda s: ~helps(s) & (s > settings.min_step),
         lambda s: s * settings.backtrack,
         jnp.ones((), g.dtype),

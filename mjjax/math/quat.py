@@ -10,12 +10,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import components, safe
 from mjjax.math.components import split
 from mjjax.xla.linalg import dot, slabs
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import A, Array, namespace, where
 from mjjax.xla.polynomials import bilinear
 
@@ -222,4 +222,4 @@ def closest(q: Array, mat: Array, iterations: int = 500, tolerance: float = 1e-9
         _, turn, count = carry
         return (safe.norm(turn) > tolerance) & (count < iterations)
 
-    return lax.while_loop(going, body, (q, torque(q), jnp.int32(0)))[0]
+    return while_loop(going, body, (q, torque(q), jnp.int32(0)))[0]

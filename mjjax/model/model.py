@@ -262,7 +262,7 @@ class Model(PyTree, NamedInModel, StaticFields):
             UnsupportedFeature: the file uses something that mjjax cannot compile. `make_data`
                 refuses features that are compiled but not simulated.
         """
-        return work("Model.from_xml_path")(path, directories, limits)
+        return work("Model of a Spec")(work("Spec.from_file")(path, directories, limits))
 
     @classmethod
     def from_xml_string(
@@ -274,7 +274,8 @@ class Model(PyTree, NamedInModel, StaticFields):
         limits: Limits | None = None,
     ) -> "Model":
         """Loads MJCF from a string, as `from_xml_path`; `assets` maps file names to contents."""
-        return work("Model.from_xml_string")(xml, assets, directories, limits)
+        spec = work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
+        return work("Model of a Spec")(spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the compiled model to a file, in its own precision.

@@ -120,7 +120,7 @@ def jit_worlds(
             return found
 
         specs = (P(), _WORLDS, *[P()] * len(rest))
-        # The check is off: it would refuse loops whose number of rounds differs between devices.
+        # The check is off: a loop of the user may start from constants, which it would refuse.
         inner = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_WORLDS, check_vma=False)
         found = inner(*(x for x, _ in given))
         assert whole is not None

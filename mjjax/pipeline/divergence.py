@@ -17,6 +17,7 @@ from mjjax.model.callbacks import Callbacks
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import blank_data, chosen, reset_state
+from mjjax.xla.loops import varying
 from mjjax.xla.namespace import Array, where
 
 Step = Callable[..., Data]
@@ -98,11 +99,11 @@ def _masked(step: Step, arguments: tuple[Any, ...]) -> Data:
 @functools.partial(_masked.defjvp, symbolic_zeros=True)
 def _masked_jvp(step: Step, primals: Any, tangents: Any) -> tuple[Data, Data]:
     moved = of_moved(step, primals[0], tangents[0])
-    out, push = jax.linearize(moved.f, *moved.values)
+    out, push = jax.linearize(moved.f, *varying(moved.values))
     reset = jnp.any((out.warning != primals[0][1].warning)[RESETS])
 
     def mask(slope: Any) -> Any:
         real = jnp.issubdtype(slope.dtype, jnp.floating)
         return where(reset, 0, slope) if real else slope
 
-    return out, jax.tree.map(mask, push(*map(mask, moved.slopes)))
+    return out, jax.tree.map(mask, push(*varying([mask(x) for x in moved.slopes])))

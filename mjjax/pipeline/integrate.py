@@ -25,6 +25,7 @@ from mjjax.sensor.stages import remember_sensors
 from mjjax.solver.method import in_single
 from mjjax.xla.definite import solve_definite, solve_symmetric
 from mjjax.xla.linalg import solve
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.ordering import in_turn
 
@@ -187,7 +188,7 @@ def _runge_kutta(method: Tableau, model: Model, data: Data, callbacks: Callbacks
     # one traced forward pass for the remaining stages: compilation takes half the time
     table = jnp.asarray(method.stages, data.qpos.dtype)
     first = jax.tree.map(lambda x: x * method.first, rates_of(data))
-    (data, (qvel, qacc, act_dot)), _ = jax.lax.scan(substep, (data, first), table)
+    (data, (qvel, qacc, act_dot)), _ = scan(substep, (data, first), table)
     data = data.replace(time=start.time, qpos=start.qpos, qvel=start.qvel, act=start.act)
     return advance(model, data, act_dot, qacc, qvel)
 

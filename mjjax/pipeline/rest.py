@@ -26,6 +26,7 @@ from mjjax.sleep.stages import (
     with_asleep,
 )
 from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import Array, where
 
 
@@ -81,7 +82,7 @@ def fall_asleep(model: Model, data: Data, callbacks: Callbacks | None = None) ->
         still = data.replace(qvel=where(slept[model.structure.dof_treeid], 0, data.qvel))
         return forward_skip(model, still, Stage.POS, callbacks=callbacks)
 
-    repeated = lax.cond(largest_of_worlds(some), again, lambda data: data, data)
+    repeated = cond(largest_of_worlds(some), again, lambda data: data, data)
     data = jax.tree.map(lambda x, y: where(some, x, y), repeated, data)
     return with_asleep(data, new)
 

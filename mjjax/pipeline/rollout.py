@@ -18,6 +18,7 @@ from mjjax.pipeline.integrate import bogacki_shampine, integrate
 from mjjax.pipeline.step import whole_step
 from mjjax.pipeline.substeps import Adaptive, Substeps, lengths_of
 from mjjax.xla.all_worlds import largest_of_worlds
+from mjjax.xla.loops import cond, scan
 from mjjax.xla.namespace import Array, where
 
 # What reverse mode keeps of a rollout.
@@ -121,8 +122,8 @@ def _rollout(
         after, kept = run(model, start)
         return take(names, after), kept
 
-    scan = _scan_in_blocks if checkpoint == "sqrt" else jax.lax.scan
-    state, kept = scan(body, take(names, data), controls, length=length)
+    loop = _scan_in_blocks if checkpoint == "sqrt" else scan
+    state, kept = loop(body, take(names, data), controls, length=length)
     return data.replace(**state), kept
 
 
@@ -153,11 +154,11 @@ def _divided(
             return part(now, length), None
         # After the last part that any world needs, nothing is computed, also under vmap.
         needed = largest_of_worlds(length > 0)
-        return jax.lax.cond(needed, own, lambda now, _: now, now, length), None
+        return cond(needed, own, lambda now, _: now, now, length), None
 
     kept = jax.eval_shape(run, model, start)[1]
     none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
-    return jax.lax.scan(body, (take(names, start), none), lengths)[0]
+    return scan(body, (take(names, start), none), lengths)[0]
 
 
 def _controls(model: Model, data: Data, ctrl: Any, nstep: int | None) -> Array | None:
@@ -204,16 +205,14 @@ def _scan_in_blocks(
         # The end is the same in all worlds. After it nothing is computed, also under vmap.
         kept = jax.eval_shape(body, state, given[1])[1]
         none = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), kept)
-        return jax.lax.cond(
-            given[0] < length, body, lambda state, u: (state, none), state, given[1]
-        )
+        return cond(given[0] < length, body, lambda state, u: (state, none), state, given[1])
 
     @jax.checkpoint
     def block(state: State, given: tuple[Array, Array | None]) -> tuple[State, Kept]:
-        return jax.lax.scan(within, state, given, length=size)
+        return scan(within, state, given, length=size)
 
     index = jnp.arange(count * size, dtype=jnp.int32).reshape(count, size)
-    state, kept = jax.lax.scan(block, state, (index, controls))
+    state, kept = scan(block, state, (index, controls))
     flat = {name: x.reshape(count * size, *x.shape[2:]) for name, x in kept.items()}
     return state, {name: x[:length] for name, x in flat.items()}
 

@@ -13,6 +13,7 @@ from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.forward import forward_skip
 from mjjax.pipeline.integrate import BOGACKI_SHAMPINE, Rates, drift, rates_of
+from mjjax.xla.loops import scan, while_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -124,7 +125,7 @@ def _search(
     zero, one = jnp.zeros((), real), jnp.ones((), real)
     parts = jnp.zeros(rule.most, real)
     state = (data, parts, jnp.int32(0), one, zero)
-    _, parts, count, left, wish = lax.while_loop(going, attempt, state)
+    _, parts, count, left, wish = while_loop(going, attempt, state)
     return parts.at[count].add(left), left > wish
 
 
@@ -153,5 +154,5 @@ def _pair(
     rows = np.array([(*stage, part, within) for stage, part, within in zip(*stages, strict=True)])
     first = jax.tree.map(lambda x: x * BOGACKI_SHAMPINE.first, rates_of(start))
     begin = (start, first, ERROR[0] * start.qacc)
-    (end, _, error), _ = lax.scan(stage, begin, jnp.asarray(rows, start.qvel.dtype))
+    (end, _, error), _ = scan(stage, begin, jnp.asarray(rows, start.qvel.dtype))
     return end, length * error

@@ -27,6 +27,7 @@ from mjjax.render.light import toward_lights as toward
 from mjjax.render.paint import Paint, on_triangles, paint, texture_colour, textures_to_read
 from mjjax.render.texture import Pool, texture_pool
 from mjjax.xla.linalg import dot, matvec3, matvec3_t
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 _LAYERS = 8  # largest number of surfaces that a pixel shows through one another
@@ -295,7 +296,7 @@ def _beyond(scene: _Scene, ray: _Ray) -> Array:
         return count + 1, rgb + own, following
 
     first = (jnp.int32(0), jnp.zeros_like(ray.start), ray)
-    more = lax.while_loop(lambda x: (x[0] < _LAYERS) & jnp.any(x[2].weight > 0), body, first)
+    more = while_loop(lambda x: (x[0] < _LAYERS) & jnp.any(x[2].weight > 0), body, first)
     return more[1]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.model.sleep import FULLY_AWAKE
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -84,7 +85,7 @@ def components(count: int, links: Array, on: Array) -> Array:
         new = new[new]
         return new, jnp.any(new != label)
 
-    label, _ = lax.while_loop(lambda state: state[1], round_, (start, jnp.bool_(True)))
+    label, _ = while_loop(lambda state: state[1], round_, (start, jnp.bool_(True)))
     return label
 
 

@@ -25,6 +25,7 @@ from mjjax.solver.objective import residual, split
 from mjjax.solver.problem import Problem
 from mjjax.xla.all_worlds import largest_of_worlds
 from mjjax.xla.linalg import einsum, matmul
+from mjjax.xla.loops import fori_loop, scan
 from mjjax.xla.namespace import Array, where
 
 WORSE = 1e-10  # an update that raises the cost by more than this is taken back
@@ -199,11 +200,11 @@ def sweep(
         return qacc, lax.dynamic_update_index_in_dim(force, new, k, 0), total + change
 
     if every:
-        qacc, (force, change) = lax.scan(one, qacc, (arrays, force))
+        qacc, (force, change) = scan(one, qacc, (arrays, force))
         return qacc, force[of.place], -jnp.sum(change)
     start = (qacc, force, jnp.zeros((), qacc.dtype))
     # The loop has one end for all worlds, so that it picks whole slices.
-    qacc, force, total = lax.fori_loop(0, largest_of_worlds(of.count), visit, start)
+    qacc, force, total = fori_loop(0, largest_of_worlds(of.count), visit, start)
     return qacc, force[of.place], -total
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.math import safe
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 ITERATIONS = 20
@@ -79,7 +79,7 @@ def _in_ball(A: Array, b: Array, r: Array) -> tuple[Array, Array]:
         return y, where(going, la + change, la), going, k + 1
 
     start = (jnp.zeros((size,), b.dtype), zero, jnp.bool_(True), jnp.int32(0))
-    y, la, *_ = lax.while_loop(lambda s: s[2] & (s[3] < ITERATIONS), advance, start)
+    y, la, *_ = while_loop(lambda s: s[2] & (s[3] < ITERATIONS), advance, start)
     # A search that did not finish ends outside the ball, so its end is scaled onto the sphere.
     onto = safe.sqrt(r * r / jnp.maximum(MINVAL, jnp.sum(y * y)))
     return y * where(la > 0, onto, 1), la

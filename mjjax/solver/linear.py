@@ -30,6 +30,7 @@ from mjjax.solver.problem import Problem
 from mjjax.xla import definite
 from mjjax.xla.layout import components_last
 from mjjax.xla.linalg import einsum, matmul, mul_blocks, total, unstack
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 LONGEST = 2  # iterations per dof after which only rounding errors are left
@@ -119,7 +120,7 @@ def conjugate_gradients(of: Algebra, b: Array, tolerance: float, iterations: int
 
     zero = jnp.zeros_like(b)
     first = (jnp.int32(0), going(b), zero, b, zero, jnp.full(enough.shape, jnp.inf, b.dtype))
-    end = lax.while_loop(lambda s: jnp.any(s[1]) & (s[0] < iterations), advance, first)
+    end = while_loop(lambda s: jnp.any(s[1]) & (s[0] < iterations), advance, first)
     return end[2]
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.constraint.layout import FRICTION, RowLayout
 from mjjax.core.constants import MINVAL
@@ -20,6 +19,7 @@ from mjjax.solver import dual
 from mjjax.solver.ellipsoid import Ball, ball, minimise
 from mjjax.solver.method import Progress, Rules, run
 from mjjax.solver.problem import Problem
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
 FLOOR = 1e-10  # smallest diagonal entry of a contact's block
@@ -158,7 +158,7 @@ def _remove_slip_jvp(primals, tangents):
             return advance(state), None
 
         state = dual.initial(prepared.rows, force)
-        state, _ = lax.scan(body, state, length=rules.noslip_iterations)
+        state, _ = scan(body, state, length=rules.noslip_iterations)
         return dual.result(prepared.rows, state)
 
     _, (dqacc, dforce) = jax.jvp(again, (problem, force), tangents[:2])

@@ -19,6 +19,7 @@ from mjjax.solver.objective import residual, row_state
 from mjjax.solver.problem import Problem, problem_of
 from mjjax.solver.stages import rules_of, start_of
 from mjjax.solver.table import METHODS
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
 
@@ -115,7 +116,7 @@ def _history(
         # An island that is done keeps its state.
         return jax.tree.map(lambda a, b: where(going, a, b), new, state), stat
 
-    return lax.scan(advance, start, length=iterations)
+    return scan(advance, start, length=iterations)
 
 
 def constraint_state(model: Model, data: Data) -> Array:

@@ -2,7 +2,8 @@
 
 cuSOLVER and cuBLAS give every matrix a block of threads, most of which wait for the next column. In
 lanes, 32 matrices wait together. This takes a quarter of the time for 32,768 matrices of 27 rows,
-and half for 8,192. Matrices lie along the last axis, so that lanes read neighbours.
+and half for 8,192 (benchmarks/NOTES.md, On a GPU). Matrices lie along the last axis, so that lanes
+read neighbours.
 """
 
 import functools

@@ -2,7 +2,7 @@
 
 A factor reads only the upper triangle of its matrix. This suffices for solvers, and for functions
 with a derivative rule of their own. JAX's derivative of a factor needs the whole matrix. On a GPU,
-a special kernel factors the matrices of all worlds.
+a special kernel factors the matrices of all worlds (benchmarks/NOTES.md, On a GPU).
 """
 
 import functools
@@ -18,6 +18,7 @@ from jax.custom_batching import custom_vmap
 
 from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.linalg import cho_factor, cho_solve, eliminate, matmul
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import Array, namespace, where
 
 # The kernel is faster than cuSOLVER for at most so many rows and at least so many matrices
@@ -68,7 +69,8 @@ def solve_symmetric(a: Array, b: Array) -> Array:
     """Solution x of a x = b (n,) for a symmetric regular matrix that is hardly ever indefinite.
 
     It uses Cholesky's factor, which is four times faster than LU (measured, 27 x 27 on CPU). If
-    this fails for any matrix of a batch, LU solves the systems. The derivative is another solution.
+    this fails for any matrix of a batch, LU solves the systems (benchmarks/NOTES.md, Factors). The
+    derivative is another solution.
     """
     fixed = lax.stop_gradient(a)
     return lax.custom_linear_solve(
@@ -110,7 +112,7 @@ def _systems(a: Array, b: Array) -> Array:
     good = jnp.isfinite(factors[:, -1:, -1:]).all(axis=(1, 2), keepdims=True)
     x = jax.vmap(solve)(factors, b)
     # All worlds take the same branch. A vmap of `cond` would compute both branches.
-    return lax.cond(good.all(), lambda: x, lambda: where(good, x, jax.vmap(eliminate)(a, b)))
+    return cond(good.all(), lambda: x, lambda: where(good, x, jax.vmap(eliminate)(a, b)))
 
 
 @custom_vmap

@@ -3,8 +3,9 @@
 A vmapped `while_loop` repeats the iteration of every world until the last world is done, although
 most worlds need few iterations. Here, a processor iterates worlds in groups that stay in its cache.
 Once few worlds of a group still run, they go back and join worlds of other groups. So the cost
-follows the mean number of iterations, not the largest. An accelerator iterates all worlds at once.
-Once few of many worlds still run, it iterates these alone. The results do not depend on the groups.
+follows the mean number of iterations, not the largest (benchmarks/NOTES.md, Loops over worlds and
+groups). An accelerator iterates all worlds at once. Once few of many worlds still run, it iterates
+these alone (On a GPU, there). The results do not depend on the groups.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import jaxpr_as_fun
 
 from mjjax.xla.all_worlds import also_for_no_worlds
+from mjjax.xla.loops import varying, while_loop
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
 
@@ -47,6 +49,7 @@ def grouped_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        problem, state = varying((problem, state))
         like = shapes_of(state)
         one = _program(partial(_packed_body, body, like), problem, pack(state))
         loop = _grouped(one, lambda s: running(unpack(s, like)))
@@ -76,7 +79,7 @@ def _grouped(
 
     @custom_vmap
     def loop(problem: Tree, state: Tree) -> Tree:
-        return lax.while_loop(running, lambda s: body(problem, s), state)
+        return while_loop(running, lambda s: body(problem, s), state)
 
     @loop.def_vmap
     @also_for_no_worlds
@@ -94,6 +97,9 @@ def queued_loop(
 ) -> Callable[[Tree, Tree], Tree]:
     """`grouped_loop` for `items` problems in every world; the problems of all worlds form a queue.
 
+    The cost follows the mean of all problems (benchmarks/NOTES.md, Islands and scenes of many
+    trees).
+
     Args:
         body: one iteration of one problem.
         running: whether one problem goes on.
@@ -104,6 +110,7 @@ def queued_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        problem, state = varying((problem, state))
         like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
         one = partial(_packed_body, body, like)
         loop = _queued(one, lambda s: running(unpack(s, like)), items)
@@ -189,7 +196,7 @@ def _together(body: Any, running: Any, few: Array | int, problem: Tree, state: T
     def many(state: Tree) -> Array:
         return jnp.sum(jax.vmap(running)(state), dtype=jnp.int32) > few
 
-    return lax.while_loop(many, advance, state)
+    return while_loop(many, advance, state)
 
 
 def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) -> Tree:
@@ -207,7 +214,7 @@ def _in_groups(body: Any, running: Any, group: int, problem: Tree, state: Tree) 
         state = _some(iterate, order[:group], problem, state)
         return _running_first(running, state), state
 
-    return lax.while_loop(left, advance, (first, state))[1]
+    return while_loop(left, advance, (first, state))[1]
 
 
 def _running_first(running: Any, state: Tree) -> Array:

@@ -1,8 +1,9 @@
 """Indexing by static lists, in the forms that XLA runs fast and differentiates cheaply.
 
 XLA's gather handles one element at a time, and its derivative is a scatter. Static indices become
-slices if they form few runs, and products with 0/1 matrices if tables are small. A product spreads
-an infinity or a NaN of one row to all picked rows; see `gather_parameters`.
+slices if they form few runs, and products with 0/1 matrices if tables are small
+(benchmarks/NOTES.md, Indexing). A product spreads an infinity or a NaN of one row to all picked
+rows; see `gather_parameters`.
 
 Long lists of indices, as over equal trees, are cut into `Segment`s. In repetition r of a segment,
 each window has the `width` rows from `start + r stride` on. The windows side by side are a table,
@@ -70,8 +71,8 @@ def _finite(x: Array) -> Array:
 def gather_rows(arrays: Sequence[Array], index: Array) -> list[Array]:
     """`x[index]` of arrays (n,) or (n, k) of parameters, as rows of one table.
 
-    This is one operation instead of one per array. `index` may be traced. `gather_parameters`
-    explains how infinities are handled.
+    This is one operation instead of one per array (benchmarks/NOTES.md, Indexing). `index` may be
+    traced. `gather_parameters` explains how infinities are handled.
     """
     xp = namespace(*arrays)
     columns = [x[:, None] if x.ndim == 1 else x for x in arrays]

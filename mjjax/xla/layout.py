@@ -25,7 +25,7 @@ def matrix_first(m: Sequence[Array]) -> Array:
     """Nine entries of a matrix by rows, arrays (n,), as (9, n).
 
     The rows are joined one by one, because XLA computes a join of more than eight arrays in a
-    kernel of its own.
+    kernel of its own (benchmarks/NOTES.md, Kinematics).
     """
     xp, n = namespace(*m), m[0].shape[0]
     rows = [xp.concatenate([x.reshape(1, 1, n) for x in m[k : k + 3]], 1) for k in (0, 3, 6)]
@@ -40,5 +40,8 @@ def matrix_last(m: Sequence[Array]) -> Array:
 
 
 def whole_vectors(x: Array) -> Array:
-    """A matrix (m, n) with columns of zeros added, up to a whole number of vectors."""
+    """A matrix (m, n) with columns of zeros added, up to a whole number of vectors.
+
+    Products with it use vectors to the end of their rows (benchmarks/NOTES.md, Layout).
+    """
     return namespace(x).pad(x, [(0, 0), (0, -x.shape[1] % VECTOR)])

@@ -75,7 +75,8 @@ def mul_blocks(blocks: Array, x: Array) -> Array:
 def slabs(x: Array, axis: int) -> Sequence[Array]:
     """The entries along a short axis, one by one; the axis keeps its place, with one entry.
 
-    They are slices, but their transpose is one concatenation instead of a sum of padded arrays.
+    They are slices, but their transpose is one concatenation instead of a sum of padded arrays
+    (benchmarks/NOTES.md, Products and sums).
     """
     if namespace(x) is np:
         return np.split(x, x.shape[axis], axis)
@@ -90,7 +91,8 @@ def total(terms: Iterable[Array]) -> Array:
 def stack(parts: Iterable[Array]) -> Array:
     """Arrays of one shape along a new first axis, with the batch of a `vmap` in front of it.
 
-    `jnp.stack` would leave the batch behind that axis, and all later code would be transposed.
+    `jnp.stack` would leave the batch behind that axis, and all later code would be transposed
+    (benchmarks/NOTES.md, Products and sums).
     """
     rows = [x.reshape((1, *x.shape)) for x in parts]
     return namespace(*rows).concatenate(rows)
@@ -125,7 +127,8 @@ def mix_columns(mask: np.ndarray, x: Array) -> Array:
 def by_entry(function: Callable[..., Array], *arrays: Array) -> Array:
     """An elementwise function of arrays of one shape, computed on one axis of all entries.
 
-    Without its fusion emitters, XLA uses no vectors for rows of less than about thirty entries.
+    Without its fusion emitters, XLA uses no vectors for rows of less than about thirty entries
+    (benchmarks/NOTES.md, Products and sums).
     """
     return function(*(x.reshape(-1) for x in arrays)).reshape(arrays[0].shape)
 
@@ -159,7 +162,10 @@ def cholesky(a: Array) -> Array:
 
 
 def cho_factor(a: Array) -> Array:
-    """`cholesky` for `cho_solve`; it reads the upper triangle of `a`, and L's has no meaning."""
+    """`cholesky` for `cho_solve`; it reads the upper triangle of `a`, and L's has no meaning.
+
+    That saves a mask, and the order of entries saves a copy (benchmarks/NOTES.md, Factors).
+    """
     if namespace(a) is np:
         return np.linalg.cholesky(a.T)
     # LAPACK stores entries in the order of the transpose, so this needs no copy.

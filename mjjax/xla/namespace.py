@@ -31,7 +31,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, elsewhere `y`, as `where` of either library.
 
     JAX's own `where` adds a function to every program, which must be traced, lowered and inlined.
-    This `where` adds one operation.
+    This `where` adds one operation (benchmarks/NOTES.md, Compiling).
     """
     if namespace(condition, x, y) is np:
         return np.where(condition, x, y)

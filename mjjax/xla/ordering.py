@@ -15,7 +15,7 @@ def computed_once(*arrays: Array) -> Any:
 
     Otherwise XLA computes cheap arrays anew in every kernel that reads them. In impedances this
     saves six of 280 kernels of a step, in velocities of contact rows 1.6 % of a step on a GPU
-    (notes: "behind a barrier", "a barrier behind the velocity"). NumPy's arrays stay as they are.
+    (benchmarks/NOTES.md, Ordering; On a GPU). NumPy's arrays stay as they are.
     """
     if namespace(*arrays) is not np:
         arrays = lax.optimization_barrier(arrays)
@@ -36,6 +36,6 @@ def in_turn(x: Array, done: Array) -> Array:
 def by_platform(*arguments: Any, processor: Callable, accelerator: Callable) -> Any:
     """Applies `processor` to the arguments on a processor, and `accelerator` elsewhere.
 
-    In the curvature of contacts this saves 4 % of a step on a GPU (notes: "rows times curvature").
+    In the curvature of contacts this saves 4 % of a step on a GPU (benchmarks/NOTES.md, On a GPU).
     """
     return lax.platform_dependent(*arguments, cpu=processor, default=accelerator)

@@ -3,7 +3,7 @@
 A loop carries every array of its state separately, and takes the states of some worlds array by
 array. Here, arrays of one shape are joined to one array: real numbers with each other, and integers
 with truth values. In the line search alone this saves 6 of 473 operations of a humanoid's step
-(notes: "one array, which loops carry").
+(benchmarks/NOTES.md, Loops over worlds and groups).
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.xla.linalg import stack, unstack
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array
 
 Tree = Any
@@ -60,7 +60,7 @@ def shapes_of(tree: T) -> T:
 def carry(running: Callable[[T], Array], body: Callable[[T], T], state: T) -> T:
     """Repeats `body` while `running` is true, as `jax.lax.while_loop`, with a packed state."""
     like = shapes_of(state)
-    end = lax.while_loop(
+    end = while_loop(
         lambda x: running(unpack(x, like)), lambda x: pack(body(unpack(x, like))), pack(state)
     )
     return unpack(end, like)

@@ -1,4 +1,8 @@
-"""Gives XLA's CPU backend enough threads that a program never waits for itself."""
+"""Gives XLA's CPU backend enough threads that a program never waits for itself.
+
+It gives no more than that, because idle threads cost time (benchmarks/NOTES.md, Threads and
+devices).
+"""
 
 import os
 import re

@@ -49,6 +49,19 @@ def test_physics_does_not_speak_of_the_machine(path: str) -> None:
     assert not lines or path == "pipeline/devices.py"
 
 
+# These call JAX's own: what runs a user's program or measures a peer's, and what looks for loops.
+OWN_LOOPS = ("cli/", "view/", "xla/", "pipeline/refit.py")
+
+
+@pytest.mark.parametrize("path", [m for m in MODULES if not m.startswith(OWN_LOOPS)])
+def test_loops_pass_the_checks_of_shard_map(path: str) -> None:
+    """Loops and branches are those of `mjjax.xla.loops`, which may run inside `jax.shard_map`."""
+    tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    plain = "while_loop fori_loop scan cond switch".split()
+    assert not used & {f"{module}.{name}" for module in ("lax", "jax.lax") for name in plain}
+
+
 @pytest.mark.parametrize("path", sorted(REWRITTEN))
 def test_exceptions_are_needed(path: str) -> None:
     """The list of exceptions shrinks with what it excuses."""

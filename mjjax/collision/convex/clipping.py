@@ -5,7 +5,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.epa import Depth
 from mjjax.collision.convex.faces import (
@@ -22,6 +21,7 @@ from mjjax.collision.convex.support import Sides
 from mjjax.collision.shape.lanes import Vec, cross, dot, keep, look_up, norm
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 SQUARE = 0.00159999931  # sine of 1.6e-3 rad
@@ -125,7 +125,7 @@ def clip_polygon(
         return k + 1, keep(on, new, polygon), where(on, number, count)
 
     state = jnp.int32(0), _grown(subject, 2 * room), count
-    _, polygon, count = lax.while_loop(lambda s: s[0] < jnp.max(sides), body, state)
+    _, polygon, count = while_loop(lambda s: s[0] < jnp.max(sides), body, state)
     return polygon, count
 
 
@@ -232,4 +232,4 @@ def _largest_quad(polygon: Vec, number: jax.Array) -> jax.Array:
         np.arange(POLYGON_POINTS, dtype=np.int32)[:, None], (POLYGON_POINTS, n)
     )
     start = _Quad(number > 0, corner, jnp.full(n, 3, jnp.int32), area(list(corner)), corner)
-    return lax.while_loop(lambda s: jnp.any(s.on), body, start).best
+    return while_loop(lambda s: jnp.any(s.on), body, start).best

@@ -26,6 +26,7 @@ from mjjax.collision.shape.contact_set import ContactSet, filled
 from mjjax.collision.shape.lanes import Vec, keep, normalize, put
 from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
+from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
 
 DEEP_CHUNK = 32  # pairs that touch and are finished together
@@ -154,7 +155,7 @@ def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) 
     label = jnp.full((7, slots, n), -1, jnp.int32)
     vectors = Vec(none, none, none)
     empty = _Contacts(none, vectors, vectors, label, label[0] + 1)
-    return lax.while_loop(unfinished, body, (jnp.int32(0), empty))[1]
+    return while_loop(unfinished, body, (jnp.int32(0), empty))[1]
 
 
 def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
@@ -262,13 +263,11 @@ def _finish(
             touch, clipped = keep(on, _of_depth(found), old[0]), old[1]
             if flat is not None:
                 lying = flat[index] & found.found & on
-                clipped = lax.cond(
-                    jnp.any(lying), lambda: clip(pools, pairs, found), lambda: clipped
-                )
+                clipped = cond(jnp.any(lying), lambda: clip(pools, pairs, found), lambda: clipped)
                 clipped = clipped._replace(count=where(lying, clipped.count, 0))
             return touch, clipped
 
-        touch, clipped = lax.cond(jnp.any(on), expanded, lambda x: x, old)
+        touch, clipped = cond(jnp.any(on), expanded, lambda x: x, old)
         if single:
             touch = polish(pools, pairs, touch)
         place = where(used, place, n)
@@ -277,7 +276,7 @@ def _finish(
         return start + size, tables
 
     start = jnp.int32(0), (touch, _unclipped(touch, flat))
-    return lax.while_loop(lambda s: s[0] < total, chunk, start)[1]
+    return while_loop(lambda s: s[0] < total, chunk, start)[1]
 
 
 def _unclipped(touch: FeatureTouch, flat: jax.Array | None) -> Clipped:

@@ -24,6 +24,7 @@ from mjjax.collision.shape.lanes import Vec, combine, dot, keep, look_up, when_a
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 FIRST = 5  # points of the first polytope
@@ -133,7 +134,7 @@ def epa(
     def unfinished(state: tuple[jax.Array, Expansion]) -> jax.Array:
         return (state[0] < settings.iterations) & jnp.any(state[1].going)
 
-    _, end = lax.while_loop(unfinished, body, (jnp.int32(0), start))
+    _, end = while_loop(unfinished, body, (jnp.int32(0), start))
     return _result(end)
 
 
@@ -250,7 +251,7 @@ def _grow(
     gone = jnp.asarray([FAR, 0, 0, 0], least.dtype)[:, None, None]
     faces = s.faces._replace(plane=where(visible[None], gone, s.faces.plane))
     start = jnp.int32(0), jnp.ones_like(going), faces
-    _, sound, faces = lax.while_loop(left, body, start)
+    _, sound, faces = while_loop(left, body, start)
     room = jnp.sum(lax.population_count(s.free), axis=0).astype(jnp.int32)
     enough = room > walk.count
     complete = (sound & walk.closed & (walk.count >= 3)) | ~enough
@@ -323,7 +324,7 @@ def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -
     zero = jnp.zeros_like(face)
     horizon = jnp.zeros((most, lanes), jnp.int32)
     start = _HorizonWalk(going, face, horizon, zero, zero > 0, jnp.int32(3 * slots))
-    return lax.while_loop(lambda w: jnp.any(w.on) & (w.left > 0), body, start)
+    return while_loop(lambda w: jnp.any(w.on) & (w.left > 0), body, start)
 
 
 class _Some(NamedTuple):

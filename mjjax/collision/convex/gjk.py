@@ -14,7 +14,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.corners import Corners, faces_of
 from mjjax.collision.convex.simplex import FACES, FAR, nearest
@@ -33,6 +32,7 @@ from mjjax.collision.shape.lanes import (
 )
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
 
 SEARCH, DECIDE, DONE = 0, 1, 2
@@ -151,7 +151,7 @@ def gjk(
     def body(s: GjkSearch) -> GjkSearch:
         return _step(rules, s, *_support(pools, sides, s))
 
-    return lax.while_loop(lambda s: jnp.any(s.mode != DONE), body, state)
+    return while_loop(lambda s: jnp.any(s.mode != DONE), body, state)
 
 
 class _GjkRules(NamedTuple):
@@ -267,7 +267,7 @@ def _where_any(
     s: GjkSearch,
 ) -> tuple[GjkSearch, jax.Array]:
     """What the function makes of the items (N,) that are on, if there are any."""
-    return lax.cond(jnp.any(on), function, lambda s, on: (s, on), s, on)
+    return cond(jnp.any(on), function, lambda s, on: (s, on), s, on)
 
 
 def _decide(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> tuple[GjkSearch, jax.Array]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.contacts import convex
 from mjjax.collision.convex.gjk import Settings
@@ -23,6 +22,7 @@ from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.xla.linalg import matmul3, matvec3
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 PRISMS_AT_ONCE = 64  # prisms that are tested together
@@ -99,7 +99,7 @@ def hfield(
         filled = filled.at[pair].add(on.astype(jnp.int32))
         return begin + PRISMS_AT_ONCE, filled, found, certificate
 
-    _, _, found, certificate = lax.while_loop(lambda s: s[0] < end[-1], body, start)
+    _, _, found, certificate = while_loop(lambda s: s[0] < end[-1], body, start)
     shaped = ContactSet(*(x[:-1].reshape(n, MAXCONPAIR, *x.shape[1:]) for x in found))
     return shaped, certificate[:-1].reshape(n, MAXCONPAIR, 7)
 

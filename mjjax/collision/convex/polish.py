@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.collision.convex.faces import box_corner
 from mjjax.collision.convex.simplex import FAR
@@ -33,6 +32,7 @@ from mjjax.collision.shape.lanes import (
 )
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.enums import GeomType
+from mjjax.xla.loops import cond, fori_loop
 from mjjax.xla.namespace import where
 
 STEPS = 6
@@ -91,7 +91,7 @@ def polish(pools: Pools, sides: Sides, t: FeatureTouch) -> FeatureTouch:
         pieces = when_any(on, functools.partial(_pieces, pools, sides), t.label, t.weight)
         return _exact(pools, sides, t, pieces)
 
-    return lax.cond(jnp.any(on), lambda t: keep(on, exact(t), t), lambda t: t, t)
+    return cond(jnp.any(on), lambda t: keep(on, exact(t), t), lambda t: t, t)
 
 
 def _exact(pools: Pools, sides: Sides, t: FeatureTouch, pieces: _Pieces) -> FeatureTouch:
@@ -237,7 +237,7 @@ def _normals(sides: Sides, pieces: _Pieces, start: Vec, on: jax.Array) -> Vec:
     def step(_: int, normal: Vec) -> Vec:
         return _newton(*repeated, normal, line)
 
-    polished = lax.fori_loop(0, STEPS, step, straight)
+    polished = fori_loop(0, STEPS, step, straight)
     return _joined(*found, keep(some, polished, thrice), start)
 
 

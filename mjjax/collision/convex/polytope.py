@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.simplex import FAR, plane_weights, project_plane, same_sign
@@ -30,6 +29,7 @@ from mjjax.collision.shape.lanes import (
 )
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 # Faces of the first polytopes (k, 3) by vertex and the faces across their edges, by place of the
@@ -122,7 +122,7 @@ def first_polytope(
     faces = Faces(word.astype(simplex.ends.dtype), word[:3], word[0])
     five = jax.tree.map(lambda x: jnp.concatenate([x, x[..., :1, :]], axis=-2), simplex)
     start = _Start(count > 1, count, five, faces, count > count)
-    end = lax.while_loop(lambda s: jnp.any(s.todo), body, start)
+    end = while_loop(lambda s: jnp.any(s.todo), body, start)
     return end.corners, end.faces, end.valid
 
 

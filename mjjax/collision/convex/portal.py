@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.polish import FeatureTouch
@@ -38,6 +37,7 @@ from mjjax.collision.shape.lanes import (
     when_any,
 )
 from mjjax.collision.shape.shapes import Pools
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 # What the next support point is: corner 1, 2 or 3 of the first portal; one beyond the portal, which
@@ -114,7 +114,7 @@ def portal(
         )
 
     limit = 4 * iterations + SPARE
-    end = lax.while_loop(lambda s: jnp.any(s.mode < APART) & (s.trip < limit), body, first)
+    end = while_loop(lambda s: jnp.any(s.mode < APART) & (s.trip < limit), body, first)
     return _touch(sides, end, eps)
 
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from mjjax.collision.convex.support import Sides
 from mjjax.collision.shape.lanes import Vec, keep, norm, normalize, turn, turn_back
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 STEPS, CLOSE = 30, 1e-6  # of the iterations for ellipsoids, as MuJoCo's
@@ -100,7 +100,7 @@ def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.
 
     none = jnp.zeros_like(p.x)
     first = _NormalWalk(normalize(normal), none, on, on & False, jnp.int32(0))
-    end = lax.while_loop(lambda w: jnp.any(w.going) & (w.step < STEPS), body, first)
+    end = while_loop(lambda w: jnp.any(w.going) & (w.step < STEPS), body, first)
     nearest = Vec(*(x / (s + end.level) for x, s in zip(p, square, strict=True)))
     return keep(inside, end.normal, normalize(nearest)), end.settled
 

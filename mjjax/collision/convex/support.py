@@ -9,7 +9,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.shape.lanes import (
     Rotation,
@@ -26,6 +25,7 @@ from mjjax.collision.shape.lanes import (
 from mjjax.collision.shape.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 LEVEL = 4  # times the rounding error: slopes and heights that differ by less are equal
@@ -386,7 +386,7 @@ def _climb(
     top = where(known & on, height(vertex), lowest)
     block, left = start(vertex)
     at = _SupportClimb(vertex, vertex, top, block, where(on, left, 0))
-    return lax.while_loop(lambda s: jnp.any(s.left > 0), step, at).best
+    return while_loop(lambda s: jnp.any(s.left > 0), step, at).best
 
 
 def _table(table: np.ndarray) -> jax.Array:

@@ -22,6 +22,7 @@ from mjjax.core.constants import MAXCONPAIR, MINVAL
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, matmul3, matvec3
+from mjjax.xla.loops import fori_loop, while_loop
 from mjjax.xla.namespace import Array, where
 
 _OFFSET = 0.1  # of the distance, by which the fourth point is off the triangle
@@ -86,7 +87,7 @@ def mesh_sdf(
         jnp.zeros((n, MAXCONPAIR + 1, 3), dtype),
         jnp.full((n, MAXCONPAIR + 1), NO_CONTACT, dtype),
     )
-    walk = lax.while_loop(lambda w: jnp.any((w.node < end) & (w.count < MAXCONPAIR)), visit, walk)
+    walk = while_loop(lambda w: jnp.any((w.node < end) & (w.count < MAXCONPAIR)), visit, walk)
     x, value = walk.point[:, :MAXCONPAIR], walk.value[:, :MAXCONPAIR]
     exists = np.arange(MAXCONPAIR, dtype=np.int32)[None] < walk.count[:, None]
     exists &= ~known(x, exists, tolerance(jnp.max(two.size, axis=-1))[:, None])
@@ -122,7 +123,7 @@ def _next_leaf(
         return node, going & ~found & (node < end)
 
     going = (walk.node < end) & (walk.count < MAXCONPAIR)
-    return lax.while_loop(lambda s: jnp.any(s[1]), step, (walk.node, going))[0]
+    return while_loop(lambda s: jnp.any(s[1]), step, (walk.node, going))[0]
 
 
 def _may_touch(pools: Pools, two: Shape, corner: Array) -> Array:
@@ -178,7 +179,7 @@ def _deepest(
     if not iterations:
         return x, octree(pools, two, x)[0]
     start = lowest(x)
-    x = lax.fori_loop(1, iterations, step, corner)
+    x = fori_loop(1, iterations, step, corner)
     value = octree(pools, two, x)[0]
     return x[row, start], value[row, start]
 

@@ -20,6 +20,7 @@ from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.xla.linalg import dot, matmul3, matvec3
+from mjjax.xla.loops import fori_loop, while_loop
 from mjjax.xla.namespace import Array, where
 
 _LARGER = 1.1  # the root of an octree is larger than the mesh by this factor
@@ -179,7 +180,7 @@ def _descend(pair: _Both, x: Array, iterations: int) -> _DescentWalk:
     begin = _DescentWalk(
         x, jnp.zeros_like(x[..., 0]), jnp.ones(x.shape[:2], bool), jnp.zeros_like(x)
     )
-    return lax.fori_loop(0, iterations + 2, step, begin)
+    return fori_loop(0, iterations + 2, step, begin)
 
 
 def _line(
@@ -199,7 +200,7 @@ def _line(
         return length, x, value, searching & much & (length > _SHORTEST)
 
     state = (jnp.asarray(2.0, gradient.dtype), start, before, going)
-    _, x, value, _ = lax.while_loop(lambda s: jnp.any(s[3]), shorten, state)
+    _, x, value, _ = while_loop(lambda s: jnp.any(s[3]), shorten, state)
     return x, value
 
 

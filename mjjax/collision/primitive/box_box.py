@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.primitive.box_axes import Facing, facing
 from mjjax.collision.shape.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
 from mjjax.xla.linalg import dot, matmul, matmul3, matmul3_t, matvec3, matvec3_t
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
 BOX_SLOTS = 9
@@ -169,7 +169,7 @@ def _rectangle(
         return where(near & edge, square, divisor), (place, height, dist, near)
 
     area = ax * by - ay * bx
-    _, found = lax.scan(corner, area, (targets, numerators), unroll=4)
+    _, found = scan(corner, area, (targets, numerators), unroll=4)
     place, height, dist, near = found
     return ClippedPoints(place, height, dist, near & (dist <= margin))
 

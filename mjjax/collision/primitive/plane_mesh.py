@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.xla.linalg import dot, matvec3, matvec3_t, row_sum
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 MESH_SLOTS = 3
@@ -115,7 +115,7 @@ def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
 
     start = _table(hulls.start)[mesh]
     climb = _VertexClimb(start, start, height(start), adr[start + own], num[start + own])
-    return lax.while_loop(lambda s: jnp.any(s.left > 0), step, climb).vertex
+    return while_loop(lambda s: jnp.any(s.left > 0), step, climb).vertex
 
 
 def _neighbours(
@@ -155,8 +155,8 @@ def _neighbours(
 
     left = where(touching, _table(hulls.near_num)[own], 0)
     none = jnp.full((len(own), MESH_SLOTS - 1), -1, jnp.int32)
-    scan = _Scan(none, _table(hulls.near_adr)[own], left)
-    return lax.while_loop(lambda s: jnp.any(s.left > 0), step, scan).found
+    start = _Scan(none, _table(hulls.near_adr)[own], left)
+    return while_loop(lambda s: jnp.any(s.left > 0), step, start).found
 
 
 def _table(table: np.ndarray) -> jax.Array:

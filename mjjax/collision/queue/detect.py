@@ -43,6 +43,7 @@ from mjjax.collision.queue.scene import (
 from mjjax.collision.queue.sweep import Buffer, Sweep
 from mjjax.collision.queue.worlds import over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT
+from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
 
 CHUNK_CPU = 128  # pairs at a time: what fits into the cache;
@@ -92,7 +93,7 @@ def _search(
             places.append(at)
         state = QueueState(tuple(places), found, state.buffer)
         full = left(state) | jnp.any(jnp.sum(found.count, axis=0, dtype=jnp.int32) > slots)
-        found = lax.cond(full, lambda x: trim(x, slots, keys), lambda x: x, found)
+        found = cond(full, lambda x: trim(x, slots, keys), lambda x: x, found)
         return state._replace(found=found)
 
     begin = tuple(
@@ -100,7 +101,7 @@ def _search(
         for line, source in zip(lines, sources, strict=True)
     )
     state = QueueState(begin, found, sweep.empty() if sweep else None)
-    return in_slots(lax.while_loop(left, go_through, state).found, slots, keys)
+    return in_slots(while_loop(left, go_through, state).found, slots, keys)
 
 
 class Line(NamedTuple):
@@ -265,7 +266,7 @@ def _swept(lines: list[Line], sweep: Sweep, state: QueueState) -> QueueState:
     swept = [line.swept for line in lines]
     left = [at.left() for at, mine in zip(state.lines, swept, strict=True) if mine]
     done = ~jnp.any(jnp.stack(left))
-    buffer = lax.cond(done, sweep.refill, lambda x: x, state.buffer)
+    buffer = cond(done, sweep.refill, lambda x: x, state.buffer)
 
     def at_beginning(line: Line, at: QueuePlace) -> QueuePlace:
         words = [sweep.of_class(buffer, part) for part in line.classes]
@@ -323,7 +324,7 @@ def _drain(
         at, found = state
         return at.left() & (found.fill + line.room <= found.real.shape[0])
 
-    return lax.while_loop(room, test, (at, found))
+    return while_loop(room, test, (at, found))
 
 
 def _held(
@@ -349,7 +350,7 @@ def _held(
         held = lax.dynamic_update_slice(at.held, entry[index], (at.nheld,))
         return at._replace(start=at.start + line.chunk, held=held, nheld=at.nheld + more)
 
-    return lax.while_loop(wanting, refill, at)
+    return while_loop(wanting, refill, at)
 
 
 def _whole(world: Array, order: Array, number: Array, certificate: Array, width: int) -> Array:

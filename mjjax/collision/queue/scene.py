@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.plan.broad import Boxes, boxes_near, boxes_of
@@ -26,6 +25,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather
+from mjjax.xla.loops import switch
 from mjjax.xla.namespace import Array, where
 
 FAR_AWAY = 1e6  # [m]
@@ -137,7 +137,7 @@ def touch(
     most = max(kind.collider.ncon for kind in kinds)
     kernels = [_cheap(kind.collider, most) for kind in kinds]
     arguments = *one[:3], *two[:3], margin
-    touch = kernels[0](*arguments) if len(kinds) == 1 else lax.switch(which, kernels, *arguments)
+    touch = kernels[0](*arguments) if len(kinds) == 1 else switch(which, kernels, *arguments)
     return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
 
 

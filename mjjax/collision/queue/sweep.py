@@ -21,6 +21,7 @@ from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import SearchPlan
 from mjjax.collision.queue.scene import Bounds, CollisionScene
 from mjjax.collision.shape.lanes import when_any
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
@@ -107,9 +108,9 @@ class Sweep:
             return self.left(b) & (b.fill + self.chunk <= self.room)
 
         def step(b: Buffer) -> Buffer:
-            return self._take(lax.while_loop(tested, self._test, b))
+            return self._take(while_loop(tested, self._test, b))
 
-        return lax.while_loop(more, step, buffer._replace(fill=jnp.int32(0)))
+        return while_loop(more, step, buffer._replace(fill=jnp.int32(0)))
 
     def of_class(self, buffer: Buffer, part: int) -> Array:
         """Words with a bit for every place in the buffer: whether a pair of the class is there."""

@@ -17,6 +17,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.model.model import Model
 from mjjax.xla.linalg import dot
+from mjjax.xla.loops import fori_loop
 from mjjax.xla.namespace import Array, where
 
 _STEPS = 40
@@ -51,7 +52,7 @@ def field_hits(model: Model, geoms: np.ndarray, point: Array, direction: Array) 
         return total, arrived | (away < near)
 
     zero = jnp.zeros(point.shape[:2], point.dtype)
-    total, arrived = lax.fori_loop(0, _STEPS, step, (zero, zero > 0))
+    total, arrived = fori_loop(0, _STEPS, step, (zero, zero > 0))
     at = point + total[..., None] * unit
     value = octree(pools, shape, at)[0]
     steep = jax.vjp(lambda x: octree(still, shape, x)[0], lax.stop_gradient(at))[1]

@@ -15,6 +15,7 @@ from mjjax.collision.rays.ray_shapes import box, triangle
 from mjjax.core.constants import MINVAL
 from mjjax.math.quat import cross
 from mjjax.model.model import Model
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 _SLACK = 1024  # roundings by which triangles of the surface are larger
@@ -151,7 +152,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
     none = jnp.full(seen.shape, -1, jnp.int32)
     ahead = seen & part.meets & (part.leave >= 0)
     first = _CellWalk(place(begin), none, ahead)
-    last = lax.while_loop(lambda w: jnp.any(w.going), step, first)
+    last = while_loop(lambda w: jnp.any(w.going), step, first)
     return last.cell, last.hit
 
 

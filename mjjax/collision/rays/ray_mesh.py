@@ -16,6 +16,7 @@ from mjjax.collision.rays.ray_shapes import triangle
 from mjjax.core.constants import MINVAL
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 
@@ -142,7 +143,7 @@ def _search(
 
     no, begin = jnp.zeros(n, jnp.int32), after_this[:, 0]
     first = _BoxWalk(begin, nodes.first[jnp.minimum(begin, m - 1)], limit, no - 1, no)
-    last = lax.while_loop(lambda w: jnp.any(w.geom < m), step, first)
+    last = while_loop(lambda w: jnp.any(w.geom < m), step, first)
     return last.face, last.owner
 
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.constants import MINVAL
+from mjjax.xla.loops import cond
 from mjjax.xla.namespace import where
 
 
@@ -91,7 +91,7 @@ def when_any(on: jax.Array, function: Callable, *operands):
     def nothing(*_):
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
 
-    return lax.cond(jnp.any(on), function, nothing, *operands)
+    return cond(jnp.any(on), function, nothing, *operands)
 
 
 Rotation = tuple[Vec, Vec, Vec]  # the rows of rotation matrices

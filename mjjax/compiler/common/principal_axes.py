@@ -5,12 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.math import quat as q
 from mjjax.math.tracked import both
 from mjjax.mjcf.orientation import IDENTITY, matrix, mul, normalize
 from mjjax.xla.linalg import matmul3
+from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import A, namespace, where
 
 _EIG_EPS = 1e-12
@@ -76,7 +76,7 @@ def _of_arrays(matrices: jax.Array) -> tuple[jax.Array, jax.Array]:
         return moving & (count < _EIG_ITERATIONS)
 
     quats = jnp.broadcast_to(jnp.asarray(IDENTITY, matrices.dtype), (len(matrices), 4))
-    _, quats, _ = lax.while_loop(going, step, (0, quats, True))
+    _, quats, _ = while_loop(going, step, (0, quats, True))
     return _sorted_axes(_sweep(matrices, quats)[0], quats)
 
 

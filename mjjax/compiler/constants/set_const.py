@@ -34,6 +34,7 @@ from mjjax.math import quat, safe
 from mjjax.math.quat import cross
 from mjjax.math.spatial import flat9
 from mjjax.model.data import CollisionRules, Data
+from mjjax.model.dofs import dofs_of
 from mjjax.model.model import Model
 from mjjax.model.option import Statistic
 from mjjax.model.rows import RowSlots
@@ -101,10 +102,9 @@ def dof_invweight(model: Model, inverse: InverseInertia) -> Array:
     """
     s = model.structure
     spread = diagonal_by_tree(s, inverse.blocks)
-    order = np.arange(s.nv)
-    within = order - s.jnt_dofadr[s.dof_jntid]
-    scalar = s.jnt_type[s.dof_jntid] >= JointType.SLIDE
-    group = (order - within % 3)[:, None] + np.arange(3)
+    order, dofs = np.arange(s.nv), dofs_of(s)
+    scalar = dofs.kind >= JointType.SLIDE
+    group = (order - dofs.place % 3)[:, None] + np.arange(3)
     mean = spread[np.where(scalar[:, None], order[:, None], group)].mean(axis=1)
     point = s.body_simple[s.dof_bodyid] == 2
     mass = where(point, model.body_mass[s.dof_bodyid], 1)
@@ -246,7 +246,7 @@ def statistics(model: Model, data: Data, inertia: Array) -> Model:
         extent=xp.maximum(extent, 2 * meansize),
         center=0.5 * (low + high),
     )
-    length = where(_rotational(model), size[s.dof_bodyid], 1)
+    length = where(dofs_of(model.structure).rotates, size[s.dof_bodyid], 1)
     return model.replace(stat=stat, dof_length=length)
 
 
@@ -274,14 +274,6 @@ def body_sizes(model: Model, data: Data) -> Array:
     mine = (owner[None] == np.arange(s.nbody)[:, None]) & counted[None]
     none = xp.full((s.nbody, 1), 1e-5)
     return largest(xp.concatenate([where(mine, (distance + extra)[None], 0), none], axis=1))
-
-
-def _rotational(model: Model) -> np.ndarray:
-    s = model.structure
-    within = np.arange(s.nv) - s.jnt_dofadr[s.dof_jntid]
-    kind = s.jnt_type[s.dof_jntid]
-    free = (kind == JointType.FREE) & (within >= 3)
-    return free | (kind == JointType.BALL) | (kind == JointType.HINGE)
 
 
 def get_total_mass(model: Model) -> Array:

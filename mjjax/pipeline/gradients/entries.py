@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from mjjax.constraint.layout import layout_of
-from mjjax.core.enums import ConstraintType
+from mjjax.core.enums import ConstraintType, JointType
 from mjjax.core.struct import shapes
 from mjjax.model.data import Contact, Data
+from mjjax.model.dofs import dofs_of
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
 
@@ -93,9 +94,9 @@ def _owner(model: Model, data: Data, size: Any, index: int) -> str:
 
 def _dof(model: Model, data: Data, index: int) -> str:
     joint = int(model.dof_jntid[index])
-    own = index - int(model.jnt_dofadr[joint])
-    single = np.count_nonzero(model.dof_jntid == joint) == 1
-    return named(model, "joint", joint) + ("" if single else f" [{own}]")
+    dofs = dofs_of(model.structure)
+    single = dofs.kind[index] >= JointType.SLIDE
+    return named(model, "joint", joint) + ("" if single else f" [{dofs.place[index]}]")
 
 
 def _coordinate(model: Model, data: Data, index: int) -> str:

@@ -16,6 +16,7 @@ from mjjax.pipeline.forward import forward
 from mjjax.pipeline.integrate import integrate
 from mjjax.pipeline.planning.linearize import Readings, TransitionJacobian, linear
 from mjjax.xla.linalg import cho_solve, matmul
+from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
 STEP_LENGTHS = 0.5 ** np.arange(10.0)  # lengths of a step that are tried side by side
@@ -160,7 +161,7 @@ def _follow(model: Model, data: Data, plan: Plan, residual: Readings, final: Rea
     steps = plan._replace(
         qpos=plan.qpos[:-1], qvel=plan.qvel[:-1], act=plan.act[:-1], cost=None, damping=None
     )
-    state, (ctrl, *states, costs) = jax.lax.scan(body, take(names, data), steps)
+    state, (ctrl, *states, costs) = scan(body, take(names, data), steps)
     end = data.replace(**state)
     cost = jnp.sum(costs) + _cost(final(model, forward(model, end)))
     last = end.qpos, end.qvel, end.act
@@ -205,7 +206,7 @@ def _backward(
     steps, r = jax.vmap(along)(plan.qpos[:-1], plan.qvel[:-1], plan.act[:-1], plan.ctrl)
     slope, r_end = _linear_end(model, data, plan, final)
     last = matmul(slope.T, r_end), matmul(slope.T, slope)
-    change, gain, saved = jax.lax.scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
+    change, gain, saved = scan(one, last, (steps, r, plan.ctrl), reverse=True)[1]
     return change, gain, jnp.sum(saved)
 
 

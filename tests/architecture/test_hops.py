@@ -1,0 +1,24 @@
+"""How many calls a reader follows from what a user calls to where the work is done."""
+
+import traceback
+from pathlib import Path
+
+import pytest
+
+import mjjax
+
+PACKAGE = Path(mjjax.__file__).parent
+TO_AN_ELEMENT = 4  # from `Model.from_xml_string` to the function of a kind of element
+
+WRONG = """<mujoco><worldbody><body><joint/><geom size="1"/></body></worldbody>
+<actuator><motor joint="none"/></actuator></mujoco>"""
+
+
+def test_from_a_string_to_an_element() -> None:
+    """Keeps the way into the compiler short enough to be followed without a debugger."""
+    with pytest.raises(mjjax.MjcfError) as caught:
+        mjjax.Model.from_xml_string(WRONG)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    files = [Path(f.filename).relative_to(PACKAGE) for f in frames if "mjjax" in f.filename][1:]
+    kinds = [i for i, path in enumerate(files) if path.parts[:2] == ("compiler", "elements")]
+    assert kinds and kinds[0] <= TO_AN_ELEMENT, files
