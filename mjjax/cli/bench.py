@@ -1,4 +1,4 @@
-"""`mjjax bench`: how fast a model runs, here and, where installed, in its peers."""
+"""`mjjax bench`: measures how fast a model runs in mjjax and in installed peers."""
 
 import argparse
 import json
@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 
 def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
-    """Adds what can be asked for, with the peers that are measured by default."""
+    """Adds the options, with the peers that are measured by default."""
     parser.add_argument("models", nargs="+", metavar="MODEL", help="MJCF files or embedded names")
     parser.add_argument(
         "--batch", type=positive, nargs="+", default=[1, 64, 1024], help="worlds (1 64 1024)"
@@ -108,7 +108,7 @@ def measure(
         bar.set_description(f"{Path(path).stem} x {worlds}: {name}")
         record: Record = {"model": path, "worlds": worlds, "engine": name}
         records.append(record)
-        # a peer may fail in any way, as MJX with a newer JAX than its own
+        # A peer may fail in any way, for instance MJX with a newer JAX than its own.
         refusals = (NotImplementedError, ValueError) if name == "ours" else Exception
         try:
             engine = _prepared(name, path, worlds, args, record)
@@ -120,7 +120,7 @@ def measure(
         record["dtype"] = engine.dtype
         record["block_s"] = []
         engines.append((engine, record))
-    # Engines take turns, so that a disturbance of the machine meets all of them.
+    # Engines take turns, so that a disturbance of the machine affects all of them.
     for _ in range(args.repeats):
         for engine, record in engines:
             record["block_s"].append(best(engine.block, 1))
@@ -163,7 +163,7 @@ def start(engine: Engine, worlds: int, seed: int) -> tuple[np.ndarray, np.ndarra
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on besides the code."""
+    """The circumstances, besides the code, on which the numbers depend."""
     versions = {}
     for package in ("mjjax", "jax", "jaxlib", "mujoco", "mujoco-mjx"):
         try:

@@ -1,4 +1,4 @@
-"""`mjjax compile`: a model to one file."""
+"""`mjjax compile`: compiles a model to one file."""
 
 import argparse
 import sys

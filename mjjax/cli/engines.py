@@ -26,7 +26,7 @@ TIMED_STAGES = (
     "euler sensor_pos sensor_vel sensor_acc"
 ).split()
 
-# What a block hands on to the next one.
+# Fields that a block passes on to the next block.
 PEER_STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart")
 
 
@@ -34,7 +34,7 @@ class Engine(abc.ABC):
     """One engine with one model loaded.
 
     Attributes:
-        name: what the tables call it.
+        name: its name in tables.
         dtype: precision of its numbers.
         qpos0: the model's reference configuration.
         nv: number of dofs.
@@ -59,7 +59,7 @@ class Engine(abc.ABC):
         """Runs the block from its start to completion."""
 
     def details(self) -> dict[str, Any]:
-        """What can be measured beyond speed, by name; needs `prepare`."""
+        """Further measurements beside speed, by name; needs `prepare`."""
         return {}
 
 
@@ -160,7 +160,7 @@ class JaxEngine(Engine):
     def stages(self, names: Sequence[str]) -> dict[str, float]:
         """Microseconds per world of each named stage on its own; `call` is an empty one."""
         times = {}
-        # they read what a whole step leaves behind
+        # The stages read fields that a whole step computes.
         batch = self._jit(jax.vmap(self.api.step, in_axes=(None, 0)))(self.model, self.batch)
         for name in ("call", *names):
             stage = (lambda _, d: d) if name == "call" else getattr(self.api, name, None)
@@ -170,7 +170,7 @@ class JaxEngine(Engine):
                 f = self._jit(jax.vmap(stage, in_axes=(None, 0)))
                 jax.block_until_ready(f(self.model, batch))
             except (NotImplementedError, TypeError, AttributeError):
-                continue  # not for this model, or not a function of (model, data)
+                continue  # the stage is not for this model, or is not a function of (model, data)
             seconds = best(lambda f=f: jax.block_until_ready(f(self.model, batch)))
             times[name] = 1e6 * seconds / batch.qpos.shape[0]
         return times
@@ -184,12 +184,12 @@ def open_engine(name: str, path: str, devices: int) -> Engine:
     """
     if name == "ours":
         return JaxEngine(name, mjjax, load(path), devices)
-    # which imports MuJoCo: only if it is asked for
+    # This module imports MuJoCo, so it is imported only if a peer is asked for.
     return importlib.import_module("mjjax.cli.peers").open_peer(name, path, devices)
 
 
 def installed(name: str) -> bool:
-    """Whether the engine can be imported; it is not, as what it leaves in memory slows others."""
+    """Whether the engine can be imported, without importing it, since that would slow others."""
     modules = {"ours": "mjjax.cli", "mjx": "mujoco.mjx", "c": "mujoco.rollout"}
     package, part = modules[name].split(".")
     found = importlib.util.find_spec(package)

@@ -1,4 +1,4 @@
-"""`mjjax info`: what a model consists of, and what of it mjjax would not simulate."""
+"""`mjjax info`: shows the parts of a model, and those that mjjax would not simulate."""
 
 import argparse
 import json
@@ -70,7 +70,7 @@ def describe(model: mjjax.Model) -> dict[str, Any]:
 
 
 def _switch(on: np.ndarray) -> str:
-    """What of a term is in the program."""
+    """Text that says which part of a term is in the program."""
     if on.all() or not on.any():
         return "on" if on.any() else "off"
     return f"{on.sum()} of {on.size}"

@@ -11,13 +11,13 @@ import mjjax
 from mjjax.cli.models import UsageError
 from mjjax.core.limits import Limits
 
-FPS = 25  # frames per second of a video: what a GIF can say exactly
+FPS = 25  # frames per second of a video, which a GIF can represent exactly
 _FINER = 2  # rays along the side of a pixel
-_COLOURS = 128  # of a frame of a GIF
+_COLOURS = 128  # colours of a frame of a GIF
 
 
 def add_camera(parser: argparse.ArgumentParser, width: int, height: int) -> None:
-    """Adds the options that say what is seen, and in how many pixels."""
+    """Adds the options for the camera and the size of pictures."""
     parser.add_argument(
         "--camera", metavar="C", help="name or number of a camera (default: one that sees all)"
     )
@@ -55,7 +55,7 @@ def chosen(model: mjjax.Model, kind: str, wanted: str | None) -> int | None:
 def picture(
     model: mjjax.Model, data: mjjax.Data, camera: int | None, width: int, height: int
 ) -> np.ndarray:
-    """What a camera sees of a world, (height, width, 3) from 0 to 255.
+    """A picture of a world by a camera, (height, width, 3) from 0 to 255.
 
     Each pixel is the mean of some rays.
     """

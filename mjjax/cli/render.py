@@ -1,4 +1,4 @@
-"""`mjjax render`: a picture of a model."""
+"""`mjjax render`: makes a picture of a model."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plain-text tables of what was measured."""
+"""Plain-text tables of measurements."""
 
 from collections.abc import Sequence
 from pathlib import Path

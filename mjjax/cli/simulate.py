@@ -1,4 +1,4 @@
-"""`mjjax simulate`: a model in many worlds, and a report of what happened."""
+"""`mjjax simulate`: simulates a model in many worlds, and prints a report."""
 
 import argparse
 import time
@@ -109,7 +109,7 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
 
 
 def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
-    """Steps after which there is something to keep, those at the start and the end aside."""
+    """Steps after which there is something to keep, without the start and the end."""
     kept = set(range(STEPS_PER_FRAME, args.steps, STEPS_PER_FRAME))
     if args.video:
         kept.update(range(_stride(model), args.steps, _stride(model)))

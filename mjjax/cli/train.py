@@ -1,4 +1,4 @@
-"""`mjjax train`: a policy for a task, and its learning curve."""
+"""`mjjax train`: trains a policy for a task, and saves its learning curve."""
 
 import argparse
 import csv

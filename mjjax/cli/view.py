@@ -1,4 +1,4 @@
-"""`mjjax view`: a model in a browser."""
+"""`mjjax view`: runs a model in a browser."""
 
 import argparse
 from typing import Any

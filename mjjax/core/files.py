@@ -23,7 +23,7 @@ _DTYPES = frozenset("bool int8 uint8 int16 uint16 int32 int64 float16 float32 fl
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes a file; whatever happens, `path` holds either all of `content` or what it held."""
+    """Writes a file; if this fails, `path` keeps its old content."""
     path = os.path.abspath(os.fspath(path))
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".mjjax-")
     try:
@@ -45,7 +45,7 @@ def pack(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -
     """The content of a file.
 
     Args:
-        kind: what the file holds.
+        kind: kind of the content.
         meta: anything that JSON can hold.
         arrays: arrays by name.
     """

@@ -34,7 +34,10 @@ def energy_pos(model: Model, data: Data) -> Data:
 
 @stage
 def energy_vel(model: Model, data: Data) -> Data:
-    """Writes the kinetic energy v' M v / 2 to `energy[1]` (`mj_energyVel`), differentiably."""
+    """Writes the kinetic energy v' M v / 2 to `energy[1]` (`mj_energyVel`).
+
+    Its derivative is exact.
+    """
     xp = namespace(data.qvel)
     kinetic = 0.5 * xp.sum(data.qvel * mul_m(model, data, data.qvel))
     return data.replace(energy=xp.stack([data.energy[0], kinetic]))

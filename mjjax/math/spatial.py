@@ -53,7 +53,7 @@ def inertia_about(mass: Array, inertia: Array, mat: Array, offset: Array) -> Arr
     unit = np.eye(3, dtype=mat.dtype).reshape((1,) * mass.ndim + (3, 3))
     full = rotated + square * unit - weighted[..., None] * offset[..., None, :]
     one = xp.broadcast_to(mass[..., None], (*weighted.shape[:-1], 1))
-    nine = flat9(full)  # the diagonal, then what is above it
+    nine = flat9(full)  # the diagonal, then the entries above it
     parts = [nine[..., ::4], nine[..., 1:3], nine[..., 5:6], weighted, one]
     return xp.concatenate(parts, axis=-1)
 

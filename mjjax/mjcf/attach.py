@@ -91,7 +91,7 @@ def copy_followers(
     copies: dict[Element, Element],
     made: set[Element] | None = None,
 ) -> None:
-    """Adds copies of the elements of `source` that refer to what has been copied.
+    """Adds copies of the elements of `source` that refer to copied elements.
 
     An element without references is copied too. An element that names something that neither the
     copy nor the model has is left out, and so are the elements in `made`. `made` gets the elements

@@ -132,7 +132,7 @@ def _side(edge: np.ndarray) -> np.ndarray:
 
 
 def _bodies(node: Node, parts: dict[str, Node], count: int, lengths: np.ndarray) -> list[Element]:
-    """The bodies with what is in them, not yet placed."""
+    """The bodies with their elements, before they are placed."""
     prefix = node.values.get("prefix", "")
     free = _INITIAL.get(node.values.get("initial", "ball"), JointType.BALL)
     geom = _geom(parts)

@@ -170,7 +170,7 @@ def _words(lines: list[bytes]) -> tuple[list[bytes], np.ndarray]:
 
 
 def _coordinates(lines: list[bytes], width: int) -> np.ndarray:
-    """The first `width` numbers of each line, (n, width); what is missing or no number is 0."""
+    """The first `width` numbers of each line, (n, width); 0 where there is no number."""
     words, size = _words(lines)
     place = np.cumsum(size)[:, None] - size[:, None] + np.arange(width)
     there = np.arange(width) < size[:, None]

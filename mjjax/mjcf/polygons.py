@@ -8,7 +8,7 @@ it are tried.
 import numpy as np
 
 _EPS = np.finfo(np.float32).eps
-_QUADS = np.array(  # what is left of a quad without the ear that begins at corner 0, 1, 2, 3
+_QUADS = np.array(  # the rest of a quad without the ear that begins at corner 0, 1, 2, 3
     [[[0, 1, 2], [0, 2, 3]], [[1, 2, 3], [0, 1, 3]], [[2, 3, 0], [0, 1, 2]], [[3, 0, 1], [1, 2, 3]]]
 )
 

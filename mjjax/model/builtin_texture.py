@@ -1,7 +1,7 @@
-"""Textures that are made, not read: gradients, checkers, one colour, and marks on them.
+"""Textures that are made instead of read: gradients, checkers, one colour, and marks on them.
 
 Pixels have three channels from 0 to 1, rounded down to 256 steps. A flat texture is a picture
-(height, width), a cube six squares one above the other: right, left, up, down, front, back.
+(height, width). A cube is six squares, one above the other: right, left, up, down, front, back.
 """
 
 import functools
@@ -13,16 +13,16 @@ _NONE, _GRADIENT, _CHECKER, _FLAT = range(4)
 _EDGE, _CROSS, _RANDOM = range(1, 4)
 _UP, _DOWN = 2, 3
 _FACES = 6
-_TURNED = (0, 0, 0, 0, 1, 1)  # of a checkered cube, the faces whose first square has colour 2
+_TURNED = (0, 0, 0, 0, 1, 1)  # the faces of a checkered cube whose first square has colour 2
 
-# The generator of the marks, mt19937_64: its state, what is mixed, its tempering.
+# Constants of the generator of the marks, mt19937_64: state, mixing and tempering.
 _SEED, _WORDS, _HALF = 42, 312, 156
 _UPPER, _TWIST = np.uint64(0xFFFFFFFF80000000), np.uint64(0xB5026F5AA96619E9)
 _TEMPER = (0x5555555555555555, 0x71D67FFFEDA60000, 0xFFF7EEE000000000)
 
 
 def builtin_texture(values: dict[str, Any], square: bool) -> np.ndarray:
-    """Pixels (height, width, 3), uint8, of a builtin texture; `square`: the six faces of a cube."""
+    """Pixels (height, width, 3), uint8, of a builtin texture; with `square`, of a cube's faces."""
     width = values["width"]
     height = width if square else values["height"]
     first, second = (_bytes(values[name], default) for name, default in _COLOURS)
@@ -53,7 +53,7 @@ def _bytes(colour: tuple[float, ...] | None, default: tuple[float, ...]) -> np.n
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
-    """From 0 at 0 to 1 at 1, steepest between; the second end goes on."""
+    """A curve from 0 at 0 to 1 at 1 that is steepest between; it goes on beyond 1."""
     z = 2 * np.minimum(x, 1) - 1
     return 0.5 + np.sqrt(0.5) * z / np.sqrt(1 + z * z)
 
@@ -64,13 +64,13 @@ def _places(n: int) -> np.ndarray:
 
 
 def _flat_gradient(height: int, width: int) -> np.ndarray:
-    """Share of the second colour: from the middle outward."""
+    """Share of the second colour, which grows from the middle outward."""
     x, y = _places(width), _places(height)[:, None]
     return _sigmoid(np.sqrt(x * x + y * y))
 
 
 def _cube_gradient(n: int) -> np.ndarray:
-    """Share of the second colour on a side, the top and the bottom: by the angle from above."""
+    """Share of the second colour on a side, the top and the bottom, by the angle from above."""
     x, y = _places(n), _places(n)[:, None]
     side = np.arccos(-y / np.sqrt(1 + x * x + y * y))
     top = np.arccos(1 / np.sqrt(1 + x * x + y * y))
@@ -101,7 +101,7 @@ def _mark(faces: np.ndarray, values: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=4)
 def _dots(count: int, share: float) -> np.ndarray:
-    """Packed bits of `count` pixels, a share of them set."""
+    """Packed bits of `count` pixels, of which a share is set."""
     state = [np.uint64(_SEED)]
     for i in range(1, _WORDS):
         last = int(state[-1])

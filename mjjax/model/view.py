@@ -21,9 +21,9 @@ class Part(NamedTuple):
     """Rows of other tables that belong to one element.
 
     Attributes:
-        prefixes: what the names of their fields begin with, and views leave out; `""` last.
+        prefixes: beginnings of the names of their fields, which views leave out; `""` last.
         first: static field with the element's first row.
-        counts: how many rows; if several numbers, the sizes of a grid of which they are entries.
+        counts: function that gives the number of rows, or the sizes of the grid that they fill.
     """
 
     prefixes: tuple[str, ...]
@@ -36,7 +36,7 @@ class ElementKind(NamedTuple):
 
     Attributes:
         size: the size that counts them.
-        prefixes: what the names of their fields begin with, and views leave out; `""` last.
+        prefixes: beginnings of the names of their fields, which views leave out; `""` last.
         parts: rows of other tables that belong to an element, by the size that counts them.
     """
 

@@ -21,7 +21,7 @@ from mjjax.xla.namespace import Array, where
 
 Groups = tuple[bool, ...]
 SEEN: Groups = (True, True, True, False, False, False)  # groups that are seen by default
-_INSIDE = 0.5  # width of a tendon on what it wraps around, times its own
+_INSIDE = 0.5  # width of a tendon where it wraps around a geom, relative to its own width
 
 
 class Shown(NamedTuple):

@@ -213,6 +213,6 @@ def _sum_segment(x: Array, segment: Segment, size: int) -> Array:
         total, between = total.ravel(), step - 1
     else:
         total, between = matmul(rows, jnp.asarray(np.eye(step)[columns], x.dtype)).ravel(), 0
-    # negative where the last window is longer than what is left of the axis: that is cut off
+    # This is negative if the last window reaches beyond the end of the axis; that part is cut off.
     behind = size - first - len(total) - between * (len(total) - 1)
     return lax.pad(total, jnp.zeros((), x.dtype), [(int(first), int(behind), int(between))])

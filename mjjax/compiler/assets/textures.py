@@ -18,7 +18,7 @@ from mjjax.model.texture import CHANNELS, KTX, PNG, SIDES, File, Texture, Textur
 
 _FACES = "RLUDFB."
 _MAX_CHANNELS, _MAX_SQUARES = 4, 12
-_CHUNK = struct.Struct(">I4s")  # of a PNG file: length and kind of what follows
+_CHUNK = struct.Struct(">I4s")  # head of a chunk of a PNG file: its length and kind
 _CHECKSUM = 4
 
 

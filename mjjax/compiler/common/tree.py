@@ -63,7 +63,7 @@ def flatten(world: Element) -> BodyTree:
 
 
 def _collect(tree: BodyTree, holder: Element, body: int) -> list[tuple[Element, int, int]]:
-    """Adds what a body holds; returns its child bodies, with the body and the frame they are in."""
+    """Adds the content of a body; returns its child bodies, with the body and frame they are in."""
     inside: list[tuple[Element, int, int]] = []
     frames: dict[Element | None, int] = {holder: -1}
     for child in holder.members():

@@ -58,7 +58,7 @@ def compile_actuators(ctx: Context) -> None:
 
 
 def _target(ctx: Context, element: Element) -> tuple[str, int, int]:
-    """The attribute that says what the actuator drives, and the ids of one or two objects."""
+    """The attribute that names the target of an actuator, and the ids of one or two objects."""
     v, origin = element.values, element.origin
     given = [name for name in _TARGETS if v[name] is not None]
     if len(given) != 1 or not v[given[0]]:

@@ -106,7 +106,7 @@ def _mocap(ctx: Context) -> None:
 
 
 def compile_inertia(ctx: Context) -> None:
-    """Adds mass, inertia and inertial frame of the bodies, and what they inherit from geoms."""
+    """Adds mass, inertia and inertial frame of the bodies, and values that they take from geoms."""
     f, n, compiler = ctx.fields, ctx.sizes["nbody"], ctx.spec.compiler
     f["body_mass"], f["body_inertia"] = np.zeros(n), np.zeros((n, 3))
     f["body_matrix"] = np.zeros((n, 3, 3))  # where the moments are those of a matrix

@@ -1,1 +1,1 @@
-"""Comparison of derivatives with differences, stage by stage, and what it says about them."""
+"""Compares derivatives with differences, stage by stage, and reports on them."""

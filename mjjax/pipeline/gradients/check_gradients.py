@@ -138,7 +138,7 @@ def _absent_terms(model: Model) -> Iterator[Finding]:
 
 
 class _Check:
-    """A check of one model in one state, and what it has found so far.
+    """A check of one model in one state, with its findings so far.
 
     Attributes:
         issues: errors of forward mode.
@@ -159,7 +159,7 @@ class _Check:
         self.uncompared: dict[str, None] = {}
 
     def run(self, moves: Sequence[Move]) -> None:
-        """Tries some moves and notes what is not right."""
+        """Tries some moves and notes errors and decisions."""
         effect, kinked = [move.name in INPUTS for move in moves], set()
         for stage, outcome in probe(self.probed, moves):
             if stage == "fwd_constraint":
