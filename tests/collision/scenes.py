@@ -114,7 +114,7 @@ def lying() -> str:
     return text.replace('<option timestep="0.005"/>', SETTINGS)
 
 
-def heap(count: int = 30, seed: int = 0) -> str:
+def heap(count: int = 18, seed: int = 0) -> str:
     """Random convex meshes fall into a box."""
     rng = np.random.default_rng(seed)
     assets = "".join(

@@ -79,7 +79,7 @@ def test_a_thousand_random_steps(name: str) -> None:
     as_users = name == "ant"
     flags = {} if as_users else {"XLA_FLAGS": as_flags(known_options())}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, name, "64" if as_users else "16"],
+        [sys.executable, "-c", PROGRAM, name, "64" if as_users else "8"],
         capture_output=True,
         text=True,
         env=os.environ | flags,

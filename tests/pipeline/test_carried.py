@@ -18,7 +18,7 @@ from tests.pipeline.scenes_of_steps import SCENES, Scene
 STEPS = 24
 FIELDS = [f.name for f in dataclasses.fields(mjjax.Data) if f.name not in ("structure", "rules")]
 # Scenes whose rollouts are also asked for some derived fields, and for all.
-EVERYTHING = ("contact", "delays", "policy, rk4")
+EVERYTHING = ("delays", "policy, rk4")
 WANTED = ("sensordata", "energy", "xpos", "ncon", "qM", "crb", "xmat", "efc_pos", "efc_aref")
 
 

@@ -45,8 +45,7 @@ def islands_of(d: mujoco.MjData) -> np.ndarray:
 
 @pytest.mark.slow(but=3)
 @pytest.mark.feature("C48", "A119")
-@cones
-@pytest.mark.parametrize("name", ["few", "many"])
+@pytest.mark.parametrize(("name", "cone"), [("few", "elliptic"), ("many", "pyramidal")])
 @pytest.mark.parametrize(
     "options",
     [
