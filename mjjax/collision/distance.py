@@ -191,8 +191,8 @@ def geom_distance(
 ) -> tuple[Array, Array]:
     """Signed distance of two geoms and the segment (6,) between them (`mj_geomDistance`).
 
-    If the geoms are further apart than `distmax`, the distance is `distmax` and the segment zero. As
-    in MuJoCo, an SDF has this result with every other geom except a plane, unless the two
+    If the geoms are further apart than `distmax`, the distance is `distmax` and the segment zero.
+    As in MuJoCo, an SDF has this result with every other geom except a plane, unless the two
     penetrate. Without flag `nativeccd` the distance of convex geoms that do not touch is not exact.
     The derivative is exact for the features that are nearest.
 
