@@ -71,7 +71,7 @@ class Buffer(NamedTuple):
 
 
 class Sweep:
-    """The sweep of all worlds; its `Buffer` starts `empty`, and is refilled while pairs are `left`."""
+    """The sweep of all worlds; its `Buffer` starts `empty` and is refilled while pairs are left."""
 
     def __init__(
         self, search: SearchPlan, scene: CollisionScene, bounds: Bounds, worlds: int
