@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
         "view",
         help="run a model in a browser",
         description="Runs a model and shows it in a browser on this machine. On the page you can "
-        "play and pause it, change its speed and its controls, choose a keyframe and show contacts. "
+        "play and pause it, change speed and controls, choose a keyframe, and show contacts. "
         "Drag a body to pull on it. This command needs mjjax[view].",
     )
     made.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
