@@ -149,8 +149,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"some of {', '.join(SCENES)}")
     parser.add_argument("--store", action="store_true", help="store the states from float64")
     parser.add_argument("--only-errors", action="store_true", help="print only the errors, as JSON")
-    parser.add_argument("--worlds", type=positive, default=8192, help="number in a batch (%(default)s)")
-    parser.add_argument("--steps", type=positive, default=20, help="number in a trace (%(default)s)")
+    parser.add_argument(
+        "--worlds", type=positive, default=8192, help="worlds in a batch (%(default)s)"
+    )
+    parser.add_argument("--steps", type=positive, default=20, help="steps in a trace (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all measurements")
     args = parser.parse_args(argv)
     if unknown := set(args.scenes) - SCENES.keys():

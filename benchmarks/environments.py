@@ -20,7 +20,7 @@ from mjjax import envs
 
 
 def measure(name: str, worlds: int, steps: int) -> dict[str, float]:
-    """Wall and processor time [s] of both kinds of steps, and number of traces of the environment."""
+    """Wall and processor time [s] of both kinds of steps, and how often the first was traced."""
     env = envs.make(name)
     params, traces = env.default_params, []
     reset, _ = envs.vectorize(env)
