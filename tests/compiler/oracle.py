@@ -109,7 +109,7 @@ DERIVED = (
 def assert_same_constants(
     xml: str, *, tolerance: float = 1e-9, ours: Model | None = None
 ) -> mujoco.MjModel:
-    """Asserts that derived constants of the loaded model or `ours` agree; returns MuJoCo's model."""
+    """Asserts that derived constants of the model, or of `ours`, agree; returns MuJoCo's model."""
     reference = mujoco.MjModel.from_xml_string(xml)
     model = Model.from_xml_string(xml) if ours is None else ours
     for name in DERIVED:

@@ -62,7 +62,7 @@ VALID = {
 @pytest.mark.feature("B59", "B60", "B61", "B63")
 @pytest.mark.parametrize("kind", VALID)
 def test_constraints(kind: str) -> None:
-    """Objects, parameters, defaults, and the offsets that follow from the reference pose."""
+    """Objects, parameters, defaults, and offsets from the reference pose are MuJoCo's."""
     assert_same_model(model(VALID[kind]))
 
 

@@ -95,7 +95,7 @@ def test_binary(extension: str) -> None:
 
 @pytest.mark.feature("B33")
 def test_content_type() -> None:
-    """The content type wins over the name of the file, which names the height field."""
+    """The content type wins over the file's name; the height field is named after the file."""
     name = unique(".abc")
     xml = model(f'{SIZE} file="{name}" content_type="image/png"')
     assert_same(

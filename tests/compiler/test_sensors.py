@@ -69,7 +69,7 @@ def model(sensors: str) -> str:
 
 @pytest.mark.feature("B73")
 def test_all_types() -> None:
-    """Each type measures the right thing, has its dimension, stage and place in the readings."""
+    """Each type has MuJoCo's object, dimension, stage and place in the readings."""
     tags = {tag: shape for shape, tags in TYPES.items() for tag in tags.split()}
     assert set(tags) | {"user", "tactile"} == set(SENSORS)
     known = {key.removeprefix("sensor.") for key in ELEMENTS if key.startswith("sensor.")}
