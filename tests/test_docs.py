@@ -73,7 +73,7 @@ def test_refreshing_the_table_reads_rows_and_sections(
 @pytest.mark.slow
 @pytest.mark.feature("D06", "D27")
 def test_example_of_gradients_runs() -> None:
-    """The first example of the page on gradients is a program, and its derivatives are finite."""
+    """The first example of the page on gradients runs, and its derivatives are finite."""
     text = (ROOT / "docs/gradients.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", text, re.S)
     names: dict[str, Any] = {}

@@ -105,7 +105,7 @@ def test_closest_rotation() -> None:
 
 @pytest.mark.feature("A197", "A198")
 def test_derivatives_of_rotations() -> None:
-    """Derivatives of difference and integration are those that MuJoCo writes out."""
+    """Derivatives of difference and integration are MuJoCo's formulas."""
     qa, qb = unit(2)
     v = RNG.normal(size=3)
     mujoco.mjd_subQuat(qa, qb, da := np.zeros((3, 3)), db := np.zeros((3, 3)))
@@ -196,7 +196,7 @@ def test_halton() -> None:
 
 
 def test_derivatives() -> None:
-    """Derivatives of what is public are exact in both modes."""
+    """Derivatives of public functions are exact in both modes."""
     band = Band(4, 2, 1)
 
     def everything(x: dict[str, jax.Array]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_symmetric_systems() -> None:
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_symmetric_systems_without_unknowns(columns: int) -> None:
-    """A model without dofs has such a system."""
+    """Systems without unknowns are solved; a model without dofs has such a system."""
     a, b = jnp.zeros((2, 0, 0)), jnp.zeros((2, columns, 0))
     some = jax.vmap(jax.vmap(definite.solve_symmetric, in_axes=(None, 0)))
     assert some(a, b).shape == b.shape
