@@ -30,7 +30,7 @@ def pages() -> ModuleType:
 
 
 def test_every_public_name_has_its_place(pages: ModuleType) -> None:
-    """What users can import is explained on one page, under the name that they write."""
+    """Every public name is explained on one page, under the name that users write."""
     found = [shown for names in pages.public().values() for shown, _ in names]
     names = [f"mjjax.{name}" for name in mjjax.__all__ if name not in ("envs", "math", "view")]
     names += [f"mjjax.math.{name}" for name in mjjax.math.__all__]

@@ -30,7 +30,7 @@ _SEPARATION = Collider(convex_distance, 1, None, motion)
 
 
 class Separation(NamedTuple):
-    """How far surfaces are from each other.
+    """The distance between two surfaces, with their nearest points.
 
     Attributes:
         dist: (...,) signed distance [m], or the limit if the surfaces are further apart.

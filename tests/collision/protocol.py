@@ -56,7 +56,7 @@ class Poses(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How well two results agree.
+    """Agreement of two results.
 
     Attributes:
         aside: (N,) poses for which MuJoCo's result flips.

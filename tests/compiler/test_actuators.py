@@ -154,7 +154,7 @@ INVALID = (
 @pytest.mark.feature("B69", "B70", "B71")
 @pytest.mark.parametrize("actuators", INVALID)
 def test_invalid_actuator_is_refused(actuators: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the actuator."""
+    """Invalid actuators that MuJoCo refuses are errors with the line of the actuator."""
     assert refused(model(actuators)).line > 2
 
 

@@ -87,5 +87,5 @@ INVALID = (
 @pytest.mark.feature("B59", "B60", "B61")
 @pytest.mark.parametrize("equalities", INVALID)
 def test_invalid_constraint_is_refused(equalities: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the constraint."""
+    """Invalid constraints that MuJoCo refuses are errors with the line of the constraint."""
     assert refused(model(equalities)).line > 2

@@ -137,7 +137,7 @@ def test_broken_file_is_refused(extension: str) -> None:
 
 
 def test_unnamed_hfield_is_refused() -> None:
-    """Nothing could refer to it."""
+    """A height field without a name is refused, because nothing could refer to it."""
     xml = f'<mujoco><asset><hfield nrow="2" ncol="2" {SIZE}/></asset></mujoco>'
     refused(xml)
 

@@ -204,6 +204,6 @@ def test_invalid_mesh_is_refused(attributes: str) -> None:
 
 
 def test_unnamed_mesh_is_refused() -> None:
-    """Nothing could refer to it."""
+    """A mesh without a name is refused, because nothing could refer to it."""
     xml = f"<mujoco><asset><mesh {SOLID}/></asset></mujoco>"
     refused(xml)

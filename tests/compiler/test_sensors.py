@@ -154,5 +154,5 @@ INVALID = (
 @pytest.mark.feature("B73", "B74")
 @pytest.mark.parametrize("sensors", INVALID)
 def test_invalid_sensor_is_refused(sensors: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the sensor."""
+    """Invalid sensors that MuJoCo refuses are errors with the line of the sensor."""
     assert refused(model(sensors)).line > 2

@@ -98,7 +98,7 @@ def test_settings_hold_for_skins(settings: str, file: str) -> None:
     ids=str,
 )
 def test_wrong_skins_are_refused(change: tuple[str, str]) -> None:
-    """What MuJoCo refuses is an error that names the element."""
+    """Skins that MuJoCo refuses are errors that name the element."""
     assert change[0] in model(skin())
     refused(model(skin()).replace(*change), assets={"x.skn": skn()})
 

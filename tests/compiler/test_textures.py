@@ -104,7 +104,7 @@ def test_files(texture: str) -> None:
     ],
 )
 def test_broken_files(texture: str) -> None:
-    """What cannot be read is an error that names the texture."""
+    """A picture that cannot be read is an error that names the texture."""
     broken = FILES | {"broken.png": FILES["rgb.png"][:-30]}
     broken["flat.tex"] = np.array([0, 2**31 - 1], "<i4").tobytes()
     xml = f'<mujoco><asset><texture name="t" {texture}/></asset></mujoco>'

@@ -189,7 +189,7 @@ def test_derivatives() -> None:
 
 @pytest.mark.slow
 def test_derivatives_at_the_reference() -> None:
-    """Where every residual vanishes, nothing is infinite or undefined."""
+    """If every residual is zero, all derivatives are finite."""
     model = load(scene("all in mixed order")).ours
     data = mjjax.make_data(model)
     slope = jax.jacrev(lambda q: mjjax.forward(model, data.replace(qpos=q)).qacc)

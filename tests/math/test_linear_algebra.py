@@ -60,7 +60,7 @@ def test_matrix_products() -> None:
 
 @pytest.mark.feature("C20")
 def test_symmetric_systems() -> None:
-    """One indefinite matrix in a batch is solved, too; derivatives in both modes, twice batched."""
+    """A batch with one indefinite matrix is solved, with derivatives in both modes."""
     a = np.stack([positive(4, seed) for seed in range(3)])
     a[1] -= 6 * np.eye(4)
     assert np.linalg.eigvalsh(a[1])[0] < -0.1

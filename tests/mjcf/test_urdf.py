@@ -267,7 +267,7 @@ INVALID = (
 @pytest.mark.feature("B82")
 @pytest.mark.parametrize("content", INVALID)
 def test_invalid_robot_is_refused(content: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the element."""
+    """Robots that MuJoCo refuses are errors with the line of the element."""
     assert refused(robot(content)).line > 2
 
 

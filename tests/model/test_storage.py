@@ -196,7 +196,7 @@ def test_all_that_a_step_reads_is_saved(sleepers: tuple, tmp_path: Path) -> None
 
 
 def test_a_state_goes_into_data_of_other_capacities(tmp_path: Path) -> None:
-    """What was dropped for want of slots is simulated on with more of them."""
+    """A saved state is loaded into data with more contact slots, and the run goes on."""
     model = mjjax.Model.from_xml_string(BOX)
     data = mjjax.make_data(model, nconmax=2)
     mjjax.save_state(data.replace(time=data.time + 1), tmp_path / "s")

@@ -92,7 +92,7 @@ def test_inverse(option: str) -> None:
     ],
 )
 def test_discrete_inverse(option: str, flag: str) -> None:
-    """With `invdiscrete` the acceleration is taken as the integrator's, and given back."""
+    """With `invdiscrete` inverse dynamics take the integrator's acceleration, as in MuJoCo."""
     both = load(text(option, f'invdiscrete="enable" {flag}'))
     theirs, data = invert(both, range(2))
     for i, d in enumerate(theirs):

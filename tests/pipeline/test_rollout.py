@@ -214,7 +214,7 @@ def test_moves_of_positions_are_mujocos() -> None:
 @pytest.mark.feature("A166")
 @pytest.mark.parametrize("length", [0, 1e-16, 1e-10, 3])
 def test_quaternions_of_any_length_move_as_mujocos(length: float) -> None:
-    """One that is no rotation is the identity before it turns, not after; others are scaled."""
+    """Quaternions of any length are scaled; a zero one is the identity before it turns."""
     xml = (
         "<mujoco><worldbody><body><joint type='ball'/><geom size='1'/></body></worldbody></mujoco>"
     )

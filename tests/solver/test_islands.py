@@ -133,7 +133,7 @@ def test_derivatives(name: str, cone: str) -> None:
 
 
 def test_the_scenes_have_islands_of_several_trees() -> None:
-    """What the other tests of this file rely on."""
+    """The scenes have islands of one tree and of several, as the other tests need."""
     sizes = set()
     for cone in ("pyramidal", "elliptic"):
         for k in range(WORLDS):

@@ -144,7 +144,7 @@ def _line_of(
 
 
 class QueuePlace(NamedTuple):
-    """How far a queue has come.
+    """The progress of a queue.
 
     Attributes:
         total: entries of the queue.

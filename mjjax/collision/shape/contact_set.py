@@ -1,4 +1,4 @@
-"""What a narrow-phase kernel returns, and the rules shared by the kernels.
+"""The result of a narrow-phase kernel, and the rules shared by the kernels.
 
 A kernel takes the poses and sizes of one pair of geoms, `(pos1, mat1, size1, pos2, mat2, size2,
 margin)`, the geom of the lower type first: positions (3,) [m] and rotations (3, 3) in the world
