@@ -1,1 +1,1 @@
-"""For developers: `mjjax bench` with its peers, and limits of what compiled programs may hold."""
+"""For developers: `mjjax bench` with its peers, and limits on the size of compiled programs."""

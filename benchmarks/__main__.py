@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: `mjjax bench`, with every peer that is installed beside it.
+"""`python -m benchmarks`: runs `mjjax bench` with all peers that are installed.
 
-Knows the chains of `benchmarks.scenes` by name, too.
+It also knows the chains of `benchmarks.scenes` by name.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from mjjax.cli.models import UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints or saves what the command line asks for."""
+    """Measures what the command line asks for and prints or saves it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     bench.arguments(parser, peers=("c", "mjx"))
     args = parser.parse_args(argv)
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _file(name: str, folder: Path) -> str:
-    """A file of the chain with this name, which every engine can read; other names as they are."""
+    """For the name of a chain, a file that every engine can read; other names are unchanged."""
     if name not in CHAINS:
         return name
     file = folder / f"{name}.xml"

@@ -1,11 +1,13 @@
-"""What a step is on this machine's accelerator: `python -m benchmarks.accelerator [SCENE ...]`.
+"""Measures a step on this machine's accelerator: `python -m benchmarks.accelerator [SCENE ...]`.
 
-- Errors of float32 here after one step from each state and after 20 that follow each other: beside
-  float64 of a CPU, whose states are stored (`--store` makes them), and beside the errors of float32
-  on that CPU.
-- Kernels, copies to the host (each a synchronization), and the time they take, from a trace.
+- It prints the errors of float32 here, after one step from each state and after 20 steps in a row.
+  They are differences from states that float64 gave on a CPU and that are stored (`--store` makes
+  them). The errors of float32 on that CPU are printed for comparison.
+- From a trace it prints the number of kernels, the number of copies to the host, each of which is a
+  synchronization, and the time that they take.
 
-Speed, memory and compilation are `python -m benchmarks MODEL --batch 1024 8192 32768 --steps 20`.
+`python -m benchmarks MODEL --batch 1024 8192 32768 --steps 20` measures speed, memory and
+compilation.
 """
 
 import argparse
@@ -36,14 +38,14 @@ WARMUP = 200  # steps after which the scenes have fallen
 
 
 class Event(NamedTuple):
-    """Something that a device did: its name, and how long it took [s]."""
+    """Something that a device did: its name and its duration [s]."""
 
     name: str
     seconds: float
 
 
 def scene(name: str) -> Callable[..., dict[str, np.ndarray]]:
-    """Function of positions, velocities and a number of steps to those of a batch after them."""
+    """Function that takes positions and velocities of a batch and returns them some steps later."""
     model = mjjax.Model.from_xml_string(SCENES[name])
     program = jax.jit(advance)
 
@@ -58,9 +60,9 @@ def scene(name: str) -> Callable[..., dict[str, np.ndarray]]:
 
 
 def store() -> None:
-    """Writes what float64 gives on this machine's CPU, and how far float32 is off there.
+    """Stores the states that float64 gives on this machine's CPU, and the errors of float32 there.
 
-    Run in float64; what float32 does is asked of a process of its own.
+    This process must run in float64; the errors of float32 come from a process of their own.
     """
     arrays: dict[str, Any] = {}
     for name, xml in SCENES.items():
@@ -85,7 +87,8 @@ def store() -> None:
 def errors(name: str, worlds: int) -> dict[str, float]:
     """Largest errors of positions and velocities in float32, by field and number of steps.
 
-    The stored worlds are repeated to as many as given: a GPU has other programs for large batches.
+    The stored worlds are repeated until there are `worlds`, because a GPU runs other programs for
+    large batches.
     """
     run, copies = scene(name), -(-worlds // WORLDS)
     with np.load(FILE) as stored:
@@ -100,7 +103,7 @@ def errors(name: str, worlds: int) -> dict[str, float]:
 
 
 def traced(call: Any) -> list[Event]:
-    """What the first device did in a call, from JAX's profiler."""
+    """The events of the first device during a call, from JAX's profiler."""
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(call())
@@ -137,18 +140,20 @@ def profile(name: str, worlds: int, steps: int) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints what the command line asks for."""
+    """Measures what the command line asks for and prints it."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.accelerator",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}")
-    parser.add_argument("--store", action="store_true", help="store float64 of this CPU")
-    parser.add_argument("--only-errors", action="store_true", help="no trace; print them as JSON")
-    parser.add_argument("--worlds", type=positive, default=8192, help="of a batch (%(default)s)")
-    parser.add_argument("--steps", type=positive, default=20, help="of a trace (%(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save everything measured")
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"some of {', '.join(SCENES)}")
+    parser.add_argument("--store", action="store_true", help="store the states from float64")
+    parser.add_argument("--only-errors", action="store_true", help="print only the errors, as JSON")
+    parser.add_argument(
+        "--worlds", type=positive, default=8192, help="worlds in a batch (%(default)s)"
+    )
+    parser.add_argument("--steps", type=positive, default=20, help="steps in a trace (%(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save all measurements")
     args = parser.parse_args(argv)
     if unknown := set(args.scenes) - SCENES.keys():
         parser.error(f"no scene {', '.join(sorted(unknown))}: there are {', '.join(SCENES)}")

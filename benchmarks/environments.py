@@ -1,10 +1,11 @@
-"""Steps of environments against bare steps of the simulator, in one process.
+"""Compares steps of environments with bare steps of the simulator, in one process.
 
     python -m benchmarks.environments [TASK ...] [--worlds 1024] [--steps 50]
 
-An environment's step has `frame_skip` steps of the simulator, resets, reward and observation; a
-bare one the steps of the simulator only, from the same states, with the same controls and nothing
-else computed. Processor time is compared as well as time: it depends less on what else runs.
+A step of an environment consists of `frame_skip` steps of the simulator, resets, reward and
+observation. A bare step consists of the steps of the simulator alone, from the same states and with
+the same controls. Processor time is compared as well as wall time, because it depends less on other
+programs that run.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from mjjax import envs
 
 
 def measure(name: str, worlds: int, steps: int) -> dict[str, float]:
-    """Seconds and processor seconds of both, and how often the environment was traced."""
+    """Wall and processor time [s] of both kinds of steps, and how often the first was traced."""
     env = envs.make(name)
     params, traces = env.default_params, []
     reset, _ = envs.vectorize(env)
@@ -57,7 +58,7 @@ def measure(name: str, worlds: int, steps: int) -> dict[str, float]:
 
 
 def _race(functions: dict[str, Callable], given: tuple, repeats: int = 5) -> dict[str, float]:
-    """Least time and processor time of each function, which take turns after a first call."""
+    """Least wall and processor time of each function; they take turns after a first call."""
     for function in functions.values():
         jax.block_until_ready(function(*given))
     best: dict[str, float] = {}

@@ -1,7 +1,8 @@
-"""What compiled programs may hold: `python -m benchmarks.limits`, with `--write` to lower it.
+"""Limits on the size of compiled programs: `python -m benchmarks.limits`; `--write` sets them anew.
 
-Counts of operations, bytes and compilations do not depend on what else a machine does. They depend
-on the version of JAX: operations are compared only on the one that they were counted with.
+The limits are numbers of operations, bytes and compilations, which do not depend on the load of a
+machine. They depend on the version of JAX, so operations are compared only with the version with
+which they were counted.
 """
 
 import argparse
@@ -23,11 +24,11 @@ from mjjax.xla.operations import COUNTED, total
 
 FILE = Path(__file__).with_name("limits.json")
 WORLDS = 1024
-SLACK = 0.02  # a figure may be larger by this part: formulas are not bent for one operation
+SLACK = 0.02  # relative excess that is allowed, so that no formula is bent to save one operation
 
 
 def measure(name: str) -> dict[str, Any]:
-    """Figures of one model, in a process with JAX's default options but for code generation."""
+    """Figures of one model; apart from code generation JAX's options must be the defaults."""
     compiled = []
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, *_, **__: compiled.append(event) if "backend_compile" in event else None
@@ -52,7 +53,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def in_a_fresh_process(name: str) -> dict[str, Any]:
-    """`measure`, whatever the options and the history of this process."""
+    """Calls `measure` in a fresh process, so that options and history of this one do not matter."""
     variables = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_ENABLE_X64")}
     root = Path(__file__).parents[1]
     variables["PYTHONPATH"] = os.pathsep.join([str(root), variables.get("PYTHONPATH", "")])
@@ -67,7 +68,7 @@ def in_a_fresh_process(name: str) -> dict[str, Any]:
 
 
 def exceeded(name: str, found: dict[str, Any]) -> list[str]:
-    """Which limits of a model are exceeded by more than `SLACK`, in words."""
+    """Sentences about the limits of a model that are exceeded by more than `SLACK`."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     limits, here = stored["models"][name], dict(found)
     if stored["jax"] != jax.__version__:
@@ -91,7 +92,7 @@ def _flat(figures: dict[str, Any]) -> dict[str, int]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Compares all models with their limits, or writes new limits."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.limits", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="make what is now the limit")
+    parser.add_argument("--write", action="store_true", help="make the present figures the limits")
     parser.add_argument("--only", choices=SCENES, help="print the figures of one model")
     args = parser.parse_args(argv)
     if args.only:

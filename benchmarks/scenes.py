@@ -1,10 +1,10 @@
-"""Models whose programs have limits: two that come with mjjax, three made here; and chains."""
+"""Models whose programs have limits (two come with mjjax, three are made here), and chains."""
 
 from mjjax.cli.models import embedded
 
 
 def quadruped() -> str:
-    """A trunk on four legs of three joints; the feet are spheres, and only they touch the floor."""
+    """A trunk on four legs with three joints each; only the spherical feet touch the floor."""
     legs = "".join(
         f"""
     <body pos="{x} {y} 0"><joint name="a{k}" axis="1 0 0" range="-45 45"/>
@@ -28,7 +28,7 @@ def quadruped() -> str:
 
 
 def arm() -> str:
-    """Seven joints, links and a gripper of meshes, and a box on a table."""
+    """An arm with seven joints, whose links and gripper are meshes, and a box on a table."""
     inner = '<geom type="mesh" mesh="hand" pos="0 0 .1"/><site name="tool" pos="0 0 .2"/>'
     for k in reversed(range(7)):
         inner = f"""
@@ -46,7 +46,7 @@ def arm() -> str:
 
 
 def hand() -> str:
-    """Four fingers of three joints, drawn by tendons, around a ball."""
+    """Four fingers around a ball; each has three joints and is pulled by tendons."""
     fingers, tendons, motors = "", "", ""
     for k, (x, y) in enumerate([(0.05, 0.03), (0.05, -0.03), (-0.05, 0.03), (-0.05, -0.03)]):
         way = -1 if x > 0 else 1
@@ -71,7 +71,7 @@ def hand() -> str:
 
 
 def chain(links: int) -> str:
-    """Links that hang from hinges over a floor, which they may touch."""
+    """A chain of links on hinges that hangs over a floor, which the links may touch."""
     inner = ""
     for k in reversed(range(links)):
         inner = f"""<body pos="0 0 {-0.1 if k else 2}">

@@ -1,10 +1,11 @@
-"""Matrices A and B of a step beside `mjd_transitionFD` of MuJoCo on all cores, in one process.
+"""Compares the matrices A and B of a step with MuJoCo's `mjd_transitionFD`, in one process.
 
     python -m benchmarks.transitions [MODEL ...] [--worlds 256] [--warmup 300] [--devices 2]
 
-Ours are exact, in float32, from one program for all worlds, spread over devices; MuJoCo's are
-centred or forward differences, world by world, in as many threads as there are cores. Both start
-from the states of our simulation after `warmup` steps, in which the humanoid lies on the floor.
+Our matrices are exact, in float32, and come from one program for all worlds, which is spread over
+devices. MuJoCo's matrices are centred or forward differences, computed world by world in as many
+threads as there are cores. Both start from the states that our simulation reaches after `warmup`
+steps. After the default number the humanoid lies on the floor.
 """
 
 # MuJoCo's extension modules have no type information that pyright can follow.
@@ -25,12 +26,12 @@ from mjjax.cli.bench import model_file, start
 from mjjax.cli.engines import JaxEngine, best
 from mjjax.pipeline.devices import cores
 
-SIZE = 1e-6  # of MuJoCo's differences
+SIZE = 1e-6  # step of MuJoCo's finite differences
 CARRIED = "qpos qvel act ctrl qacc_warmstart".split()
 
 
 def measure(path: str, worlds: int, warmup: int, devices: int) -> dict[str, float]:
-    """Seconds to compile, and microseconds per world of ours and of both kinds of differences."""
+    """Seconds to compile, and us per world for our matrices and both kinds of differences."""
     engine = JaxEngine("ours", mjjax, mjjax.Model.from_xml_path(path), devices)
     engine.begin(*start(engine, worlds, 0))
     model = engine.model
@@ -53,7 +54,7 @@ def measure(path: str, worlds: int, warmup: int, devices: int) -> dict[str, floa
     }
     for call in calls.values():
         call()
-    for _ in range(5):  # in turns, so that a disturbance of the machine meets all of them
+    for _ in range(5):  # calls take turns, so that a disturbance affects all of them
         for name, call in calls.items():
             us = 1e6 * best(call, 1) / worlds
             found[name] = min(found.get(name, us), us)
@@ -68,7 +69,7 @@ def _state(m: mujoco.MjModel, data: mjjax.Data) -> mujoco.MjData:
 
 
 def differences(m: mujoco.MjModel, states: list[mujoco.MjData], centred: bool) -> None:
-    """A and B of all states by MuJoCo."""
+    """Computes A and B of all states with MuJoCo."""
     n = 2 * m.nv + m.na
 
     def some(states: list[mujoco.MjData]) -> None:

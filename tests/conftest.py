@@ -1,9 +1,9 @@
-"""Settings of the whole suite: which tests run, float64, strict JAX, and memory given back.
+"""Settings of the whole suite: the tests that run, float64, strict JAX, and freeing of memory.
 
-`pytest` takes a sample of every folder: tests marked `slow` are left out, but for as many of their
-parameters as the mark names (`slow(but=2)`). `pytest --suite all` runs everything, `--suite rest`
-what the sample leaves out. A file or a test that is named runs whole, and so does what `-m` or `-k`
-choose.
+`pytest` runs a sample of every folder. It leaves out tests marked `slow`, except the first few of
+their parameters if the mark gives a number (`slow(but=2)`). `pytest --suite all` runs all tests,
+and `--suite rest` those that the sample leaves out. Files and tests that are named, or chosen by
+`-m` or `-k`, run whole.
 """
 
 import gc
@@ -13,21 +13,21 @@ from collections.abc import Iterator
 import jax
 import pytest
 
-import mjjax  # noqa: F401  before the first array, as a user would: it sees to XLA's threads
+import mjjax  # noqa: F401  before the first array is made, as by users: it sets up threads
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_compilation_cache", False)
 
-# Tracing makes objects by the million, few of which are in cycles. Looking for these all the time
-# costs a tenth of the time of tests that trace much (measured).
+# Tracing makes millions of objects, of which few are in cycles. The search for cycles would take a
+# tenth of the time of tests that trace much (measured), so it is made less often.
 gc.freeze()
 gc.set_threshold(200_000, 20, 100)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The flag that chooses how much of the suite runs."""
+    """Adds the flag that chooses how much of the suite runs."""
     parser.addoption(
         "--suite",
         choices=("sample", "rest", "all"),
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is not in the chosen part of the suite."""
+    """Leaves out the tests that are not in the chosen part of the suite."""
     suite = config.getoption("suite")
     chosen_otherwise = config.getoption("markexpr") or config.getoption("keyword")
     if suite == "all" or chosen_otherwise or any(".py" in arg for arg in config.args):

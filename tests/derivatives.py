@@ -1,4 +1,4 @@
-"""Derivatives against central differences: both modes, in many points and directions at once."""
+"""Compares derivatives, in both modes, with central differences at many points at once."""
 
 import functools
 from collections.abc import Callable
@@ -11,11 +11,11 @@ import numpy as np
 from tests.oracle_tools import quick
 
 STEP = 1e-5
-SMALL = 1e-2  # part of the largest derivative below which entries count as this part
+SMALL = 1e-2  # entries below this part of the largest one are compared relative to this part
 
 
 def directions(like: Any, seed: int) -> Any:
-    """A random direction of the same structure."""
+    """A random direction with the structure of `like`."""
     rng = np.random.default_rng(seed)
     return jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape), x.dtype), like)
 
@@ -33,13 +33,13 @@ def difference(function: Callable[[Any], Any], x: Any, v: Any, h: float = STEP) 
 
 @functools.lru_cache(maxsize=2)
 def both_modes(function: Callable[[Any], Any]) -> Callable:
-    """Program for batches of (x, v, u): value, J v, and J' u; made once per function."""
+    """Program that gives value, J v and J' u for batches of (x, v, u); made once per function."""
 
     def one(x: Any, v: Any, u: Any) -> tuple[Any, Any, Any]:
         y, dy = jax.jvp(function, (x,), (v,))
         return y, dy, jax.vjp(function, x)[1](u)[0]
 
-    # one after the other: made in two thirds of the time of a batch's program
+    # Points are done one after the other: this compiles in two thirds of the time of a batch.
     return quick(lambda *at: jax.lax.map(lambda each: one(*each), at))
 
 
@@ -60,12 +60,12 @@ def derivative_errors(
     steps: tuple[float, ...] = (STEP,),
     floor: float = SMALL,
 ) -> dict[str, Any]:
-    """What is wrong with the derivatives of `function` at a batch of points, by output name.
+    """Errors of the derivatives of `function` at a batch of points, by output name.
 
-    Forward mode is compared with differences, each entry by itself (`_error`), reverse mode with
-    forward mode by (u, J v) = (J' u, v). The best of several step sizes counts: small ones drown
-    in rounding, large ones in curvature, the derivative in neither. Entries below `floor` times
-    the largest count relative to that.
+    Forward mode is compared with differences, entry by entry (`_error`). Reverse mode is compared
+    with forward mode by (u, J v) = (J' u, v). The best of several step sizes counts: small steps
+    have errors by rounding and large steps by curvature, but an exact derivative has neither.
+    Entries below `floor` times the largest entry are compared relative to that product.
     """
     program = both_modes(function)
     u = directions(jax.eval_shape(jax.vmap(function), x), 7)
@@ -84,10 +84,11 @@ def derivative_errors(
 
 
 def _error(mine: Any, theirs: Any, floor: float) -> np.ndarray:
-    """Per batch element the largest relative difference of an entry.
+    """Largest relative difference of an entry, per batch element.
 
-    Relative to the entry, or to `floor` times max(1, largest entry) if that is more: differences
-    of values of size one by a step of 1e-5 carry rounding errors of 1e-11, whatever the derivative.
+    It is relative to the entry, or to `floor` times max(1, largest entry) if that is more. This is
+    because differences of values of size one, with a step of 1e-5, have rounding errors of 1e-11
+    for any derivative.
     """
     flat, other = (np.asarray(a).reshape(len(a), -1) for a in (mine, theirs))
     largest = np.maximum(1, np.abs(other).max(axis=-1, initial=0, keepdims=True))

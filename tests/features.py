@@ -1,9 +1,9 @@
 """Lists the feature rows that tests show: `python tests/features.py [--table TABLE.md]`.
 
-A test shows a row when it carries `@pytest.mark.feature("A021")`; the mark may also stand on a
-class, in `pytestmark` or in `pytest.param`. The test files are read, not run. With a table, whose
-rows begin with `| A021 |`, the rows that no test shows are listed too, those without meaning
-here with the reason; a mark that names no row of the table is an error.
+A test shows a row if it has the mark `@pytest.mark.feature("A021")`; the mark may also stand on a
+class, in `pytestmark` or in `pytest.param`. The test files are read, not run. If a table is given,
+whose rows begin with `| A021 |`, the rows that no test shows are listed too, and rows that have no
+meaning here are listed with the reason. A mark that names no row of the table is an error.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-# Rows that have no meaning here: why, and what takes their place.
+# Rows that have no meaning here, with the reason and the replacement.
 MEANINGLESS = {
     "A052": "nothing reads an array before it is written, so there is nothing to find by filling",
     "A077": "XLA spreads the work over threads; worlds run side by side by vmap and sharding",
@@ -49,7 +49,7 @@ def marks(source: str, name: str) -> list[str]:
 
 
 def shown(folder: Path) -> dict[str, list[str]]:
-    """Row id to the test files under `folder` that show it, in order of ids."""
+    """The test files under `folder` that show each row, by row id, in order of ids."""
     rows = defaultdict(list)
     for path in sorted(folder.rglob("test_*.py")):
         name = path.relative_to(folder).as_posix()

@@ -1,4 +1,4 @@
-"""Comparison of the engine with MuJoCo: the same model and states on both sides, many at once."""
+"""Compares the engine with MuJoCo, with the same model and many states at once on both sides."""
 
 import dataclasses
 import functools
@@ -14,11 +14,12 @@ import mjjax
 from mjjax.xla.compiling import quick
 
 INPUTS = "qpos qvel act ctrl qfrc_applied xfrc_applied qacc_warmstart mocap_pos mocap_quat".split()
-# Entries are compared each relative to itself. One that is smaller than this part of the field's
-# scale is a difference of larger terms, whose rounding errors it carries, and counts relative to
-# that part: the tightest tolerance, 1e-10, is then 1e-14 of the scale, some fifty roundings.
+# Each entry is compared relative to itself, unless it is smaller than this part of its field's
+# scale. Such an entry is a difference of larger terms and has their rounding errors, so it is
+# compared relative to this part. The tightest tolerance, 1e-10, is then 1e-14 of the scale, or some
+# fifty rounding errors.
 SMALL = 1e-4
-# Field -> tolerance of the relative difference of an entry, see `error`.
+# For each field the tolerance of the relative difference of an entry; see `error`.
 POSITION = dict.fromkeys(
     "xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat cam_xpos "
     "cam_xmat light_xpos light_xdir subtree_com cdof cinert actuator_length".split(),
@@ -36,9 +37,9 @@ STATE = {"time": 1e-12, "qpos": 1e-8, "qvel": 1e-7, "act": 1e-9}
 
 
 def each_world(function: Callable) -> Callable:
-    """A function of a model and a world for several worlds, one after the other.
+    """Turns a function of a model and a world into one of several worlds, done in sequence.
 
-    Its program is made in two thirds of the time of a batch's, which has tests of its own.
+    This compiles in two thirds of the time of a batch; batches have tests of their own.
     """
     return quick(lambda model, data: jax.lax.map(functools.partial(function, model), data))
 
@@ -49,7 +50,7 @@ forward_worlds = each_world(mjjax.forward)
 
 @quick
 def step_models(models: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-    """A step of each world, in a model of its own."""
+    """Takes a step in each world, which has a model of its own."""
     return jax.lax.map(lambda both: mjjax.step(*both), (models, data))
 
 
@@ -68,10 +69,10 @@ def load(xml: str) -> Both:
 
 
 def random_state(model: mujoco.MjModel, seed: int, *, spread: float = 0.1) -> mujoco.MjData:
-    """A state near qpos0 that moves, with every input set; the seed decides."""
+    """A random moving state near qpos0 with every input set; the seed decides which."""
     rng, d = np.random.default_rng(seed), mujoco.MjData(model)
     mujoco.mj_integratePos(model, d.qpos, rng.normal(size=model.nv), spread)
-    # kinematics must normalize what it reads
+    # Quaternions get other lengths, because kinematics must normalize them.
     for j in np.flatnonzero(model.jnt_type <= mjjax.JointType.BALL):
         adr = model.jnt_qposadr[j] + (3 if model.jnt_type[j] == 0 else 0)
         d.qpos[adr : adr + 4] *= rng.uniform(0.8, 1.2)
@@ -87,14 +88,14 @@ def random_state(model: mujoco.MjModel, seed: int, *, spread: float = 0.1) -> mu
 
 
 def to_ours(model: mjjax.Model, d: mujoco.MjData) -> mjjax.Data:
-    """A world of ours in the state of MuJoCo's."""
+    """A world of ours in the state of a world of MuJoCo."""
     fields = {name: jnp.array(getattr(d, name)) for name in INPUTS}
     return mjjax.make_data(model).replace(time=jnp.array(d.time), **fields)
 
 
 def stack(trees: Sequence[Any]) -> Any:
-    """Pytrees of one structure as one batch."""
-    # by NumPy, here and below: JAX compiles a program for every shape
+    """Joins pytrees of one structure into one batch."""
+    # NumPy is used here and below, because JAX would compile a program for every shape.
     return jax.device_put(jax.tree.map(lambda *x: np.stack(x), *trees))
 
 
@@ -104,7 +105,7 @@ def world(batch: Any, i: int) -> Any:
 
 
 def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax.Data]:
-    """Random states in both engines: a list of theirs, a batch of ours."""
+    """Random states in both engines: a list for MuJoCo, and a batch for ours."""
     theirs = [random_state(both.reference, seed, **kwargs) for seed in seeds]
     return theirs, stack([to_ours(both.ours, d) for d in theirs])
 
@@ -112,7 +113,7 @@ def worlds(both: Both, seeds: Sequence[int], **kwargs: Any) -> tuple[list, mjjax
 def error(mine: Any, theirs: Any, floor: float = SMALL) -> float:
     """Largest relative difference of an entry; infinite if shapes differ.
 
-    Relative to the entry, or to `floor` times max(1, largest entry) if that is more.
+    It is relative to the entry, or to `floor` times max(1, largest entry) if that is more.
     """
     a, b = np.asarray(mine, float).ravel(), np.asarray(theirs, float).ravel()
     if a.shape != b.shape or not np.isfinite(a).all():
@@ -122,7 +123,7 @@ def error(mine: Any, theirs: Any, floor: float = SMALL) -> float:
 
 
 def differences(data: mjjax.Data, d: mujoco.MjData, fields: dict[str, float]) -> dict[str, float]:
-    """Fields of one world that differ by more than their tolerance, with the error."""
+    """Fields of one world that differ by more than their tolerance, with their errors."""
     found = {name: error(getattr(data, name), getattr(d, name)) for name in fields}
     return {name: e for name, e in found.items() if e > fields[name]}
 
@@ -135,7 +136,7 @@ def full_inertia(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
 
 
 def contact_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1e-9) -> list[str]:
-    """Contact fields that differ: same contacts, in the same order, with the same parameters."""
+    """Contact fields that differ; order and parameters of the contacts must be equal, too."""
     on = np.asarray(data.contact.geom)[:, 0] >= 0
     if int(data.ncon) != d.ncon or on.sum() != d.ncon:
         return [f"ncon {int(data.ncon)} != {d.ncon}"]
@@ -153,7 +154,7 @@ def contact_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1
 
 
 def row_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1e-8) -> list[str]:
-    """Constraint rows that differ, once the empty slots are dropped."""
+    """Fields of constraint rows that differ; empty slots are left out."""
     if int(data.nefc) != d.nefc:
         return [f"nefc {int(data.nefc)} != {d.nefc}"]
     on = np.asarray(data.efc_D) > 0
@@ -167,11 +168,11 @@ def row_differences(data: mjjax.Data, d: mujoco.MjData, tolerance: float = 1e-8)
 
 
 def assert_same_results(both: Both, data: mjjax.Data, d: mujoco.MjData, label: str = "") -> None:
-    """Everything that one step computes agrees with MuJoCo: stages, contacts, rows, new state."""
+    """Asserts that all results of one step are MuJoCo's: stages, contacts, rows, new state."""
     bad: list[Any] = [differences(data, d, SMOOTH | SOLVED | STATE)]
     inertia = error(data.qM, full_inertia(both.reference, d))
     bad += contact_differences(data, d) + row_differences(data, d)
-    # MuJoCo leaves the world's own entry empty
+    # MuJoCo leaves the entry of the world body empty.
     composite = error(data.crb, d.crb)
     if max(inertia, composite) > 1e-10:
         bad.append(f"qM {inertia} crb {composite}")
@@ -181,7 +182,7 @@ def assert_same_results(both: Both, data: mjjax.Data, d: mujoco.MjData, label: s
 def assert_same_step(
     xml: str, seeds: Sequence[int] = range(6), steps: int = 20, **kwargs: Any
 ) -> None:
-    """One step from random states agrees in every field, and the motion over some steps too."""
+    """Asserts that a step from random states agrees in every field, and so does a longer motion."""
     both = load(xml)
     theirs, data = worlds(both, seeds, **kwargs)
     for k in range(steps):

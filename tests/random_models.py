@@ -1,7 +1,8 @@
-"""Seeded random MJCF models: `random_mjcf(shape, numbers)`.
+"""Makes random MJCF models from seeds: `random_mjcf(shape, numbers)`.
 
-`shape` decides the tree, the kinds of joints, geoms and actuators and every flag; `numbers` all
-real values. Models of one shape have one structure, so that one compiled program serves them all.
+The seed `shape` decides the tree, the kinds of joints, geoms and actuators, and every flag. The
+seed `numbers` decides all real values. Models of one shape have the same structure, so that one
+compiled program serves them all.
 """
 
 import numpy as np
@@ -37,7 +38,7 @@ class Builder:
         return bool(self.shape.uniform() < chance)
 
     def real(self, low: float, high: float, n: int = 1) -> str:
-        """Numbers as they stand in an attribute."""
+        """Random numbers as the text of an attribute."""
         return " ".join(f"{x:.6g}" for x in self.number.uniform(low, high, n))
 
     def solver(self, prefix: str = "sol", suffix: str = "", direct: float = 0.3) -> str:

@@ -1,7 +1,8 @@
-"""Programs that compare the engine with MuJoCo on every model of a folder, a line of JSON for each.
+"""Runs surveys: programs that compare the engine with MuJoCo on every model of a folder.
 
-A survey takes minutes to hours, so it is not part of the suite. What is in its file of results is
-not done again: it may be stopped and started at any time.
+A survey writes a line of JSON for each model. It takes minutes to hours, so it is not part of the
+suite. It may be stopped and started at any time, because models that are in its file of results are
+not compared again.
 """
 
 import argparse
@@ -21,7 +22,7 @@ Compare = Callable[[mujoco.MjModel, mjjax.Model], dict[str, Any] | None]
 
 
 def listed(folder: Path, max_nv: int, seed: int) -> Iterator[Path]:
-    """Models of the folder's index that move, in an order that the seed decides."""
+    """The movable models of the folder's index, in an order that the seed decides."""
     entries = json.loads(next(folder.glob("*index*.json")).read_text(encoding="utf-8"))
     stats = {e["path"]: e.get("stats") or {} for e in entries if e["kind"] == "model"}
     paths = sorted(
@@ -47,11 +48,11 @@ def random_state(m: mujoco.MjModel, seed: int) -> mujoco.MjData:
 
 
 def run(compare: Compare, description: str | None, max_nv: int) -> None:
-    """Reads the command line and compares models until enough have been.
+    """Reads the command line and compares models, up to the wanted number.
 
     Args:
-        compare: what a line of the results says of one model; None if it has nothing to compare.
-        description: of the program.
+        compare: returns the line of results for one model, or None if nothing can be compared.
+        description: description of the program.
         max_nv: models with more degrees of freedom are left out, unless the user wants them.
     """
     parser = argparse.ArgumentParser(

@@ -1,4 +1,4 @@
-"""Benchmarks run, here and for users, so that they do not rot; numbers are not judged here."""
+"""Benchmarks run, here and for users; their numbers are not judged here."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(command: str) -> str:
-    """What `python COMMAND` prints, in a process with JAX's default precision."""
+    """The output of `python COMMAND`, in a process with JAX's default precision."""
     done = subprocess.run(
         [sys.executable, *command.split()],
         capture_output=True,
@@ -93,7 +93,7 @@ sys.exit(status)
 
 @pytest.mark.slow
 def test_transitions_are_measured_beside_mujoco() -> None:
-    """Protects `python -m benchmarks.transitions`, behind what the notes say of A and B."""
+    """Protects `python -m benchmarks.transitions`, from which the notes have their figures."""
     command = "-m benchmarks.transitions double_pendulum --worlds 3 --warmup 2"
     printed = run(command)
     name, *numbers = printed.splitlines()[1].split()
@@ -114,7 +114,7 @@ def test_chains_are_known_by_name() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D16")
 def test_an_accelerator_is_measured_beside_stored_states(tmp_path: Path) -> None:
-    """Protects `benchmarks.accelerator` and its stored states, which today's engine gives, too."""
+    """Protects `benchmarks.accelerator` and its stored states, which the engine still gives."""
     out = tmp_path / "out.json"
     run(f"-m benchmarks.accelerator quadruped --worlds 32 --json {out}")
     errors = json.loads(out.read_text())["quadruped"]["errors"]
@@ -171,7 +171,7 @@ print(events.count("cache_hits"), events.count("cache_misses"))
 
 @pytest.mark.slow
 def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
-    """Protects the cache on disk: the same program in a new process is found, all of it."""
+    """Protects the cache on disk: a new process finds all of its programs there."""
     counts = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}

@@ -34,7 +34,7 @@ def command(*args: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", sorted(cli.embedded()))
 def test_embedded_model_compiles_as_in_the_oracle(name: str) -> None:
-    """Keeps the embedded models valid MJCF, and the same model here and there."""
+    """Keeps the embedded models valid MJCF, and the same in both engines."""
     text = cli.embedded()[name]
     ours, theirs = mjjax.Model.from_xml_string(text), mujoco.MjModel.from_xml_string(text)
     for size in ("nq", "nv", "nu", "nbody", "ngeom", "njnt"):
@@ -69,7 +69,7 @@ def test_simulates_the_embedded_humanoid() -> None:
 
 @pytest.mark.slow
 def test_saved_trajectory_is_the_oracles(tmp_path: Path) -> None:
-    """Protects the saved file: its keys, its frames, and that they hold the right motion."""
+    """Protects the saved file: its keys, its frames and the motion in them."""
     out = tmp_path / "run.npz"
     args = ["simulate", "double_pendulum", "--worlds", "3", "--steps", "25", "--out", str(out)]
     assert cli.main(args) == 0
@@ -102,7 +102,7 @@ def test_seed_decides_the_start() -> None:
 
 @pytest.mark.slow
 def test_diverged_worlds_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects the user from a run that fell apart silently."""
+    """Protects the user from runs that diverge silently."""
     path = tmp_path / "diverging.xml"
     path.write_text(
         '<mujoco><worldbody><body><joint name="j" damping="-1e4"/><geom size="0.1"/></body>'
@@ -182,7 +182,7 @@ def test_any_number_of_steps_runs_one_program() -> None:
 
 
 def test_compiles_to_a_file_and_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects the way to a file that loads without XML, and to plain MJCF."""
+    """Protects the compilation to a file that loads without XML, and to plain MJCF."""
     model = mjjax.Model.from_xml_string(cli.embedded()["ant"])
     for name, load in (("m.mjjax", mjjax.Model.load), ("m.xml", mjjax.Model.from_xml_path)):
         assert cli.main(["compile", "ant", "-o", str(tmp_path / name)]) == 0
@@ -275,6 +275,6 @@ def test_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_refuses_pictures(
     args: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be drawn is one line that says why."""
+    """A picture that cannot be drawn gives one line that says why."""
     assert cli.main(["render", "double_pendulum", *args]) == 2
     assert message in capsys.readouterr().err

@@ -30,7 +30,7 @@ def pages() -> ModuleType:
 
 
 def test_every_public_name_has_its_place(pages: ModuleType) -> None:
-    """What users can import is explained on one page, under the name that they write."""
+    """Every public name is explained on one page, under the name that users write."""
     found = [shown for names in pages.public().values() for shown, _ in names]
     names = [f"mjjax.{name}" for name in mjjax.__all__ if name not in ("envs", "math", "view")]
     names += [f"mjjax.math.{name}" for name in mjjax.math.__all__]
@@ -73,7 +73,7 @@ def test_refreshing_the_table_reads_rows_and_sections(
 @pytest.mark.slow
 @pytest.mark.feature("D06", "D27")
 def test_example_of_gradients_runs() -> None:
-    """The first example of the page on gradients is a program, and its derivatives are finite."""
+    """The first example of the page on gradients runs, and its derivatives are finite."""
     text = (ROOT / "docs/gradients.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", text, re.S)
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Compiled programs stay as small as they are: guards that no load of the machine disturbs."""
+"""Compiled programs do not grow; these checks do not depend on the load of the machine."""
 
 import json
 
@@ -15,7 +15,7 @@ from benchmarks.scenes import SCENES
 def test_programs_are_within_their_limits(name: str) -> None:
     """Operations of a step and of its gradient, bytes per world, compilations of a short run.
 
-    Lower is free: `python -m benchmarks.limits --write`. Whoever raises one says why in the commit.
+    To lower limits, run `python -m benchmarks.limits --write`. A commit that raises one says why.
     """
     assert not limits.exceeded(name, limits.in_a_fresh_process(name))
 

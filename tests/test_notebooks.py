@@ -44,7 +44,7 @@ def test_outputs_are_stripped(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path: Path, tmp_path: Path) -> None:
-    """Keeps what a newcomer opens first working, up to the numbers it asserts at its end."""
+    """Notebooks run to their end, where they assert their numbers."""
     # most of a notebook's programs run once; these options halve the time of their compilation
     flags = as_flags(known_options())
     out = run(tmp_path, ["".join(x["source"]) for x in code_cells(path)], XLA_FLAGS=flags)
@@ -56,7 +56,7 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     "name", ["README.md", "docs/tour.md", "docs/porting.md", "docs/environments.md"]
 )
 def test_code_of_documents_runs(name: str, tmp_path: Path) -> None:
-    """Keeps what newcomers copy first true."""
+    """Code in documents, which newcomers copy first, runs."""
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks

@@ -1,4 +1,4 @@
-"""The command `mjjax`: one module per command."""
+"""The command `mjjax`; each of its commands has a module."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ COMMANDS = (simulate, bench, info, compile, render, view, train)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line `argv` (default: of the process) and returns its exit status."""
+    """Runs the command line `argv`, by default that of the process; returns its exit status."""
     try:
         args = _parser().parse_args(argv)
         args.run(args)
@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mjjax", description="MuJoCo physics in JAX.")
+    parser = _Parser(prog="mjjax", description="Simulates MuJoCo models in JAX.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     for command in COMMANDS:
         command.add(commands)

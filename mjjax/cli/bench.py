@@ -30,44 +30,69 @@ def add(commands: Any) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure how fast a model runs",
-        description="Steps per second, compile time, memory and more, of mjjax and, where "
-        "installed, of its peers in the same process.",
+        description="Measures steps per second, compile time, memory and more for mjjax, and in "
+        "the same process for MuJoCo's C program and MJX if they are installed and asked for.",
     )
     arguments(bench, peers=[])
     bench.set_defaults(run=measure_all)
 
 
 def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
-    """Adds the options, with the peers that are measured by default."""
+    """Adds the options; `peers` are measured by default."""
     parser.add_argument("models", nargs="+", metavar="MODEL", help="MJCF files or embedded names")
     parser.add_argument(
-        "--batch", type=positive, nargs="+", default=[1, 64, 1024], help="worlds (1 64 1024)"
+        "--batch",
+        type=positive,
+        nargs="+",
+        default=[1, 64, 1024],
+        help="numbers of worlds to measure (1 64 1024)",
     )
     parser.add_argument(
-        "--steps", type=positive, default=100, help="of a timed block (%(default)s)"
+        "--steps", type=positive, default=100, help="number of steps in a timed block (%(default)s)"
     )
-    parser.add_argument("--warmup", type=int, default=200, help="steps before (%(default)s)")
-    parser.add_argument("--repeats", type=positive, default=5, help="blocks; the best counts")
+    parser.add_argument(
+        "--warmup",
+        type=int,
+        default=200,
+        help="number of steps before the first timed block (%(default)s)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=positive,
+        default=5,
+        help="number of timed blocks, of which the fastest counts (%(default)s)",
+    )
     parser.add_argument(
         "--peers",
         nargs="*",
         choices=("c", "mjx"),
         default=peers,
-        help=f"measured beside mjjax ({' '.join(peers) or 'none'})",
-    )
-    parser.add_argument("--without", nargs="*", choices=("ours",), default=[], help="leave out")
-    parser.add_argument(
-        "--devices", type=positive, default=1, help="to spread worlds over: cores, or GPUs"
-    )
-    parser.add_argument("--gradient", action="store_true", help="reverse derivative of a step")
-    parser.add_argument(
-        "--stages", nargs="*", metavar="STAGE", help="each stage on its own, or those named"
+        help=f"engines to measure beside mjjax ({' '.join(peers) or 'none'})",
     )
     parser.add_argument(
-        "--operations", action="store_true", help="count operations of the compiled programs"
+        "--without", nargs="*", choices=("ours",), default=[], help="engines to leave out"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save everything measured")
+    parser.add_argument(
+        "--devices",
+        type=positive,
+        default=1,
+        help="number of CPU cores or GPUs over which worlds are spread (%(default)s)",
+    )
+    parser.add_argument(
+        "--gradient", action="store_true", help="also measure the reverse derivative of a step"
+    )
+    parser.add_argument(
+        "--stages", nargs="*", metavar="STAGE", help="also time single stages, those named or all"
+    )
+    parser.add_argument(
+        "--operations",
+        action="store_true",
+        help="also count the operations of the compiled programs",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save all measurements in a file")
 
 
 def measure_all(args: argparse.Namespace) -> None:
@@ -80,7 +105,7 @@ def measure_all(args: argparse.Namespace) -> None:
         mjjax.use_all_cores(args.devices)
     names = [n for n in ("ours", *args.peers) if n not in args.without]
     for name in [n for n in names if not installed(n)]:
-        print(f"{name}: not installed, left out", file=sys.stderr)
+        print(f"{name} is not installed and is left out", file=sys.stderr)
         names.remove(name)
     results = []
     total = len(args.models) * len(args.batch) * len(names)
@@ -102,7 +127,7 @@ def measure_all(args: argparse.Namespace) -> None:
 def measure(
     path: str, worlds: int, names: Sequence[str], args: argparse.Namespace, bar: Any
 ) -> list[Record]:
-    """One record per engine, for one model and number of worlds."""
+    """Measures one model with one number of worlds; returns one record per engine."""
     records, engines = [], []
     for name in names:
         bar.set_description(f"{Path(path).stem} x {worlds}: {name}")
@@ -153,7 +178,7 @@ def _details(engine: Engine, args: argparse.Namespace) -> Iterator[tuple[str, An
 
 
 def start(engine: Engine, worlds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same starting states for every engine, near the reference configuration.
+    """Starting states near the reference configuration, the same for every engine.
 
     Quaternions are left a little off unit length: every engine normalizes them where it uses them.
     """
@@ -163,7 +188,7 @@ def start(engine: Engine, worlds: int, seed: int) -> tuple[np.ndarray, np.ndarra
 
 
 def machine() -> dict[str, Any]:
-    """The circumstances, besides the code, on which the numbers depend."""
+    """The circumstances, apart from the code, on which the numbers depend."""
     versions = {}
     for package in ("mjjax", "jax", "jaxlib", "mujoco", "mujoco-mjx"):
         try:

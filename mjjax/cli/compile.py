@@ -17,8 +17,8 @@ def add(commands: Any) -> None:
         "If its name ends in .xml, the model is written as plain MJCF instead: without includes, "
         "macros and default classes.",
     )
-    made.add_argument("model", help="MJCF file or embedded name")
-    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE")
+    made.add_argument("model", help="MJCF file, or name of an embedded model")
+    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="file to write")
     made.set_defaults(run=_compile)
 
 

@@ -1,4 +1,4 @@
-"""Engines to measure, behind one interface: mjjax, and what its peers have in common with it."""
+"""Engines to measure, behind one interface: mjjax, and the common part of its peers."""
 
 import abc
 import functools
@@ -19,7 +19,7 @@ import mjjax
 from mjjax.cli.models import load
 from mjjax.xla.operations import COUNTED, Counts, operations
 
-# Stages by MuJoCo's name, in the order of a step; an engine is measured on those it has.
+# Stages by MuJoCo's name, in the order of a step; an engine is measured on those that it has.
 TIMED_STAGES = (
     "fwd_position kinematics com_pos camlight tendon crb factor_m collision make_constraint "
     "transmission fwd_velocity com_vel passive rne fwd_actuation fwd_acceleration fwd_constraint "
@@ -34,7 +34,7 @@ class Engine(abc.ABC):
     """One engine with one model loaded.
 
     Attributes:
-        name: its name in tables.
+        name: name in tables.
         dtype: precision of its numbers.
         qpos0: the model's reference configuration.
         nv: number of dofs.
@@ -50,8 +50,8 @@ class Engine(abc.ABC):
         """Compiles a block of `nstep` steps and warms up; returns the seconds of compilation.
 
         The block gives positions and velocities after every step, as `mujoco.rollout` does. It
-        starts from the given states, shape (worlds, nq) and (worlds, nv), or from
-        where the engine itself is `warmup` steps later (rounded up to whole blocks).
+        starts from the given states, shape (worlds, nq) and (worlds, nv), or from the states that
+        the engine itself reaches after `warmup` steps (rounded up to whole blocks).
         """
 
     @abc.abstractmethod
@@ -96,7 +96,7 @@ class JaxEngine(Engine):
 
         self.begin(qpos, qvel)
         self._block, seconds = self._compiled(jax.vmap(one, in_axes=(None, 0)))
-        for _ in range(-(-warmup // nstep)):  # whole blocks: there is no other program
+        for _ in range(-(-warmup // nstep)):  # whole blocks, because no other program is compiled
             last, _ = self._block(self.model, self.batch)
             self.batch = self.batch.replace(**last)
         self.block()
@@ -124,7 +124,7 @@ class JaxEngine(Engine):
         return sum(x.nbytes for x in jax.tree.leaves(self.batch)) / worlds
 
     def _gradient(self, model: Any, batch: Any) -> Any:
-        """Reverse derivative of one step of each world by position, velocity and control."""
+        """Reverse derivative of one step of each world: by position, velocity and control."""
 
         def loss(inputs: tuple[jax.Array, ...], model: Any, data: Any) -> jax.Array:
             qpos, qvel, ctrl = inputs
@@ -135,7 +135,7 @@ class JaxEngine(Engine):
         return jax.vmap(jax.grad(loss), in_axes=(0, None, 0))(inputs, model, batch)
 
     def gradient(self) -> dict[str, Any]:
-        """Reverse derivative of one step of each world: seconds to compile and per world."""
+        """Times of the reverse derivative of one step: to compile [s], and for each world [us]."""
         try:
             f, compiled = self._compiled(self._gradient)
         except (ValueError, NotImplementedError) as error:
@@ -158,7 +158,7 @@ class JaxEngine(Engine):
         return found
 
     def stages(self, names: Sequence[str]) -> dict[str, float]:
-        """Microseconds per world of each named stage on its own; `call` is an empty one."""
+        """Microseconds per world of each named stage on its own; `call` is an empty stage."""
         times = {}
         # The stages read fields that a whole step computes.
         batch = self._jit(jax.vmap(self.api.step, in_axes=(None, 0)))(self.model, self.batch)
@@ -177,7 +177,7 @@ class JaxEngine(Engine):
 
 
 def open_engine(name: str, path: str, devices: int) -> Engine:
-    """Loads the model at `path` into the engine `ours`, or one of the peers.
+    """Loads the model at `path` into the engine `ours` or one of its peers.
 
     Raises:
         ValueError, NotImplementedError: the engine refuses the model.
@@ -189,7 +189,7 @@ def open_engine(name: str, path: str, devices: int) -> Engine:
 
 
 def installed(name: str) -> bool:
-    """Whether the engine can be imported, without importing it, since that would slow others."""
+    """Whether the engine can be imported; it is not, since this would slow other engines."""
     modules = {"ours": "mjjax.cli", "mjx": "mujoco.mjx", "c": "mujoco.rollout"}
     package, part = modules[name].split(".")
     found = importlib.util.find_spec(package)
@@ -198,7 +198,7 @@ def installed(name: str) -> bool:
 
 
 def best(f: Callable[[], Any], repeats: int = 5) -> float:
-    """Shortest time of several calls, in seconds."""
+    """Shortest time of several calls [s]."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -208,5 +208,5 @@ def best(f: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def equations(jaxpr: core.Jaxpr) -> int:
-    """Number of equations of a program, those of inner programs included."""
+    """Number of equations of a program and of the programs inside it."""
     return len(jaxpr.eqns) + sum(map(equations, core.subjaxprs(jaxpr)))

@@ -26,9 +26,9 @@ def add(commands: Any) -> None:
         help="show what a model consists of",
         description="Shows sizes, terms that are in the program, kinematic trees, joints, "
         "actuators, sensors, candidate contact pairs, contact slots and warnings of a model, and "
-        "what of it cannot be simulated yet.",
+        "the parts that cannot be simulated yet.",
     )
-    info.add_argument("model", help="MJCF file, compiled model or embedded name")
+    info.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
     info.add_argument("--json", action="store_true", help="print JSON instead of tables")
     info.set_defaults(run=_info)
 

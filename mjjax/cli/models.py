@@ -7,11 +7,11 @@ import mjjax
 
 
 class UsageError(Exception):
-    """Something the user asked for cannot be done; the message is one line."""
+    """The user asked for something that cannot be done; the message is one line."""
 
 
 def embedded() -> dict[str, str]:
-    """The models that come with mjjax: name to MJCF text."""
+    """The MJCF texts of the models that come with mjjax, by name."""
     files = resources.files("mjjax") / "assets"
     texts = {
         p.name.removesuffix(".xml"): p.read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def listing() -> str:
 
 
 def load(name: str) -> mjjax.Model:
-    """The model of an MJCF file, of a file of `mjjax compile`, or one that comes with mjjax."""
+    """A model that comes with mjjax, or from an MJCF file or a file of `mjjax compile`."""
     if name in embedded() or name.endswith(".xml") or not Path(name).is_file():
         return spec_of(name).compile()
     try:

@@ -1,4 +1,7 @@
-"""MuJoCo's C program and MJX, for `--peers`: imported only then, from the user's own MuJoCo."""
+"""MuJoCo's C program and MJX as engines, from the user's own MuJoCo.
+
+This module is imported only if `--peers` asks for them.
+"""
 
 # MuJoCo's extension modules have no type information that pyright can follow.
 # pyright: reportAttributeAccessIssue=false
@@ -20,7 +23,7 @@ def open_peer(name: str, path: str, devices: int) -> Engine:
 
 
 class CEngine(Engine):
-    """The C program through `mujoco.rollout`, one thread per core."""
+    """The C program, called through `mujoco.rollout` with one thread per core."""
 
     dtype = "float64"
     name = "c"

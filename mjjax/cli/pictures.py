@@ -1,4 +1,4 @@
-"""Pictures and videos of worlds, as files."""
+"""Makes pictures and videos of worlds and saves them in files."""
 
 import argparse
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import mjjax
 from mjjax.cli.models import UsageError
 from mjjax.core.limits import Limits
 
-FPS = 25  # frames per second of a video, which a GIF can represent exactly
+FPS = 25  # frames per second of a video; a GIF can represent this number exactly
 _FINER = 2  # rays along the side of a pixel
 _COLOURS = 128  # colours of a frame of a GIF
 
@@ -19,16 +19,22 @@ _COLOURS = 128  # colours of a frame of a GIF
 def add_camera(parser: argparse.ArgumentParser, width: int, height: int) -> None:
     """Adds the options for the camera and the size of pictures."""
     parser.add_argument(
-        "--camera", metavar="C", help="name or number of a camera (default: one that sees all)"
+        "--camera",
+        metavar="C",
+        help="name or number of a camera (default: a camera that sees everything)",
     )
-    parser.add_argument("--width", type=int, default=width, metavar="W", help="(%(default)s)")
-    parser.add_argument("--height", type=int, default=height, metavar="H", help="(%(default)s)")
+    parser.add_argument(
+        "--width", type=int, default=width, metavar="W", help="width in pixels (%(default)s)"
+    )
+    parser.add_argument(
+        "--height", type=int, default=height, metavar="H", help="height in pixels (%(default)s)"
+    )
 
 
 def check_size(args: argparse.Namespace) -> None:
     most = Limits().pixels
     if min(args.width, args.height) < 1 or args.width * args.height > most:
-        raise UsageError(f"--width and --height: 1 to {most:,} pixels, not those")
+        raise UsageError(f"--width and --height must give 1 to {most:,} pixels")
 
 
 def check_file(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
@@ -55,9 +61,9 @@ def chosen(model: mjjax.Model, kind: str, wanted: str | None) -> int | None:
 def picture(
     model: mjjax.Model, data: mjjax.Data, camera: int | None, width: int, height: int
 ) -> np.ndarray:
-    """A picture of a world by a camera, (height, width, 3) from 0 to 255.
+    """A picture (height, width, 3) of a world, seen by a camera, with values from 0 to 255.
 
-    Each pixel is the mean of some rays.
+    Each pixel is the mean of several rays.
     """
     wide, high = _FINER * width, _FINER * height
     seen = mjjax.render(model, _posed(model, data), camera=camera, width=wide, height=high)

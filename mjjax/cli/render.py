@@ -14,12 +14,14 @@ def add(commands: Any) -> None:
     made = commands.add_parser(
         "render",
         help="make a picture of a model",
-        description="Makes a picture of a model, as it is at the start or in a keyframe, without "
+        description="Makes a picture of a model in its initial state or in a keyframe, without "
         "OpenGL.",
     )
-    made.add_argument("model", help="MJCF file, compiled model or embedded name")
-    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.png")
-    made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe")
+    made.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
+    made.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE.png", help="picture to write"
+    )
+    made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to show")
     add_camera(made, 640, 480)
     made.set_defaults(run=_render)
 
@@ -38,6 +40,6 @@ def _render(args: argparse.Namespace) -> None:
 
 
 def start(model: mjjax.Model, keyframe: int | None) -> mjjax.Data:
-    """A world as it is at the start, or in a keyframe."""
+    """A world in its initial state, or in the state of a keyframe."""
     data = mjjax.make_data(model)
     return data if keyframe is None else mjjax.reset_data(model, data, keyframe)

@@ -1,4 +1,4 @@
-"""Plain-text tables of measurements."""
+"""Makes plain-text tables of measurements."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ HEAD = (
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """One line per model, number of worlds and engine."""
+    """A table with one line per model, number of worlds and engine."""
     speed = {_key(r): r["steps_per_s"] for r in results if r["engine"] == "ours" and _ran(r)}
     rows = [_row(r, speed.get(_key(r))) for r in results]
     return _align([HEAD, *rows]) + "".join(
@@ -33,7 +33,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def stage_table(results: Sequence[dict[str, Any]]) -> str:
-    """Microseconds per world of each stage, engines side by side."""
+    """Tables of microseconds per world of each stage, with engines side by side."""
     parts = []
     for key in dict.fromkeys(_key(r) for r in results):
         columns = {r["engine"]: r["stages_us"] for r in results if _key(r) == key and _staged(r)}
@@ -48,7 +48,7 @@ def stage_table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def operation_table(results: Sequence[dict[str, Any]]) -> str:
-    """Operations of each compiled program, by kind; loops are not in the sum."""
+    """A table of the operations of each compiled program, by kind; the sum leaves loops out."""
     rows = [
         tuple(map(str, (_name(r), r["worlds"], r["engine"], program, total(c), *c.values())))
         for r in results

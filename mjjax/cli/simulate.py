@@ -33,27 +33,36 @@ def add(commands: Any) -> None:
         "simulate",
         help="simulate a model in many worlds at once",
         description="Simulates worlds that start from slightly different states, without control, "
-        "and prints speed, capacity used and warnings.",
-        epilog="The file of --out holds nworld = N and nframe (the start, then one frame each "
-        f"{STEPS_PER_FRAME} steps and the end): time (nframe, nworld) [s], "
-        "qpos (nframe, nworld, nq), "
-        f"qvel (nframe, nworld, nv), warning (nworld, 9) counts, timestep [s] and model.",
+        "and prints the speed, the largest numbers of contacts and rows, and warnings.",
+        epilog="The file of --out holds these arrays: time (nframe, nworld) [s], "
+        "qpos (nframe, nworld, nq), qvel (nframe, nworld, nv), warning (nworld, 9) with counts, "
+        f"timestep [s] and model. There is a frame at the start, every {STEPS_PER_FRAME} steps "
+        "and at the end; nworld is N.",
     )
     sim.add_argument(
-        "model", nargs="?", default="humanoid", help="MJCF file or embedded name (humanoid)"
+        "model",
+        nargs="?",
+        default="humanoid",
+        help="MJCF file, compiled model, or name of an embedded model (%(default)s)",
     )
-    sim.add_argument("--worlds", type=positive, default=1024, metavar="N", help="(%(default)s)")
-    sim.add_argument("--steps", type=positive, default=200, metavar="T", help="(%(default)s)")
-    sim.add_argument("--seed", type=int, default=0, help="of the starting states (%(default)s)")
-    sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories")
     sim.add_argument(
-        "--cache", action="store_true", help="keep compiled programs on disk for the next start"
+        "--worlds", type=positive, default=1024, metavar="N", help="number of worlds (%(default)s)"
+    )
+    sim.add_argument(
+        "--steps", type=positive, default=200, metavar="T", help="number of steps (%(default)s)"
+    )
+    sim.add_argument(
+        "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
+    )
+    sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories in a file")
+    sim.add_argument(
+        "--cache", action="store_true", help="keep the compiled programs on disk for the next run"
     )
     sim.add_argument(
         "--video",
         type=Path,
         metavar="FILE",
-        help="save a video of the first world, .mp4 (needs mjjax[video]) or .gif",
+        help="save a video of the first world as .gif, or as .mp4, which needs mjjax[video]",
     )
     add_camera(sim, 320, 240)
     sim.add_argument("--list", action="store_true", help="print the embedded models and stop")
@@ -61,10 +70,10 @@ def add(commands: Any) -> None:
 
 
 def positive(text: str) -> int:
-    """A number of a command line that must be at least 1."""
+    """Reads a number of a command line that must be at least 1."""
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
     return value
 
 
@@ -109,7 +118,7 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
 
 
 def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
-    """Steps after which there is something to keep, without the start and the end."""
+    """Steps after which a frame is kept, without the start and the end."""
     kept = set(range(STEPS_PER_FRAME, args.steps, STEPS_PER_FRAME))
     if args.video:
         kept.update(range(_stride(model), args.steps, _stride(model)))
@@ -117,7 +126,7 @@ def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
 
 
 def _stride(model: mjjax.Model) -> int:
-    """Steps between frames of a video that runs as fast as the world."""
+    """Number of steps between frames of a video that runs as fast as the world."""
     return max(1, round(1 / (FPS * float(model.opt.timestep))))
 
 

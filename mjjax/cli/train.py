@@ -17,19 +17,29 @@ def add(commands: Any) -> None:
     made = commands.add_parser(
         "train",
         help="train a policy for a task by PPO",
-        description="Trains a policy by PPO (rejax), on CPU or GPU, and prints its learning curve: "
-        "mean returns of 64 test episodes. Needs mjjax[train].",
-        epilog=f"Tasks: {', '.join(mjjax.envs.TASKS)}. DIR gets curve.png, curve.csv and "
-        "policy.npz, which mjjax.envs.train.Policy.load reads.",
+        description="Trains a policy by PPO (rejax), on CPU or GPU, and prints its learning curve, "
+        "whose points are mean returns of 64 test episodes. This command needs mjjax[train].",
+        epilog=f"The tasks are {', '.join(mjjax.envs.TASKS)}. With --out, curve.png, curve.csv and "
+        "policy.npz are saved in DIR; mjjax.envs.train.Policy.load reads policy.npz.",
     )
-    made.add_argument("task", help="its name")
-    made.add_argument("--seed", type=int, default=0, metavar="S", help="(%(default)s)")
+    made.add_argument("task", help="name of the task")
+    made.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (%(default)s)")
     made.add_argument(
-        "--steps", type=positive, default=2_000_000, metavar="N", help="of all worlds (%(default)s)"
+        "--steps",
+        type=positive,
+        default=2_000_000,
+        metavar="N",
+        help="number of steps, counted over all worlds (%(default)s)",
     )
-    made.add_argument("--worlds", type=positive, default=256, metavar="W", help="(%(default)s)")
-    made.add_argument("--points", type=positive, default=10, help="of the curve (%(default)s)")
-    made.add_argument("--out", type=Path, metavar="DIR", help="folder for curve and policy")
+    made.add_argument(
+        "--worlds", type=positive, default=256, metavar="W", help="number of worlds (%(default)s)"
+    )
+    made.add_argument(
+        "--points", type=positive, default=10, help="number of points of the curve (%(default)s)"
+    )
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder in which the curve and the policy are saved"
+    )
     made.set_defaults(run=_train)
 
 

@@ -16,22 +16,33 @@ def add(commands: Any) -> None:
     made = commands.add_parser(
         "view",
         help="run a model in a browser",
-        description="Runs a model and shows it in a browser on this machine: play, pause, speed, "
-        "controls, keyframes, contacts; drag a body to pull on it. Needs mjjax[view].",
+        description="Runs a model and shows it in a browser on this machine. On the page you can "
+        "play and pause it, change speed and controls, choose a keyframe, and show contacts. "
+        "Drag a body to pull on it. This command needs mjjax[view].",
     )
-    made.add_argument("model", help="MJCF file, compiled model or embedded name")
-    made.add_argument("--worlds", type=int, default=1, metavar="N", help="in a grid (%(default)s)")
+    made.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
+    made.add_argument(
+        "--worlds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of worlds, shown in a grid (%(default)s)",
+    )
     made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to start from")
-    made.add_argument("--spacing", type=float, metavar="M", help="between worlds [m]")
-    made.add_argument("--seed", type=int, default=0, help="of the starting states of many worlds")
-    made.add_argument("--port", type=int, default=8080, metavar="P", help="(%(default)s)")
-    made.add_argument("--paused", action="store_true", help="do not run from the start")
+    made.add_argument("--spacing", type=float, metavar="M", help="distance between worlds [m]")
+    made.add_argument(
+        "--seed", type=int, default=0, help="seed of the starting states if there are many worlds"
+    )
+    made.add_argument(
+        "--port", type=int, default=8080, metavar="P", help="port of the page (%(default)s)"
+    )
+    made.add_argument("--paused", action="store_true", help="do not run until Play is chosen")
     made.set_defaults(run=_view)
 
 
 def _view(args: argparse.Namespace) -> None:
     if args.worlds < 1:
-        raise UsageError(f"--worlds {args.worlds}: at least 1")
+        raise UsageError(f"--worlds must be at least 1, not {args.worlds}")
     model = load(args.model)
     key = chosen(model, "key", args.keyframe)
     data = mjjax.make_data(model) if args.worlds == 1 else start(model, args.worlds, args.seed)

@@ -1,4 +1,4 @@
-"""Many worlds at once, on all cores."""
+"""Starts and advances many worlds at once, on all cores."""
 
 import functools
 from typing import NamedTuple
@@ -8,11 +8,11 @@ import jax.numpy as jnp
 
 import mjjax
 
-JITTER = 0.01  # standard deviation of the start: m or rad, and m/s or rad/s
+JITTER = 0.01  # standard deviation of starting states: m or rad, and m/s or rad/s
 
 
 class Watch(NamedTuple):
-    """The largest counts seen in any world at any step."""
+    """The largest counts of each world over all steps."""
 
     ncon: jax.Array
     nefc: jax.Array
@@ -33,7 +33,7 @@ def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
 
 
 def advance(model: mjjax.Model, batch: mjjax.Data, nstep: jax.Array) -> tuple[mjjax.Data, Watch]:
-    """`nstep` steps of every world; `nstep` is traced, so that any number runs the same program."""
+    """Takes `nstep` steps in every world; it is traced, so that any number runs one program."""
     step = functools.partial(mjjax.step, derived=Watch._fields)
 
     def body(_: jax.Array, carry: tuple[mjjax.Data, Watch]) -> tuple[mjjax.Data, Watch]:

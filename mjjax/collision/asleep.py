@@ -1,4 +1,4 @@
-"""Contacts of sleeping trees: they wake them, or they are dropped."""
+"""Contacts of sleeping trees: a contact with an awake tree wakes them, others are dropped."""
 
 import jax.numpy as jnp
 
@@ -15,10 +15,10 @@ from mjjax.xla.namespace import where
 
 @stage
 def wake_contacts(model: Model, data: Data) -> Data:
-    """Wakes trees that an awake one touches, drops contacts of sleeping ones (`mj_wakeCollision`).
+    """Wakes trees that an awake tree touches and drops contacts of the rest (`mj_wakeCollision`).
 
-    MuJoCo leaves sleeping trees out of collision detection and repeats it when one wakes. Here they
-    take part, and what it would not have found is dropped.
+    MuJoCo leaves sleeping trees out of collision detection and repeats it when a tree wakes. Here
+    sleeping trees take part, and contacts that MuJoCo would not have found are dropped.
     """
     s = model.structure
     if not sleeps(model, data):

@@ -1,4 +1,4 @@
-"""Distances between geoms: the smallest of what the narrow phase finds, up to a limit."""
+"""Distances between geoms: the smallest that the narrow phase finds, up to a limit."""
 
 import dataclasses
 import functools
@@ -30,11 +30,12 @@ _SEPARATION = Collider(convex_distance, 1, None, motion)
 
 
 class Separation(NamedTuple):
-    """How far surfaces are from each other.
+    """The distance between two surfaces, with their nearest points.
 
     Attributes:
-        dist: (...,) signed distance [m], the limit if further.
-        start, end: (..., 3) nearest points of the first and the second, world [m]; zero if further.
+        dist: (...,) signed distance [m], or the limit if the surfaces are further apart.
+        start, end: (..., 3) nearest points of the first and the second surface, world [m]; zero if
+            the surfaces are further apart than the limit.
     """
 
     dist: Array
@@ -43,22 +44,22 @@ class Separation(NamedTuple):
 
 
 def types_of(s: Structure, pair: tuple[int, int]) -> tuple[Types, bool]:
-    """Types of two geoms, the lower first, and whether that swaps them."""
+    """Types of two geoms, the lower type first, and whether this order swaps the geoms."""
     a, b = (GeomType(s.geom_type[g]) for g in pair)
     return ((b, a), True) if b < a else ((a, b), False)
 
 
 def by_optimization(types: Types, native: bool) -> bool:
-    """Whether the distance of geoms of two types is that of `convex_distance`.
+    """Whether the distance of geoms of two types is computed by `convex_distance`.
 
-    MuJoCo takes it for boxes, too, and gives it the geoms in the order of the caller. Without flag
-    `nativeccd` all distances are those of contacts with the limit for a margin.
+    MuJoCo uses this algorithm for boxes as well, and passes the geoms in the order of the caller.
+    Without flag `nativeccd` all distances are those of contacts, with the limit as margin.
     """
     return native and (types in CONVEX or types == (GeomType.BOX, GeomType.BOX))
 
 
 def slots_of(types: Types, native: bool) -> int:
-    """Number of candidates of a pair of geoms; 0 where MuJoCo knows no distance."""
+    """Number of candidates of a pair of geoms; 0 if MuJoCo has no distance for their types."""
     return 0 if types in NEVER_COLLIDE else _collider(types, native).ncon
 
 
@@ -75,8 +76,8 @@ def candidates(
         model: model.
         data: data with the poses of the geoms.
         types: types of geoms, the lower first.
-        geoms: (n, 2) pairs in that order.
-        swap: (n,) whether the points are to be in the other order.
+        geoms: (n, 2) pairs, with their types in this order.
+        swap: (n,) whether the points are returned in the other order.
         limit: (n,) distances beyond which nothing is sought.
     """
     native = not model.opt.disabled(DisableBit.NATIVECCD)
@@ -118,14 +119,14 @@ class _Task:
         return hulls_among(self.structure, self.geoms)
 
     def sides(self, scene: CollisionScene, world: Array) -> tuple[Pools, Shape, Shape]:
-        """The pools and the geoms of all pairs in worlds (W n,)."""
+        """The pools, and the two geoms of all pairs in their worlds (W n,)."""
         geom = np.tile(self.geoms, (len(world) // len(self.geoms), 1))
         one, two = shapes(self.structure, scene, world, jnp.asarray(geom, jnp.int32))
         return pools_in(self.structure, self.meshes, False, scene), one, two
 
 
 def _of_shapes(model: Model, data: Data, task: _Task, limit: Array) -> ContactSet:
-    """What a batched kernel finds (n, slots)."""
+    """Contacts (n, slots) that a batched kernel finds."""
     scene = CollisionScene(
         pos=data.geom_xpos,
         mat=data.geom_xmat,
@@ -190,9 +191,10 @@ def geom_distance(
 ) -> tuple[Array, Array]:
     """Signed distance of two geoms and the segment (6,) between them (`mj_geomDistance`).
 
-    The distance is `distmax` and the segment zero if they are further apart. An SDF is further
-    from all but planes unless they penetrate, as in MuJoCo; nor is the distance of convex geoms
-    apart exact without flag `nativeccd`. The derivative is exact for the features that are nearest.
+    If the geoms are further apart than `distmax`, the distance is `distmax` and the segment zero.
+    As in MuJoCo, an SDF has this result with every other geom except a plane, unless the two
+    penetrate. Without flag `nativeccd` the distance of convex geoms that do not touch is not exact.
+    The derivative is exact for the features that are nearest.
 
     Args:
         model: model.

@@ -1,8 +1,8 @@
 """The stage of collision detection: from the poses of the geoms to contact slots.
 
-Where there are more contacts than slots, the deepest are kept; an overflow is counted in
-`data.warning[WarningType.CONTACTFULL]`. Which contacts there are has no derivative; their
-distances, points and frames do.
+If there are more contacts than slots, the deepest contacts are kept, and
+`data.warning[WarningType.CONTACTFULL]` counts the overflow. The choice of the contacts has no
+derivative, but their distances, points and frames have one.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
         contact_filter: see `Callbacks`.
 
     Raises:
-        ValueError: there is a contact filter, but `make_data` was not told, or the reverse.
+        ValueError: a contact filter was given here but not to `make_data`, or the reverse.
     """
     if data.rules.filtered != (contact_filter is not None):
         raise ValueError(
@@ -61,7 +61,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
         return data.replace(ncon=jnp.int32(0))
     discard = _discarded(model, data, plan, contact_filter) if contact_filter else None
     if sleeps(model, data):
-        idle = jnp.all(~awake_trees(data.tree_asleep))  # nobody is there to wake anybody
+        idle = jnp.all(~awake_trees(data.tree_asleep))  # then no tree can wake another
         discard = jnp.broadcast_to(idle, len(plan.geom)) | (False if discard is None else discard)
     every = every_candidate(model, data.rules, slots)
     if every:
@@ -74,7 +74,7 @@ def collision(model: Model, data: Data, contact_filter: Callable | None = None) 
 
 
 def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callable) -> Array:
-    """Which pairs (P,) the callback discards; it is not asked about explicit ones."""
+    """Whether the callback discards each pair (P,); it is not asked about explicit pairs."""
     asked = [jnp.asarray(g, jnp.int32) for g in plan.geom.T]
     discard = jax.vmap(lambda a, b: jnp.asarray(contact_filter(model, data, a, b), bool))(*asked)
     return discard & (plan.explicit < 0)
@@ -83,7 +83,7 @@ def _discarded(model: Model, data: Data, plan: PairPlan, contact_filter: Callabl
 def _every(
     model: Model, data: Data, plan: PairPlan, slots: int, discard: Array | None
 ) -> tuple[Contact, Array]:
-    """Contacts of all candidates, or the deepest of them, and whether some were lost."""
+    """Contacts of all candidates, or the deepest of them, and whether any were lost."""
     pair = plan.pair_of_candidate
     geom, dim = plan.geom[pair], plan.dim[pair]
     params = pair_params(model, geom, plan.explicit[pair])
@@ -99,7 +99,7 @@ def _every(
 def _nearby(
     model: Model, data: Data, search: SearchPlan, slots: int, discard: Array | None
 ) -> tuple[Contact, Array]:
-    """Contacts of the pairs that the queue finds near, and whether some were lost."""
+    """Contacts of the pairs that the queue finds near, and whether any were lost."""
     s = model.structure
     found = detect(search, *inputs(model, data, search, discard), slots)
     geom = geoms_of(s, found.number)
@@ -110,7 +110,7 @@ def _nearby(
 def inputs(
     model: Model, data: Data, search: SearchPlan, discard: Array | None = None
 ) -> tuple[CollisionScene, Bounds]:
-    """What the queue reads; pairs (P,) of the plan that are to `discard` make no contact."""
+    """The arrays that the queue reads; pairs (P,) for which `discard` is true make no contact."""
     scene = CollisionScene(
         pos=data.geom_xpos,
         mat=data.geom_xmat,
@@ -145,7 +145,7 @@ def _contact(params: PairParams, touch: ContactSet, geom: Array, dim: Array) -> 
 
 
 def _padded(contact: Contact, slots: int) -> Contact:
-    """Contact slots with empty ones behind them."""
+    """Contact slots, followed by empty ones up to the number `slots`."""
     missing = slots - contact.dist.shape[0]
     if not missing:
         return contact
@@ -160,7 +160,7 @@ def _padded(contact: Contact, slots: int) -> Contact:
 
 
 def empty_contact(contact: Contact) -> Contact:
-    """The slots of `contact` without a contact in any."""
+    """The slots of `contact`, all of them empty."""
     return contact.replace(
         dist=jnp.full_like(contact.dist, NO_CONTACT),
         geom=jnp.full_like(contact.geom, -1),

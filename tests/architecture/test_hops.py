@@ -1,4 +1,4 @@
-"""How many calls a reader follows from what a user calls to where the work is done."""
+"""Counts the calls that a reader follows from a public function to the code that does the work."""
 
 import traceback
 from pathlib import Path

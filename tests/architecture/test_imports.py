@@ -1,4 +1,4 @@
-"""What `import mjjax` does to a fresh process: define names, and see to XLA's threads."""
+"""`import mjjax` in a fresh process only defines names and prepares XLA's threads."""
 
 import json
 import os
@@ -155,7 +155,7 @@ print([str(w.message) for w in caught if w.category is RuntimeWarning])
 
 @pytest.mark.parametrize("threads", [None, "2", str(FEWEST)])
 def test_late_import_says_what_to_do(threads: str | None) -> None:
-    """Protects those whose JAX runs already: they are told, unless there are threads enough."""
+    """Protects users whose JAX runs already: they get a message if there are too few threads."""
     environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
     environment |= {"NPROC": threads} if threads else {}
     result = subprocess.run(
@@ -178,7 +178,7 @@ print(os.environ.get("NPROC"))
 
 @pytest.mark.parametrize(("threads", "flags"), [("1", 1), ("1000", 1), (None, 100)])
 def test_there_are_threads_for_all_devices(threads: str | None, flags: int) -> None:
-    """Protects against too few threads, also those that the user has set; more are left alone."""
+    """Protects against too few threads, even if the user has set them; larger numbers are kept."""
     environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
     environment |= {"NPROC": threads} if threads else {}
     environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={flags}"

@@ -58,7 +58,7 @@ def imports(path: str) -> Iterator[str]:
 
 
 def at_once(path: str) -> Iterator[str]:
-    """Dotted names that are imported when the module is."""
+    """Dotted names of the modules that are imported together with the module."""
     for node in ast.parse((PACKAGE / path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -90,9 +90,9 @@ def test_imports_only_layers_above(path: str) -> None:
 
 
 def graph() -> dict[str, set[str]]:
-    """Modules by dotted name, with those that they import, at once or when a function is called.
+    """Modules by dotted name, with the modules that they import at any time.
 
-    What is imported for types alone is not counted: an element knows its model, which has elements.
+    Imports for types alone do not count, because an element knows its model, which has elements.
     """
     names = {f"mjjax/{p}".removesuffix(".py").replace("/", ".") for p in MODULES}
     names = {name.removesuffix(".__init__") for name in names}
@@ -129,7 +129,7 @@ def room(folder: str, parts: list[str]) -> str:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.count("/") and "__init__" not in p])
 def test_imports_only_rooms_above(path: str) -> None:
-    """Keeps rooms of a folder in one order: none is used by one that it uses."""
+    """Keeps the rooms of a folder in one order, so that no two rooms use each other."""
     folder, *parts = path.removesuffix(".py").split("/")
     rooms = {p.name for p in (PACKAGE / folder).iterdir() if (p / "__init__.py").exists()}
     order = ROOMS.get(folder, ("",))
@@ -141,7 +141,7 @@ def test_imports_only_rooms_above(path: str) -> None:
 
 
 def test_work_is_handed_in_once() -> None:
-    """Keeps each method that layers below do from having no function, or two."""
+    """Each method that a lower layer carries out has exactly one function."""
     asked, done = set(), []
     for path in MODULES:
         for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
@@ -179,5 +179,5 @@ def test_oracle_is_not_imported(path: str) -> None:
 
 
 def test_peers_are_imported_only_if_asked_for() -> None:
-    """Keeps `import mjjax.cli` free of what measures MuJoCo itself."""
+    """Keeps the code that measures MuJoCo itself out of `import mjjax.cli`."""
     assert not [p for p in MODULES for name in at_once(p) if name.startswith("mjjax.cli.peers")]

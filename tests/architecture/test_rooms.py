@@ -1,4 +1,4 @@
-"""What belongs to the machine stays in its room, `mjjax/xla`."""
+"""Code that depends on the machine stays in its room, `mjjax/xla`."""
 
 import ast
 import re
@@ -37,13 +37,13 @@ def words(path: str) -> Iterator[str]:
     "path", [m for m in MODULES if not m.startswith("xla/") and m not in REWRITTEN]
 )
 def test_machine_has_its_room(path: str) -> None:
-    """Lets one read physics without knowing how XLA, threads or a GPU like it."""
+    """Lets one read the physics without knowing XLA, threads or GPUs."""
     assert not OF_THE_MACHINE.intersection(words(path))
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if not m.startswith("xla/")])
 def test_physics_does_not_speak_of_the_machine(path: str) -> None:
-    """What users read of devices may name XLA; comments between formulas need not."""
+    """Texts for users about devices may name XLA; comments between formulas may not."""
     text = (PACKAGE / path).read_text(encoding="utf-8")
     lines = [x for x in text.splitlines() if re.search(r"(?i)\bxla\b", x) and "import" not in x]
     assert not lines or path == "pipeline/devices.py"
@@ -64,5 +64,5 @@ def test_loops_pass_the_checks_of_shard_map(path: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(REWRITTEN))
 def test_exceptions_are_needed(path: str) -> None:
-    """The list of exceptions shrinks with what it excuses."""
+    """An exception leaves the list once it is not needed any more."""
     assert OF_THE_MACHINE.intersection(words(path))

@@ -21,7 +21,7 @@ ALLOWED: frozenset[str] = frozenset()
 
 
 def too_long(path: str) -> set[str]:
-    """What in the module exceeds a cap."""
+    """Definitions in the module that exceed a cap."""
     text = (ROOT / path).read_text(encoding="utf-8")
     found = {path} if text.count("\n") > MODULE_LINES else set()
     for node in ast.walk(ast.parse(text)):

@@ -1,4 +1,4 @@
-"""What is compiled, and how often: once per structure, and no larger for a larger model."""
+"""Programs are compiled once per structure, and do not grow with the model."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_new_numbers_run_the_same_program() -> None:
 
 @pytest.mark.feature("D13")
 def test_results_fit_back_in() -> None:
-    """Protects against weak types and changed trees, with which the second step compiles again."""
+    """Protects against weak types and changed trees, which would compile the second step again."""
     model = chain(3)
     data = mjjax.make_data(model)
     step = jax.jit(mjjax.step)
@@ -55,14 +55,14 @@ def test_results_fit_back_in() -> None:
 
 
 def test_few_functions_in_a_step() -> None:
-    """Protects compile time: each function in a trace, as `jnp.where` is, is lowered for itself."""
+    """Protects compile time: each function in a trace, such as `jnp.where`, is lowered alone."""
     model = load("humanoid")
     traced = jax.make_jaxpr(mjjax.step)(model, mjjax.make_data(model))
     assert functions(traced.jaxpr) < 40  # 197 with `jnp.where`
 
 
 def functions(jaxpr: core.Jaxpr) -> int:
-    """Calls of functions in a program and in all that it contains."""
+    """Calls of functions in a program and in the programs inside it."""
     called = sum(e.primitive.name in ("jit", "pjit") for e in jaxpr.eqns)
     return called + sum(map(functions, core.subjaxprs(jaxpr)))
 

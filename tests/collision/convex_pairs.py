@@ -34,7 +34,7 @@ KINDS = [
 
 
 def _vertices() -> list[np.ndarray]:
-    """A few vertices that are compared one by one, many that are climbed, flat faces, a tip."""
+    """Vertices of meshes: few (all are compared) or many (climbed), with flat faces, or a tip."""
     rng = np.random.default_rng(5)
     clouds = [rng.normal(size=(n, 3)) * 0.07 for n in (4, 9, 10, 20, 60, 200)]
     cube = np.array([[1 if i >> k & 1 else -1 for k in range(3)] for i in range(8)])
@@ -54,7 +54,7 @@ GEOMS = [f'type="mesh" mesh="{k}"' for k in range(len(MESHES))]
 
 
 class Batch(NamedTuple):
-    """Pairs of geoms, N in all, and the pair of the protocol that each comes from."""
+    """N pairs of geoms, and the pair of the protocol from which each comes."""
 
     one: Shape
     two: Shape
@@ -63,13 +63,13 @@ class Batch(NamedTuple):
 
 
 def pair_of(kinds: tuple[str, str], **settings) -> Pair:
-    """MuJoCo's side of a pair of kinds."""
+    """The protocol's pair for two kinds of geoms, which runs MuJoCo."""
     geoms = [GEOMS if kind == "mesh" else None for kind in kinds]
     return Pair(*kinds, geoms1=geoms[0], geoms2=geoms[1], assets=ASSETS, **settings)
 
 
 def pools(faces: bool = True, dtype: type = np.float64) -> Pools:
-    """The pools of the meshes, by our compiler."""
+    """The pools of the meshes, from our compiler."""
     body = "".join(f"<body><freejoint/><geom {g}/></body>" for g in GEOMS)
     xml = f"<mujoco><asset>{ASSETS}</asset><worldbody>{body}</worldbody></mujoco>"
     found = pools_of(mjjax.Model.from_xml_string(xml), faces=faces)
@@ -110,7 +110,7 @@ def settings_of(dtype: type = np.float64, multiccd: bool = False, native: bool =
 def contacts(b: Batch, multiccd: bool = False, native: bool = True) -> tuple[ContactSet, jax.Array]:
     """Our contacts of a batch."""
     settings = settings_of(b.margin.dtype.type, multiccd, native)
-    # which corner a refined portal ends at hangs on the last bit: as users compile it
+    # The corner where a refined portal ends depends on the last bit, so this compiles as users do.
     compiled = quick if native else jax.jit
     run = compiled(lambda one, two, margin: convex(b.pools, one, two, margin, settings))
     return jax.tree.map(np.asarray, run(b.one, b.two, b.margin))

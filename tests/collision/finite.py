@@ -1,8 +1,9 @@
-"""Poses of all pairs of geoms, degenerate ones among them, and whether contacts stay finite.
+"""Tests whether contacts stay finite in random and degenerate poses of all pairs of geoms.
 
 Each pair of types has two geoms of its own, so that one world tries one pose of every pair of a
-group: values, a forward derivative in a direction that moves everything, and the reverse one of a
-weighted sum. Whatever is not a number is traced back to the pair by the geoms.
+group. It computes the values, a forward derivative in a direction that moves everything, and the
+reverse derivative of a weighted sum. If a result is not finite, its geoms tell from which pair it
+comes.
 
     python -m tests.collision.finite --count 100000 --float32
 """
@@ -36,10 +37,10 @@ MESHES = (GeomType.MESH, GeomType.SDF)
 SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2}  # the others are zero
 ROWS, COLUMNS = 5, 6
 FIELD = np.array([0.4, 0.3, 0.08])
-SIZE = 0.1  # of the geoms, about [m]
+SIZE = 0.1  # approximate size of the geoms [m]
 HUGE = 1e3  # bounds that hide nothing [m]
 PROBE = np.sin(np.arange(13))
-SLOTS = {"field": 160}  # contacts of a world at a time, where all slots are far more
+SLOTS = {"field": 160}  # slots for contacts of a world; one for each candidate would be far more
 BATCH = 1000
 
 
@@ -61,7 +62,7 @@ class Poses(NamedTuple):
 
 @functools.cache
 def model_of(group: str) -> mjjax.Model:
-    """The geoms 2 k and 2 k + 1 are the k-th pair of the group."""
+    """A model in which the geoms 2 k and 2 k + 1 are the k-th pair of the group."""
     rng = np.random.default_rng(0)
     cube = np.array(list(itertools.product((-1, 1), repeat=3)))
     clouds = [0.6 * SIZE * cube, 0.5 * SIZE * rng.normal(size=(30, 3))]
@@ -96,8 +97,8 @@ def model_of(group: str) -> mjjax.Model:
 def poses(group: str, count: int, seed: int = 0) -> Poses:
     """Random and degenerate poses, sizes and margins.
 
-    Degenerate are: one centre, or almost; axes that are parallel, or almost; sizes and offsets that
-    are multiples of one length; surfaces that touch; sizes that differ by a factor of a hundred.
+    In degenerate poses the centres coincide, or almost; axes are parallel, or almost; sizes and
+    offsets are multiples of one length; surfaces touch; or sizes differ by a factor of a hundred.
     """
     rng, n = np.random.default_rng(seed), len(GROUPS[group])
     shape = (count, n)
@@ -160,7 +161,7 @@ def _extent(kind: GeomType, size: np.ndarray) -> np.ndarray:
 def _rotations(
     rng: np.random.Generator, shape: tuple, square: np.ndarray, angle: Any = None
 ) -> np.ndarray:
-    """Rotations (..., 3, 3): random, or by quarter turns; about a random axis if `angle` is."""
+    """Rotations (..., 3, 3): random ones, quarter turns, or turns by about `angle` [rad]."""
     if angle is not None:
         turn = rng.normal(size=(*shape, 3))
         quat = np.concatenate([np.ones((*shape, 1)), turn * angle[..., None]], -1)
@@ -184,14 +185,14 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
 
 
 class Outputs(NamedTuple):
-    """What B worlds give.
+    """Results of B worlds.
 
     Attributes:
         values: (B, K, 13) distance, point and frame in every slot.
         geom: (B, K) first geom in every slot, -1 in empty ones.
         lost: (B,) whether there were more contacts than slots.
         rates: (B, K, 13) forward derivative of the values.
-        slopes: reverse derivatives of their weighted sum, by the name of the input.
+        slopes: reverse derivatives of the weighted sum of the values, by name of the input.
     """
 
     values: np.ndarray
@@ -244,7 +245,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def bad_poses(group: str, outputs: Outputs) -> np.ndarray:
-    """Which poses (B, pairs) gave a value or a derivative that is not finite."""
+    """Whether each pose (B, pairs) gave a value or a derivative that is not finite."""
     count, pairs = len(outputs.values), len(GROUPS[group])
     finite = np.isfinite(outputs.values).all(-1) & np.isfinite(outputs.rates).all(-1)
     owner = outputs.geom // 2
@@ -255,19 +256,19 @@ def bad_poses(group: str, outputs: Outputs) -> np.ndarray:
     for name in ("mesh_vert", "hfield_data"):
         whole &= np.isfinite(outputs.slopes[name].reshape(count, -1)).all(-1)
     lost = ~whole & ~bad.any(1)
-    bad[lost] = True  # the pair is not known
+    bad[lost] = True  # the pair cannot be told
     return bad
 
 
 class Report(NamedTuple):
-    """Per pair of a group: poses that touched, and the first few that were not finite.
+    """For each pair of a group the poses that touched, and the first few that were not finite.
 
     Attributes:
         count: number of poses of every pair.
         lost: worlds with more contacts than slots, of which the shallowest were not tried.
         touching: (pairs,) numbers of poses with a contact.
         bad: (pairs,) numbers of poses that gave something not finite.
-        examples: (seed, row, pair) of some of those.
+        examples: (seed, row, pair) of some bad poses.
     """
 
     count: int
@@ -286,7 +287,7 @@ class Report(NamedTuple):
 
 
 def check(group: str, count: int, dtype: Any, each: int = 0) -> Report:
-    """Tries `count` poses of every pair of a group; shows how far it is after `each` of them."""
+    """Tries `count` poses of every pair of a group; prints its progress after `each` of them."""
     run, pairs = program(group, dtype), len(GROUPS[group])
     batch = min(BATCH, count)
     none = np.zeros(pairs, int)

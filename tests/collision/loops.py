@@ -1,4 +1,4 @@
-"""How many steps the loops of a module take."""
+"""Counts the steps of the loops of a module."""
 
 from types import ModuleType, SimpleNamespace
 
@@ -8,7 +8,7 @@ from jax import lax
 
 
 def count_steps(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[int]:
-    """A list to which every `lax.while_loop` of the module appends its number of steps."""
+    """Makes every `lax.while_loop` of the module append its number of steps to a list."""
     steps: list[int] = []
 
     def counted(condition, body, state):

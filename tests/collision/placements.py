@@ -28,7 +28,7 @@ MODEL = """
 
 
 class Placement(NamedTuple):
-    """Arguments of a kernel, or of many calls of it on the leading axis."""
+    """Arguments of one call of a kernel, or of many calls on the leading axis."""
 
     pos1: np.ndarray
     mat1: np.ndarray
@@ -73,7 +73,7 @@ CYLINDER, ELLIPSOID = GeomType.CYLINDER, GeomType.ELLIPSOID
 Z = np.eye(3)
 FLIP = np.diag([1.0, -1, -1])
 X = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # z axis along the world's x
-# z axis normal to the world's x but for a number that float32 can hold and not square
+# The z axis is normal to the world's x but for a number whose square underflows in float32.
 ACROSS = np.array([[1, 0, -1e-30], [0, -0.6, 0.8], [0, -0.8, -0.6]])
 SLANT = rotation(np.array([0.9, 0.2, -0.3, 0.1]))
 BALL, PILL, BRICK = [0.25, 1, 1], [0.125, 0.5, 1], [0.5, 0.25, 0.125]
@@ -138,12 +138,12 @@ DEGENERATE = {
 
 
 def placements(kind: tuple[GeomType, GeomType], sort: str, count: int, seed: int = 0) -> Placement:
-    """Placements from far apart to deep in each other.
+    """Random placements of two geoms, from far apart to deep in each other.
 
-    Sorts: `general` has random numbers. In `square` and `diagonal` positions and sizes are
-    multiples of 1/8, rotations multiples of 90 and 45 degrees about axes of the world: parallel
-    axes, coincident centres and equally near features are frequent. `square` is free of rounding
-    errors in the rotations.
+    There are three sorts. `general` has random numbers. In `square` and `diagonal` positions and
+    sizes are multiples of 1/8, and rotations are multiples of 90 or 45 degrees about axes of the
+    world. So parallel axes, coincident centres and equally near features are frequent. The
+    rotations of `square` have no rounding errors.
     """
     rng = np.random.default_rng(seed)
     found = []
@@ -170,7 +170,7 @@ def placements(kind: tuple[GeomType, GeomType], sort: str, count: int, seed: int
 
 
 def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[ContactSet]:
-    """MuJoCo's contacts, in its order, for each placement."""
+    """MuJoCo's contacts for each placement, in MuJoCo's order."""
     model = mujoco.MjModel.from_xml_string(MODEL.format(*(t.name.lower() for t in kind)))
     data = mujoco.MjData(model)
     found = []
@@ -190,7 +190,7 @@ def oracle(kind: tuple[GeomType, GeomType], placements: Placement) -> list[Conta
 
 @functools.cache
 def kernel(kind: tuple[GeomType, GeomType]) -> Callable[..., ContactSet]:
-    """Kernel of a kind for many placements at once."""
+    """The kernel of a pair of types, for many placements at once."""
     return quick(jax.vmap(COLLIDERS[kind].function))
 
 

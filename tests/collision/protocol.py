@@ -1,8 +1,8 @@
-"""Pairs of geoms against MuJoCo: many poses in four regimes, and how well two results agree.
+"""Compares contacts of pairs of geoms with MuJoCo's, in many poses of four regimes.
 
-Protocol A runs a kernel in float64 beside MuJoCo with its default settings; protocol B runs it in
-float32 beside MuJoCo converged (`CONVERGED`). Poses for which MuJoCo's own result flips under a
-tiny perturbation are set aside and counted.
+Protocol A compares a kernel in float64 with MuJoCo with its default settings. Protocol B compares
+the kernel in float32 with converged results of MuJoCo (`CONVERGED`). Poses for which MuJoCo's own
+result flips under a tiny perturbation are set aside and counted.
 
     pair = Pair("box", "mesh", geoms2=['type="mesh" mesh="m"'], assets=ASSETS, multiccd=True)
     agreement = judge(pair, kernel)              # kernel(poses) -> ContactSet of (N, m, ...)
@@ -19,7 +19,7 @@ from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 
 CONVERGED = 'ccd_iterations="170" ccd_tolerance="1e-11"'
 REGIMES = ("shallow", "deep", "margin", "parallel")
-AMPLIFIED = 1e3  # changes of a result beyond this many times the perturbation are flips
+AMPLIFIED = 1e3  # a change of a result by more than this many perturbations is a flip
 SHRUNK = 0.1  # scale of the geoms [m]
 MODEL = """
 <mujoco>
@@ -39,7 +39,7 @@ NUMBER_OF_SIZES = {"plane": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 
 
 
 class Poses(NamedTuple):
-    """Inputs of N calls of a kernel; `model` says which of the pair's models each belongs to."""
+    """Inputs of N calls of a kernel; `model` is the index of each call's model in the pair."""
 
     pos1: np.ndarray
     mat1: np.ndarray
@@ -51,20 +51,20 @@ class Poses(NamedTuple):
     model: np.ndarray
 
     def kernel_arguments(self, dtype: type = np.float64) -> list[np.ndarray]:
-        """What the analytic kernels take, with a leading axis."""
+        """Arguments of the analytic kernels, with a leading axis."""
         return [np.asarray(x, dtype) for x in self[:-1]]
 
 
 class Agreement(NamedTuple):
-    """How well two results agree.
+    """Agreement of two results.
 
     Attributes:
         aside: (N,) poses for which MuJoCo's result flips.
         touching: (N,) poses with contacts in MuJoCo.
-        count: (N,) same number of contacts.
-        dist: (N,) largest error of a distance where counts agree, else NaN [m].
-        pos: (N,) the same of a point [m].
-        normal: (N,) the same of a normal.
+        count: (N,) whether the numbers of contacts agree.
+        dist: (N,) largest error of a distance if the numbers agree, else NaN [m].
+        pos: (N,) largest error of a point, likewise [m].
+        normal: (N,) largest error of a normal, likewise.
         regime: (N,) index into `REGIMES`.
     """
 
@@ -77,7 +77,7 @@ class Agreement(NamedTuple):
     regime: np.ndarray
 
     def share(self, tolerance: float = np.inf, normal: float | None = None) -> float:
-        """Poses, of those not set aside, with equal counts and errors within tolerances."""
+        """Share of the poses not set aside that have equal counts and errors within tolerances."""
         limits = (tolerance, tolerance, tolerance if normal is None else normal)
         errors = zip((self.dist, self.pos, self.normal), limits, strict=True)
         good = self.count & np.all([np.nan_to_num(e, nan=np.inf) <= t for e, t in errors], axis=0)
@@ -107,20 +107,21 @@ class Agreement(NamedTuple):
 
 
 class Pair:
-    """MuJoCo's collision of two geoms, alone in a model.
+    """MuJoCo's collision of two geoms, which are alone in a model.
 
     Args:
-        first: type of geom 1; `geoms1` replaces it for assets (attributes of each model's geom).
+        first: type of geom 1.
         second: type of geom 2.
-        geoms1: attributes per model, such as `['type="mesh" mesh="m"']`.
-        geoms2: the same of geom 2.
+        geoms1: attributes of geom 1 in each model, such as `['type="mesh" mesh="m"']`; needed if
+            it has an asset.
+        geoms2: attributes of geom 2, likewise.
         assets: XML of assets, such as `<mesh name="m" vertex="..."/>`.
         options: attributes of `<option>`.
-        multiccd: the flag.
+        multiccd: the flag `multiccd`.
         native: the flag `nativeccd`.
-        margin: margin [m] of the regime `margin`; `base_margin` that of all others.
-        base_margin: see `margin`.
-        seed: of sizes and poses.
+        margin: margin [m] of the regime `margin`.
+        base_margin: margin [m] of all other regimes.
+        seed: seed of sizes and poses.
     """
 
     def __init__(
@@ -161,15 +162,15 @@ class Pair:
 
     def _sized(self, kind: str) -> str:
         size = SHRUNK * self.rng.uniform(0.3, 1.5, NUMBER_OF_SIZES[kind])
-        rounded = size.astype(np.float32).astype(float)  # so that float32 sees the same sizes
+        rounded = size.astype(np.float32).astype(float)  # float32 then has the same sizes
         return f'type="{kind}" size="{" ".join(map(str, rounded))}"'
 
     def poses(self, count: int = 2000) -> tuple[Poses, np.ndarray]:
         """Poses, and the regime of each.
 
         Geom 2 stands on a random line from geom 1's centre, near the place at which MuJoCo's
-        contacts end: below by a little, by much, above within the margin, and, with axes that are
-        parallel but for 1e-2 to 1e-8 rad, at either.
+        contacts end: a little below it, far below it, or above it within the margin. In the last
+        regime it is at one of these places, with axes that are parallel up to 1e-2 to 1e-8 rad.
         """
         regime = np.arange(count) % len(REGIMES)
         model = np.arange(count) // len(REGIMES) % len(self.models)
@@ -202,7 +203,7 @@ class Pair:
         return self._place(k, start, mat1, start + (reach - depth) * line, mat2, margin)
 
     def just_touching(self, count: int) -> Poses:
-        """Poses with the margin in which the shapes touch without it, to a millionth of a metre."""
+        """Poses with a margin whose shapes just touch without it, up to a millionth of a metre."""
         rows = []
         for i in range(count):
             k = i % len(self.models)
@@ -286,11 +287,11 @@ def judge(
 
     Args:
         pair: the pair, with its settings.
-        kernel: from N poses to contacts (N, m, ...); empty slots may stand anywhere.
+        kernel: function of N poses that returns contacts (N, m, ...), with empty slots anywhere.
         count: number of poses.
-        step: perturbation for setting poses aside; 1e-6 for float32.
+        step: perturbation by which flips are found; 1e-6 for float32.
         reference: another pair that gives the contacts, such as the converged one.
-        dtype: poses are rounded to this type before both see them.
+        dtype: type to which poses are rounded for both sides.
     """
     poses, regime = pair.poses(count)
     rounded = [x.astype(dtype).astype(float) for x in poses[:-1]]

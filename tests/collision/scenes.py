@@ -1,4 +1,4 @@
-"""Scenes of many contacts, as MJCF: each shows one kind of them at work."""
+"""Scenes with many contacts, as MJCF; each shows one kind of contact at work."""
 
 from pathlib import Path
 
@@ -30,7 +30,8 @@ def stack(count: int = 10, half: float = 0.1) -> str:
 def dominoes(count: int = 5) -> str:
     """Thin boxes in a row; the first one leans on the second.
 
-    Of five MuJoCo's own final state moves by 1e-3 under a perturbation of 1e-9, of eight by 2e-2.
+    A perturbation of 1e-9 moves MuJoCo's own final state by 1e-3 if there are five dominoes, and by
+    2e-2 if there are eight.
     """
     bodies = []
     for k in range(count):

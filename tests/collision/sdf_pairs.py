@@ -64,7 +64,7 @@ class Poses(NamedTuple):
 
 
 def poses(kinds: list[str], count: int, seed: int = 0) -> Poses:
-    """`count` poses for each kind and field: by a little or by much, some with parallel axes."""
+    """`count` poses for each kind and field, shallow or deep, some with parallel axes."""
     reference, _ = models()
     rng = np.random.default_rng(seed)
     rows = []
@@ -98,7 +98,7 @@ def theirs(given: Poses) -> list[ContactSet]:
 
 
 def flipping(given: Poses, found: list[ContactSet], step: float = 1e-9) -> list[np.ndarray]:
-    """Contacts of MuJoCo that jump if geoms move by `step`; all if their number changes."""
+    """Whether MuJoCo's contacts jump if geoms move by `step`; all do if their number changes."""
     rng = np.random.default_rng(1)
     flips = [np.zeros(len(f.dist), bool) for f in found]
     for _ in range(8):

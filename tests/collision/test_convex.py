@@ -35,7 +35,7 @@ def judged() -> dict:
 @pytest.mark.feature("C70", "C71", "C72", "C75", "C77")
 @pytest.mark.parametrize("kinds", KINDS, ids="-".join)
 def test_agrees_with_mujoco(kinds: tuple[str, str], judged: dict) -> None:
-    """Protects MuJoCo's contacts, which are not converged: the path itself must be its path."""
+    """Protects MuJoCo's contacts: they are not converged, so every iterate must be MuJoCo's."""
     agreement = judged[kinds]
     assert np.mean(agreement.aside) < 0.3, agreement
     assert np.mean(agreement.count[~agreement.aside]) >= 0.98, agreement
@@ -46,7 +46,7 @@ def test_agrees_with_mujoco(kinds: tuple[str, str], judged: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C70", "C75")
 def test_search_ends_within_the_tolerance() -> None:
-    """Near-parallel cylinders: a triangle that all but holds the origin is where EPA begins."""
+    """With near-parallel cylinders EPA begins at a triangle that almost contains the origin."""
     kinds = ("cylinder", "cylinder")
     pair, poses = convex_pairs.pair_of(kinds), convex_pairs.pair_of(kinds).poses(12 * COUNT)[0]
     found, _ = convex_pairs.contacts(convex_pairs.batch([pair], [poses]))
@@ -58,7 +58,7 @@ def test_search_ends_within_the_tolerance() -> None:
 
 @pytest.mark.feature("C76")
 def test_faces_of_a_box_are_clockwise() -> None:
-    """Polygons are clipped by the sides of a face, which look inward: the top one's did not."""
+    """The sides of a face that clip polygons look inward; those of the top face once did not."""
     for face, labels in enumerate(BOX_FACES):
         corners = np.array([[1 if label >> i & 1 else -1 for i in range(3)] for label in labels])
         normal = np.eye(3)[face // 2] * (1 if face % 2 == 0 else -1)
@@ -87,7 +87,7 @@ def test_several_contacts_agree_with_mujoco() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C75")
 def test_single_precision_is_exact() -> None:
-    """In float32 contacts are those of MuJoCo converged, within its rounding; points as well."""
+    """In float32 contacts and points are MuJoCo's converged ones, up to rounding."""
     kinds = [("sphere", "mesh"), ("capsule", "cylinder"), ("ellipsoid", "box"), ("mesh", "mesh")]
     kinds += [("cylinder", "cylinder"), ("cylinder", "mesh")]
     count = 2 * COUNT
@@ -106,7 +106,7 @@ def test_single_precision_is_exact() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C75")
 def test_single_precision_knows_what_touches() -> None:
-    """In float32 shapes with a margin, which touch without it, are not taken to be deep."""
+    """In float32 shapes that touch even without their margin do not count as deep."""
     kinds = [("cylinder", "box"), ("cylinder", "cylinder"), ("ellipsoid", "mesh")]
     pairs = [convex_pairs.pair_of(k, seed=3) for k in kinds]
     b = convex_pairs.batch(pairs, [pair.just_touching(100) for pair in pairs], np.float32)
@@ -117,7 +117,7 @@ def test_single_precision_knows_what_touches() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_degenerate_poses_are_finite(dtype: type) -> None:
-    """Coincident centres, no rotation, shapes of no size: finite numbers, as for any pose."""
+    """Coincident centres, no rotation and shapes without size give finite numbers."""
     pairs = [convex_pairs.pair_of(kinds) for kinds in KINDS]
     poses = [pair.poses(16)[0] for pair in pairs]
     for p in poses:

@@ -29,7 +29,7 @@ CONVERGED = Settings(100, jnp.asarray(1e-14))
 
 
 def moved(shape: Shape, speeds: Array, h: Array | float) -> Shape:
-    """A shape (..., 3) after the time `h`, to third order: speeds of place, turn and size."""
+    """A shape (..., 3) after the time `h`, to third order, from speeds of place, turn and size."""
     velocity, turn, growth = speeds
     spin = [shape.mat]
     for _ in range(3):
@@ -85,7 +85,7 @@ def errors() -> Callable:
 @pytest.mark.feature("C70", "C71", "C72", "D05")
 @pytest.mark.parametrize("kinds", EXACT, ids="-".join)
 def test_vertices_edges_and_faces(kinds: tuple[str, str], errors: Callable) -> None:
-    """Protects exact derivatives; a few poses are beside a change of what touches."""
+    """Protects exact derivatives; in a few poses other features touch within the differences."""
     found = errors(kinds)
     assert np.isfinite(found).all(axis=1).sum() > COUNT / 2
     quantiles = np.nanquantile(found, 0.9, axis=0)
@@ -116,7 +116,7 @@ LYING = """
 @pytest.mark.slow
 @pytest.mark.feature("C76", "D05")
 def test_further_contacts() -> None:
-    """Protects contacts after the first: they keep its distance, and their shapes' turns move."""
+    """Protects contacts after the first: they have its distance and move with the turned shapes."""
     model = mjjax.Model.from_xml_string(LYING)
     data = mjjax.make_data(model)
     rng = np.random.default_rng(0)

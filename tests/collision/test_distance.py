@@ -42,7 +42,7 @@ def distances(model: mjjax.Model, qpos: jax.Array, distmax: jax.Array) -> list[j
 
 @pytest.mark.feature("A139")
 def test_agrees_with_mujoco() -> None:
-    """Signed, the limit with an empty segment if further, in both orders of the geoms."""
+    """Distances are signed; beyond the limit the segment is zero. Both orders of geoms agree."""
     both, rng = load(XML), np.random.default_rng(0)
     d = mujoco.MjData(both.reference)
     program, kinds, lost = quick(distances), set(), 0
@@ -69,7 +69,7 @@ def test_agrees_with_mujoco() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A139", "D05")
 def test_derivatives() -> None:
-    """Exact in both modes: the normal times the motion of the nearest points."""
+    """Derivatives are exact in both modes: the normal times the motion of the nearest points."""
     model = load(XML).ours
     qpos = model.qpos0[None] + jnp.asarray(np.random.default_rng(0).normal(0, 0.1, (3, model.nq)))
 
@@ -84,7 +84,7 @@ def test_derivatives() -> None:
 @pytest.mark.feature("A139", "C73")
 @pytest.mark.parametrize("pair", [(0, 10), (10, 4), (10, 7), (9, 10)])
 def test_sdfs_are_at_the_limit_unless_they_penetrate(pair: tuple[int, int]) -> None:
-    """As in MuJoCo; planes are the exception, height fields never touch an SDF."""
+    """An SDF has a distance only in penetration or from a plane, never from a height field."""
     both = load(XML)
     d = mujoco.MjData(both.reference)
     met = set()

@@ -1,4 +1,4 @@
-"""Derivatives of the distance of all pairs of types: finite in any pose, right where there is one.
+"""Derivatives of distances for all pairs of types: always finite, and right where they exist.
 
 All geoms of the first kind stand at one pose and all of the second at another, so that one program
 tries a pose on every pair.
@@ -54,7 +54,7 @@ PAIRS += [(PLANE, SECOND + j) for j in range(len(SOLIDS))]
 
 
 class Pose(NamedTuple):
-    """Of the second geoms: position (B, 3) [m], rotation (B, 3, 3); growth of all sizes (B,)."""
+    """Position (B, 3) [m] and rotation (B, 3, 3) of second geoms; growth (B,) of all sizes."""
 
     pos: np.ndarray
     mat: np.ndarray
@@ -79,7 +79,7 @@ def rotation(v: np.ndarray) -> np.ndarray:
 
 
 def degenerate() -> Pose:
-    """Concentric, parallel, touching, deep; coincident faces, edges and vertices; or almost."""
+    """Poses that are exactly or almost concentric, parallel, touching, deep or coincident."""
     places = [(0, 0, 0), (1e-12, 0, 0), (0, 0, 1e-7), (0, 0, 0.1), (0.05, 0, 0), (0.2, 0, 0)]
     places += [(0, 0, 0.4), (0.2, 0.2, 0), (0.2, 0.2, 0.4), (0, 0.2, 0.2), (0.1, 0, 0.6)]
     turns = [(0, 0, 0), (np.pi / 2, 0, 0), (0, 0, np.pi / 4), (1e-9, 0, 0)]
@@ -146,7 +146,7 @@ def run() -> Callable[[Pose, Pose], Outputs]:
 
 
 def names(bad: Any) -> list[str]:
-    """Pairs (P,) that are bad."""
+    """Names of the pairs (P,) that are bad."""
     kinds = (GeomType.PLANE, *SOLIDS, *SOLIDS)
     return ["-".join(kinds[g].name for g in PAIRS[k]) for k in np.flatnonzero(bad)]
 
@@ -154,7 +154,7 @@ def names(bad: Any) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.feature("A139", "D05", "D07", "D19")
 def test_finite_and_right(run: Callable[[Pose, Pose], Outputs]) -> None:
-    """Sizes that a shape does not have made the reverse derivative of concentric ones NaN.
+    """Derivatives are finite in degenerate poses; unused sizes once made concentric ones NaN.
 
     Where the distance has a derivative, the forward one is that of central differences; the reverse
     one is its transpose.
@@ -187,7 +187,7 @@ def test_finite_and_right(run: Callable[[Pose, Pose], Outputs]) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D19")
 def test_contacts_of_all_shapes_move_in_single_precision() -> None:
-    """What touches at centres, on axes, faces, edges, of each type with each, has a derivative."""
+    """Contacts at centres, on axes, faces and edges have derivatives, for all pairs of types."""
     dtype = jnp.float32
     model = jax.tree.map(lambda x: cast(x, dtype), mjjax.Model.from_xml_string(XML))
     pools = Pools(*float_pools(model, (0,), faces=False), *tables_of(model.structure, (0,), False))

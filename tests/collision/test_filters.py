@@ -1,4 +1,4 @@
-"""What decides before the narrow phase, against MuJoCo: types, bounding spheres, order of pairs."""
+"""The tests before the narrow phase against MuJoCo: types, bounding spheres, order of pairs."""
 
 import jax.numpy as jnp
 import mujoco
@@ -52,7 +52,7 @@ COVERED = """
 
 @pytest.mark.feature("C74")
 def test_planes_and_height_fields_pass_through_each_other() -> None:
-    """No contacts, although pairs ask for them, and no refusal."""
+    """Pairs that MuJoCo lets pass through each other have no contacts and are not refused."""
     both = load(STATIC)
     d = mujoco.MjData(both.reference)
     mujoco.mj_forward(both.reference, d)
@@ -64,7 +64,7 @@ def test_planes_and_height_fields_pass_through_each_other() -> None:
 @pytest.mark.feature("C82", "A132")
 @pytest.mark.parametrize("midphase", ["enable", "disable"])
 def test_order_of_contacts_follows_the_flag(midphase: str) -> None:
-    """Between two bodies: by geom with the lower type first, or with the lower body first."""
+    """Contacts of two bodies are ordered by geom, with the lower type or the lower body first."""
     both = load(ORDERED.format(midphase))
     d = random_state(both.reference, 0, spread=0.03)
     mujoco.mj_forward(both.reference, d)
@@ -78,7 +78,7 @@ def test_order_of_contacts_follows_the_flag(midphase: str) -> None:
 @pytest.mark.feature("C81")
 @pytest.mark.parametrize("kind", ["sphere", "plane"])
 def test_bounding_spheres_decide_as_in_mujoco(kind: str) -> None:
-    """Spheres within the margin; for a plane the height over it; no bounds, no decision."""
+    """Spheres must be within the margin, or their height over a plane; no bounds pass always."""
     xml = COVERED.format(kind).replace("<geom ", '<geom name="geom0" ', 1)
     m = mujoco.MjModel.from_xml_string(xml.replace("<geom size", '<geom name="geom1" size'))
     d = mujoco.MjData(m)

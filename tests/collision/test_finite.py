@@ -1,4 +1,4 @@
-"""No contact and no derivative of one is not a number; `finite.py` tries more poses."""
+"""Contacts and their derivatives are always finite; `finite.py` tries more poses."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from tests.oracle_tools import quick
 @pytest.mark.feature("D07", "D19")
 @pytest.mark.parametrize("group", GROUPS)
 def test_nothing_is_infinite(group: str) -> None:
-    """Random and degenerate poses of every pair, in values and derivatives."""
+    """Values and derivatives are finite in random and degenerate poses of every pair."""
     report = check(group, 300, jnp.float64)
     assert not report.bad.any(), report.examples
     assert (report.touching > 100).all()
@@ -39,7 +39,7 @@ TILT = np.array(
 @pytest.mark.slow
 @pytest.mark.feature("D19")
 def test_level_faces_in_single_precision() -> None:
-    """A witness on the rim of a face that is level up to rounding: rates were 1e10, then NaN."""
+    """Faces that are level up to rounding, touched at the rim, once had rates of 1e10 or NaN."""
     model = mjjax.Model.from_xml_string(TOWER)
     model = jax.tree.map(lambda x: cast(x, jnp.float32), model)
     data = jax.tree.map(lambda x: cast(x, jnp.float32), mjjax.make_data(model))

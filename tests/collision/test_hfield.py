@@ -131,7 +131,7 @@ def test_agrees_with_mujoco(kind: str, margin: float, found: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C65", "C66")
 def test_walls_of_prisms_are_upright() -> None:
-    """Deep in a height field the walls decide: of corners above each other the upper one counts."""
+    """Deep in a height field, of two corners above each other the upper one counts."""
     heights = " ".join(map(str, np.random.default_rng(2).random(90).astype(np.float32)))
     asset = f'<hfield name="h" nrow="9" ncol="10" size=".4 .35 .06 .05" elevation="{heights}"/>'
     geom = 'type="hfield" hfield="h"'
@@ -156,7 +156,7 @@ def test_walls_of_prisms_are_upright() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C65")
 def test_single_precision_is_exact() -> None:
-    """In float32 curved geoms on a height field touch it where MuJoCo, converged, finds them to."""
+    """In float32 curved geoms touch a height field where converged MuJoCo has the contact."""
     heights = " ".join(map(str, np.random.default_rng(2).random(90).astype(np.float32)))
     asset = f'<hfield name="h" nrow="9" ncol="10" size=".4 .35 .06 .05" elevation="{heights}"/>'
     geom = 'type="hfield" hfield="h"'

@@ -37,7 +37,7 @@ def jvp(kind: tuple[GeomType, GeomType]):
 
 @functools.cache
 def vjp(kind: tuple[GeomType, GeomType]):
-    """Derivatives of the sum of all results but empty slots' distances."""
+    """Derivatives of the sum of all results except the distances of empty slots."""
 
     def total(p: Placement):
         touch = COLLIDERS[kind].function(*p)
@@ -146,7 +146,7 @@ def _disturbed(p: Placement, rng: np.random.Generator) -> Placement:
 
 @pytest.mark.feature("C63", "D07")
 def test_contact_of_coincident_balls_moves_with_both() -> None:
-    """Equal balls in one place: the contact stays between them, whichever moves and where to."""
+    """The contact of coincident equal balls stays between them, whichever of them moves."""
     ball, size = np.eye(3), np.full((1,), 0.3)
 
     def pos(centre: Array) -> Array:

@@ -46,7 +46,7 @@ def test_agrees_with_mujoco(kind: tuple[GeomType, GeomType], sort: str) -> None:
 @pytest.mark.feature("C63", "C64", "C67", "C68", "C69")
 @every_kind
 def test_ties_are_decided_as_mujoco_might(kind: tuple[GeomType, GeomType]) -> None:
-    """Where rounding decides between equal features, ours is MuJoCo's result for a rounded pose."""
+    """If rounding decides between equal features, MuJoCo has our result for a rounded pose."""
     p = placements(kind, "diagonal", COUNT)
     theirs, ours = oracle(kind, p), contacts(kind, p)
     different = [i for i in range(COUNT) if differ(theirs[i], ours[i])]
@@ -96,7 +96,7 @@ def test_capsule_on_plane_gives_its_axis_as_tangent() -> None:
 @pytest.mark.feature("C83")
 @every_kind
 def test_margin_adds_contacts_and_changes_none(kind: tuple[GeomType, GeomType]) -> None:
-    """Protects the meaning of a margin: contacts with a smaller distance, otherwise the same."""
+    """Protects the meaning of a margin: it adds contacts and does not change the others."""
     if kind == (CAPSULE, CAPSULE):
         pytest.skip("of four candidates the first two within the margin are kept")
     if kind == (BOX, BOX):
@@ -138,7 +138,7 @@ def test_moves_with_the_world(kind: tuple[GeomType, GeomType]) -> None:
 @pytest.mark.feature("C63", "C67", "C68")
 @every_kind
 def test_float32_agrees(kind: tuple[GeomType, GeomType]) -> None:
-    """Protects the default precision: its dtypes, and contacts as in float64 to its rounding."""
+    """Protects float32: results have its dtype and are those of float64 up to rounding."""
     p = placements(kind, "general", COUNT)
     single = Placement(*(x.astype(np.float32) for x in p))
     many = 0
@@ -160,7 +160,7 @@ def test_parallel_capsules_are_found_in_float32() -> None:
 
 @pytest.mark.feature("C67")
 def test_capsules_that_are_nearly_parallel_touch_once_in_float32() -> None:
-    """Keeps MuJoCo's one contact at angles of 1e-5: rounding leaves them well defined."""
+    """Capsules at an angle of 1e-5 have one contact, as in MuJoCo, in spite of rounding."""
     kind, angle = (CAPSULE, CAPSULE), 1e-5
     tilt = np.array([[1, 0, angle], [0, 1, 0], [-angle, 0, 1]])
     p = stack([placed(PILL, SLANT, PILL, SLANT @ tilt, 0.2 * SLANT[:, 1])] * COUNT)
@@ -171,7 +171,7 @@ def test_capsules_that_are_nearly_parallel_touch_once_in_float32() -> None:
 
 @pytest.mark.feature("C68")
 def test_zero_length_capsule_is_harmless() -> None:
-    """Keeps sizes that MuJoCo's compiler refuses, but a user may set, free of NaN."""
+    """Sizes that MuJoCo's compiler refuses, but that a user may set, give no NaN."""
     for kind in ((SPHERE, CAPSULE), (CAPSULE, CAPSULE), (CAPSULE, BOX)):
         p = placements(kind, "general", COUNT)
         for field in ("size1", "size2"):
@@ -181,7 +181,7 @@ def test_zero_length_capsule_is_harmless() -> None:
 
 
 def test_first_keeps_order_and_capacity() -> None:
-    """Protects the choice of slots: the first valid candidates, none twice, none invalid."""
+    """Protects the choice of slots: they get the first valid candidates, each once."""
     for valid in np.random.default_rng(0).random((20, 6)) < 0.5:
         pick = np.asarray(first(jnp.asarray(valid), 3))
         chosen = np.flatnonzero(valid)[:3]

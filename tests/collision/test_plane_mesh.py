@@ -72,7 +72,7 @@ def pair(margin: float = 0.0) -> Pair:
 @pytest.mark.feature("C64")
 @pytest.mark.parametrize("margin", [0.0, 0.01])
 def test_agrees_with_mujoco(margin: float) -> None:
-    """The lowest vertex and the same neighbours, with few vertices and with many."""
+    """The contacts are MuJoCo's, from the lowest vertex and its neighbours, for any mesh."""
     found = judge(pair(margin), lambda poses: contacts(*arguments(poses))[0], 800)
     assert found.touching.sum() > 600 and found.share(1e-9) > 0.99, str(found)
     assert found.aside.sum() < 20
@@ -80,7 +80,7 @@ def test_agrees_with_mujoco(margin: float) -> None:
 
 @pytest.mark.feature("C64")
 def test_single_precision_agrees() -> None:
-    """Protects the dtypes, and contacts to the rounding error."""
+    """In float32 dtypes stay, and contacts are right up to rounding."""
     poses, _ = pair().poses(200)
     double, single = (contacts(*arguments(poses, t))[0] for t in (np.float64, np.float32))
     assert all(x.dtype == np.float32 for x in single)
@@ -93,7 +93,7 @@ def test_single_precision_agrees() -> None:
 
 @pytest.mark.feature("C64", "D05")
 def test_derivatives() -> None:
-    """Those of the vertices that touch, in both modes; those of empty slots are finite."""
+    """Derivatives are those of the touching vertices, in both modes; finite in empty slots."""
     poses, _ = pair().poses(80)
     given, mesh = arguments(poses)
     touch, vertex = contacts(given, mesh)

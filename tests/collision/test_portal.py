@@ -65,7 +65,7 @@ def judged() -> dict[bool, list[Agreement]]:
 @pytest.mark.feature("C75", "B19")
 @pytest.mark.parametrize("multiccd", [False, True])
 def test_agrees_with_mujoco(multiccd: bool, judged: dict[bool, list[Agreement]]) -> None:
-    """Counts, distances, points and normals of all kinds, but where a cap lies flat on a face."""
+    """Contacts of all kinds are MuJoCo's, except if a cap lies flat on a face."""
     for kinds, agreement in zip(KINDS, judged[multiccd], strict=True):
         used = ~agreement.aside
         assert used.sum() > COUNT / 2, kinds
@@ -76,7 +76,7 @@ def test_agrees_with_mujoco(multiccd: bool, judged: dict[bool, list[Agreement]])
 @pytest.mark.slow
 @pytest.mark.feature("C75", "A139")
 def test_scene_agrees_with_mujoco() -> None:
-    """All stages use it: contacts, a height field, boxes by their own kernel, and distances."""
+    """The flag reaches contacts, height fields and distances; boxes keep their own kernel."""
     met, other, count, both = set(), 0, 0, load(SCENE.format(sensors=SENSORS))
     m, rng = both.reference, np.random.default_rng(1)
     d, program = mujoco.MjData(m), quick(mjjax.forward)
@@ -104,7 +104,7 @@ def _places(d: mujoco.MjData) -> np.ndarray:
 
 
 def nearest_when_rounded(m: mujoco.MjModel, d: mujoco.MjData, ours: np.ndarray) -> np.ndarray:
-    """How near (ncon,) MuJoCo's contacts come to ours when positions move by 1e-15 m."""
+    """Least distances (ncon,) of MuJoCo's contacts from ours if positions move by 1e-15 m."""
     rounded, rng, nearest = mujoco.MjData(m), np.random.default_rng(0), np.full(d.ncon, np.inf)
     for _ in range(1000):
         rounded.qpos[:] = d.qpos
@@ -118,7 +118,7 @@ def nearest_when_rounded(m: mujoco.MjModel, d: mujoco.MjData, ours: np.ndarray) 
 @pytest.mark.slow
 @pytest.mark.feature("C75", "D05")
 def test_derivative_is_that_of_what_touches() -> None:
-    """Near the surface distances move as in MuJoCo, whose depth is no least one deep inside."""
+    """Near the surface distances move as in MuJoCo; deep inside, its depth is not the least one."""
     kinds = [("sphere", "mesh"), ("mesh", "mesh"), ("ellipsoid", "box"), ("capsule", "cylinder")]
     pairs = [convex_pairs.pair_of(k, native=False, seed=3) for k in kinds]
     b = convex_pairs.batch(pairs, [pair.poses(COUNT)[0] for pair in pairs])
@@ -154,7 +154,7 @@ def test_derivative_is_that_of_what_touches() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C75", "D19")
 def test_single_precision() -> None:
-    """In float32 the same contacts, up to a portal that is a step nearer."""
+    """In float32 contacts are the same, unless the portal ends one step earlier."""
     pairs = [convex_pairs.pair_of(k, native=False) for k in KINDS]
     poses = [convex_pairs.pair_of(k, native=False).poses(COUNT)[0] for k in KINDS]
     found = [

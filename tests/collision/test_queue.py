@@ -23,7 +23,7 @@ WORLDS = 6
 
 @pytest.fixture(autouse=True)
 def queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scenes here are small: cheap kernels get a queue from as few candidates as long ones."""
+    """Makes cheap kernels use the queue at fewer candidates, because the scenes are small."""
     monkeypatch.setattr(search, "FEW_CHEAP", search.FEW_CANDIDATES)
 
 
@@ -102,7 +102,7 @@ def scaled(model: mjjax.Model, factor: jax.Array) -> mjjax.Model:
 @pytest.mark.slow
 @pytest.mark.feature("C86", "D11")
 def test_same_contacts_as_from_all_candidates() -> None:
-    """One world, worlds in nested batches and a model per world: nothing missing, C's order."""
+    """The queue has all contacts, in C's order: in one world, nested batches, a model per world."""
     model = heap()
     every, queue = both_ways(model)
     qpos, factor = states(model), jnp.linspace(0.9, 1.2, WORLDS)
@@ -126,7 +126,7 @@ def test_same_contacts_as_from_all_candidates() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D01", "D05")
 def test_same_derivatives_as_from_all_candidates() -> None:
-    """First and second, forward and reverse, inside and outside of a batch."""
+    """First and second derivatives are those of all candidates, in both modes, batched or not."""
     model = heap()
     qpos = states(model, 3)
 
@@ -188,7 +188,7 @@ def test_callbacks_decide_in_the_queue() -> None:
 
 
 def balls() -> mjjax.Model:
-    """Many balls in one place, all in each other."""
+    """Many balls in one place that overlap each other."""
     body = '<body pos="{} {} {}"><freejoint/><geom size="{}"/></body>'
     rng = np.random.default_rng(3)
     rows = np.concatenate([rng.normal(0, 0.02, (BALLS, 3)), rng.uniform(0.1, 0.2, (BALLS, 1))], 1)
@@ -203,7 +203,7 @@ def balls() -> mjjax.Model:
 def test_deepest_contacts_stay_whatever_their_number(
     dense: bool, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Far more contacts than slots, in several worlds, in many chunks: the deepest, in order."""
+    """If contacts exceed the slots, the deepest stay in order, whatever the worlds and chunks."""
     model = balls()
     every, _ = both_ways(model)
     if dense:
@@ -232,7 +232,7 @@ MIX = """
 
 @functools.cache
 def mix() -> Both:
-    """Bodies of every convex kind, two meshes among them, in each other."""
+    """Overlapping bodies of every convex kind, among them two meshes."""
     rng = np.random.default_rng(7)
     numbers = [" ".join(map(str, 0.07 * rng.normal(size=3 * n).round(4))) for n in (7, 14)]
     kinds = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "a", "b")
@@ -249,7 +249,7 @@ def mix() -> Both:
 @pytest.mark.slow
 @pytest.mark.feature("C73", "D19")
 def test_convex_pairs_in_worlds_of_their_own_meshes() -> None:
-    """Every pair, with other meshes in each world: MuJoCo's contacts, and finite derivatives."""
+    """With other meshes in each world every pair has MuJoCo's contacts and finite derivatives."""
     both = mix()
     model = both.ours
     data = mjjax.make_data(model, nconmax=91)
@@ -284,7 +284,7 @@ def test_convex_pairs_in_worlds_of_their_own_meshes() -> None:
 
 @pytest.mark.feature("A017", "C86")
 def test_size_of_the_bounds_does_not_decide_what_stays() -> None:
-    """Long capsules over a floor do not keep short ones in it from having contacts."""
+    """Short capsules in a floor have contacts although long ones over it are near."""
     capsule = (
         '<body pos="{} 0 {}" euler="90 0 0"><freejoint/><geom type="capsule" size=".1 {}"/></body>'
     )
@@ -301,7 +301,7 @@ def test_size_of_the_bounds_does_not_decide_what_stays() -> None:
 
 @pytest.mark.feature("D10", "D11")
 def test_worlds_do_not_depend_on_each_other() -> None:
-    """A world gives the same bits anywhere in a batch, also beside one that is not a number."""
+    """A world gives the same bits anywhere in a batch, even beside a world full of NaN."""
     model = heap()
     data = mjjax.make_data(model, nconmax=12)
     program = quick(jax.vmap(functools.partial(detected, model, data)))
@@ -345,5 +345,5 @@ for function in (contacts, slope):
 @pytest.mark.slow
 @pytest.mark.feature("A076", "D14")
 def test_devices_have_queues_of_their_own() -> None:
-    """Contacts and derivatives of worlds that are spread over devices."""
+    """Worlds on several devices have the same contacts and derivatives as on one."""
     subprocess.run([sys.executable, "-c", SHARDED], check=True, timeout=300)

@@ -70,7 +70,7 @@ def scene() -> tuple[Any, mujoco.MjData, mjjax.Data]:
 
 @pytest.mark.feature("A169", "A170", "A172", "A173")
 def test_rays_are_mujocos() -> None:
-    """Distance, geom and normal, under every filter, for hits from outside and from within."""
+    """Distance, geom and normal are MuJoCo's under every filter, from outside and from within."""
     both, d, data = scene()
     start, along = rays(400)
     run = quick(
@@ -96,7 +96,7 @@ def test_rays_are_mujocos() -> None:
 @pytest.mark.feature("A171")
 @pytest.mark.parametrize("cutoff", [0.8, 1e10])
 def test_many_rays_from_a_point(cutoff: float) -> None:
-    """What is further than the cutoff is not seen."""
+    """Geoms that are further than the cutoff are not seen."""
     both, d, data = scene()
     _, along = rays(200)
     point = np.array([0.4, 0.5, 0.3])
@@ -112,7 +112,7 @@ def test_many_rays_from_a_point(cutoff: float) -> None:
 
 @pytest.mark.feature("A171")
 def test_many_rays_miss_nothing() -> None:
-    """They meet what single rays meet; MuJoCo's bounds of a body with two geoms lose the first."""
+    """Many rays meet what single rays meet; MuJoCo misses one of a body's two geoms."""
     both = load(
         '<mujoco><worldbody><body><geom size=".1"/><geom size=".3" pos="1 0 0"/></body></worldbody>'
         "</mujoco>"
@@ -132,7 +132,7 @@ def test_many_rays_miss_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A169", "D05")
 def test_derivatives() -> None:
-    """Distance and point change with ray and scene as differences say; misses give no NaN."""
+    """Derivatives by ray and scene are those of differences; misses give no NaN."""
     both, _, data = scene()
     start, along = rays(40)
 
@@ -149,7 +149,7 @@ def test_derivatives() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D08")
 def test_derivatives_at_singular_rays_are_finite() -> None:
-    """Rays along axes, from centres, along surfaces, and of no length."""
+    """Derivatives are finite for rays along axes or surfaces, from centres, or without length."""
     both, _, data = scene()
     data = data.replace(geom_xmat=jnp.tile(jnp.eye(3).ravel(), (both.ours.ngeom, 1)))
     start = jnp.concatenate([data.geom_xpos, data.geom_xpos + both.ours.geom_size])

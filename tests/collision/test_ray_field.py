@@ -22,7 +22,7 @@ SCENE = """
 
 @pytest.mark.feature("A169", "C73")
 def test_rays_are_mujocos() -> None:
-    """Distance, geom and normal, also of rays that miss, or start within."""
+    """Distance, geom and normal are MuJoCo's, also of rays that miss or start within."""
     both, rng = load(SCENE), np.random.default_rng(0)
     d = mujoco.MjData(both.reference)
     mujoco.mj_forward(both.reference, d)
@@ -48,7 +48,7 @@ def test_rays_are_mujocos() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A169", "D05")
 def test_derivatives() -> None:
-    """That of the distance is exact for the first point on the surface."""
+    """The derivative of the distance is that of the first point on the surface."""
     model = load(SCENE).ours
     data = mjjax.kinematics(model, mjjax.make_data(model))
 

@@ -39,7 +39,7 @@ def rays(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.feature("A169", "A173")
 def test_rays_are_mujocos(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Distance, geom and normal; no more cells are tried than lie along a ray."""
+    """Distance, geom and normal are MuJoCo's; only cells along a ray are tried."""
     both = load(SCENE)
     d = mujoco.MjData(both.reference)
     mujoco.mj_forward(both.reference, d)

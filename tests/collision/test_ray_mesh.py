@@ -46,7 +46,7 @@ def rays(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.feature("A169", "A172")
 def test_rays_are_mujocos() -> None:
-    """Distance, geom and normal with several meshes, one used twice and unseen."""
+    """Distance, geom and normal are MuJoCo's with several meshes; one is used twice and unseen."""
     both, d, data = scene(12)
     start, along = rays(300)
     cast = quick(jax.vmap(lambda p, v: mjjax.ray(both.ours, data, p, v)))
@@ -96,7 +96,7 @@ def test_derivatives() -> None:
 
 
 def test_tree_holds_every_triangle() -> None:
-    """Leaves hold all triangles within their boxes; passing a node by skips what is below it."""
+    """Leaves hold all triangles within their boxes; a skip leaves out the nodes below."""
     rng = np.random.default_rng(0)
     vert, face = rng.normal(size=(50, 3)), rng.integers(0, 50, (101, 3))
     tree = mesh_tree.tree(vert, face)

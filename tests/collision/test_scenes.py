@@ -1,4 +1,4 @@
-"""Scenes of many contacts for five simulated seconds, in float64, beside MuJoCo."""
+"""Compares scenes of many contacts with MuJoCo for five simulated seconds, in float64."""
 
 import functools
 from collections.abc import Callable
@@ -21,7 +21,7 @@ SUNK = -0.02  # deepest contact that a scene may have [m]: a tenth of its geoms 
 
 
 class Run(NamedTuple):
-    """What a scene came to.
+    """Results of a scene.
 
     Attributes:
         qpos: at the end.
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
 
 def controls(name: str, m: mujoco.MjModel, steps: int) -> np.ndarray:
-    """Of the gripper: close, and lift after a second. Nothing else moves by itself."""
+    """Controls of the gripper: it closes, and lifts after a second. Other scenes have none."""
     ctrl = np.zeros((steps, m.nu))
     if name == "gripper":
         ctrl[:, 1:], ctrl[steps // 5 :, 0] = 8, 0.1

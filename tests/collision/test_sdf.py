@@ -14,7 +14,7 @@ SIZE = jnp.array([0.3, 0.4, 0.5])
 
 
 def distances(x: dict[str, jax.Array]) -> dict[str, Array]:
-    """Of one point from all shapes."""
+    """Signed distances of one point from all shapes."""
     return {kind.name: of(x["point"], x["size"]) for kind, of in DISTANCE.items()}
 
 
@@ -25,7 +25,7 @@ def points(point: np.ndarray) -> dict[str, jax.Array]:
 
 @pytest.mark.feature("C108", "D05", "D08")
 def test_derivatives() -> None:
-    """Exact in both modes; finite in centres, on axes, faces, edges and corners."""
+    """Derivatives are exact in both modes; finite in centres, on axes, faces, edges and corners."""
     anywhere = np.random.default_rng(0).uniform(-0.6, 0.6, (40, 3))
     singular = np.stack(np.meshgrid(*[[0, s, -s] for s in SIZE]), -1).reshape(-1, 3)
     x = points(np.concatenate([anywhere, singular]))
@@ -37,7 +37,7 @@ def test_derivatives() -> None:
 @pytest.mark.feature("C108")
 @pytest.mark.parametrize("kind", [GeomType.BOX, GeomType.CYLINDER, GeomType.CAPSULE])
 def test_sign(kind: GeomType) -> None:
-    """Negative inside, zero on the surface, positive outside, by the gap where a face is near."""
+    """Distances are negative inside, zero on the surface, and the gap outside near a face."""
     top = {GeomType.BOX: 0.5, GeomType.CYLINDER: 0.4, GeomType.CAPSULE: 0.7}[kind]
     height = top + np.array([-0.3, -1e-9, 0, 0.2])
     point = jnp.asarray(np.stack([0.01 + 0 * height, 0 * height, height], -1))

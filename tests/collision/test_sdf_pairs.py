@@ -22,7 +22,7 @@ COUNT = 24
 
 
 def agreement(kinds: list[str], mesh: bool, dtype: type, step: float) -> dict[str, np.ndarray]:
-    """Shares of equal counts by kind, and errors (3, n) of contacts; without those that flip."""
+    """Shares of equal counts by kind, and errors (3, n) of contacts; flipping ones are left out."""
     given = sdf_pairs.poses(kinds, COUNT)
     theirs = sdf_pairs.theirs(given)
     flips = sdf_pairs.flipping(given, theirs, step)
@@ -57,7 +57,7 @@ def test_solids_have_mujocos_contacts() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C73", "C72")
 def test_meshes_have_mujocos_contacts() -> None:
-    """Triangles in the order of MuJoCo's boxes: every contact, to rounding."""
+    """Triangles come in the order of MuJoCo's boxes: all contacts agree up to rounding."""
     found = agreement(["mesh"], True, np.float64, 1e-9)
     assert found["mesh"] == 1
     assert found["errors"][:2].max() < 1e-12 and found["errors"][2].max() < 1e-8
@@ -101,7 +101,7 @@ def still(touch: ContactSet) -> dict[str, jax.Array]:
 @pytest.mark.feature("C73", "D05")
 @pytest.mark.parametrize("mesh", [False, True])
 def test_derivatives(mesh: bool) -> None:
-    """Distances change by the mean of both fields at a point that goes with both; all is finite.
+    """Distances change by the mean of both fields at a point that moves with both geoms.
 
     A common motion of both geoms moves contacts rigidly and changes no distance.
     """
@@ -166,7 +166,7 @@ SCENE = f"""
 @pytest.mark.slow
 @pytest.mark.feature("C73")
 def test_scene() -> None:
-    """Options count; pairs of all classes in MuJoCo's order, in one world and in several."""
+    """Options have effect; pairs of all classes come in MuJoCo's order, in one world or several."""
     both = load(SCENE)
     assert mjjax.make_data(both.ours).contact.dist.shape[0] >= 80
     d = mujoco.MjData(both.reference)
@@ -205,7 +205,7 @@ def test_scene() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C73", "D05")
 def test_gradient_through_a_step() -> None:
-    """Finite through the solver, and the distance falls by half of what a ball comes nearer."""
+    """The gradient is finite; the distance falls by half of a ball's motion towards the SDF."""
     xml = f"""
     <mujoco><asset><mesh name="ball" {sdf_pairs.MESHES["ball"]}/></asset><worldbody>
       <geom type="sdf" mesh="ball"/>

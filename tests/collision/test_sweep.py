@@ -65,7 +65,7 @@ def places(model: mjjax.Model, count: int) -> jax.Array:
 
 
 def assert_same(one: Slots, two: Slots, least: int) -> None:
-    """All contacts, world by world, and there are at least so many."""
+    """Asserts that all contacts agree, world by world, and that there are at least so many."""
     on = np.asarray(one.touch.dist) < 1
     assert on.sum(-1).min() >= least
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
@@ -76,7 +76,7 @@ def assert_same(one: Slots, two: Slots, least: int) -> None:
 @pytest.mark.feature("C78", "D10", "D11")
 @pytest.mark.parametrize("small", [False, True])
 def test_same_contacts_as_from_every_pair(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One world, nested batches, a model per world; also in many rounds of few pairs."""
+    """Contacts are the same in one world, nested batches, a model per world, and many rounds."""
     if small:
         for name, value in (("TILES_CPU", 3), ("TAKEN_CPU", 24), ("ROOM", 1)):
             monkeypatch.setattr(sweep, name, value)
@@ -130,7 +130,7 @@ def balls(count: int, size: float = 0.1) -> str:
 
 @pytest.mark.feature("C78", "D11")
 def test_worlds_and_unbounded_geoms() -> None:
-    """A world that is not a number takes nothing from others; no bounds are large bounds."""
+    """A world full of NaN changes no other; geoms without bounds count as very large."""
     model = mjjax.Model.from_xml_string(balls(70))
     pos = jnp.stack([places(model, 1)[0] * x for x in (1, jnp.nan, 1)])
     model = model.replace(geom_rbound=model.geom_rbound.at[5].set(0))
@@ -146,7 +146,7 @@ def test_worlds_and_unbounded_geoms() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("C78")
 def test_many_geoms_need_no_list_on_the_device() -> None:
-    """Scenes above the threshold are swept, and their programs hold nothing of a pair's size."""
+    """Scenes above the threshold are swept, and no array has an entry for every pair."""
     model = mjjax.Model.from_xml_string(balls(500, 0.08))
     data = mjjax.kinematics(model, mjjax.make_data(model, nconmax=1000, njmax=10))
     search = search_of(model, data.rules)
@@ -170,7 +170,7 @@ def test_one_kernel_serves_all_convex_pairs(sweep_from: int) -> None:
 
 @pytest.mark.feature("C82")
 def test_flag_midphase_tests_every_pair() -> None:
-    """Without the midphase MuJoCo's order is that of a list of all pairs, which no sweep has."""
+    """Without the midphase MuJoCo's order needs a list of all pairs, so nothing is swept."""
     for flag, expected in (("enable", True), ("disable", False)):
         xml = balls(4).replace("<mujoco>", f'<mujoco><option><flag midphase="{flag}"/></option>')
         model = mjjax.Model.from_xml_string(xml)

@@ -10,7 +10,7 @@ from mjjax.compiler import Compiled, compile_spec
 from mjjax.core.errors import MjcfError, MjjaxError
 from mjjax.model.model import Model
 
-# Computed later from the kinematics at qpos0, or the C program's own layout and renderer.
+# Fields computed later from the kinematics at qpos0, or used only by the C program.
 LATER = re.compile(
     r"^(_.*|names|paths|text_data|dof_M0|.*invweight0|body_subtreemass|eq_data|tendon_length(0|spring)"
     r"|actuator_(acc0|length0|lengthrange)|dof_length"
@@ -18,7 +18,7 @@ LATER = re.compile(
     r"|name_.*|body_(simple|sameframe|bvh\w*|plugin)|geom_(sameframe|plugin)|site_sameframe"
     r"|dof_(simplenum|Madr)|flex.*|mesh_(bvh|oct|poly|graph|path).*|(hfield|skin|tex)_pathadr|tex_colorspace)$"
 )
-# Meanings that MuJoCo replaces after compilation, and float32 fields.
+# Fields whose meaning MuJoCo changes after compilation, and float32 fields.
 REPLACED = ("dof_damping", "jnt_stiffness")
 SIZES = (
     "nq nv nu na nbody njnt ngeom nsite ncam nlight npair nexclude nkey nmocap nuserdata nnumeric "
@@ -45,7 +45,7 @@ def assert_same(
     ignore: tuple[str, ...] = (),
     assets: dict[str, bytes] | None = None,
 ) -> Compiled:
-    """Every field, size, option and name agrees with MuJoCo's; returns our compilation."""
+    """Asserts that all fields, sizes, options and names are MuJoCo's; returns our compilation."""
     reference = mujoco.MjModel.from_xml_string(xml, assets)
     ours = compiled(xml, assets=assets)
     compare(reference, ours, tolerance=tolerance, ignore=ignore)
@@ -53,10 +53,10 @@ def assert_same(
 
 
 def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float, name: str) -> None:
-    """Entries agree to `tolerance`, relative to each or to a hundredth of max(1, largest entry).
+    """Asserts that entries agree, relative to each or to a hundredth of max(1, largest entry).
 
-    Smaller ones are differences of larger terms, whose rounding errors they carry: the tightest
-    tolerance, 1e-12, is then some fifty roundings. The components of unit vectors all have the
+    Smaller entries are differences of larger terms and have their rounding errors: the tightest
+    tolerance, 1e-12, is then some fifty rounding errors. All components of a unit vector have the
     error of the angle, which counts relative to one.
     """
     floor = 1 if re.search("quat|normal", name) else 0.01
@@ -73,7 +73,7 @@ def compare(
     tolerance: float = 1e-12,
     ignore: tuple[str, ...] = (),
 ) -> None:
-    """As `assert_same`, for two compiled models."""
+    """Asserts what `assert_same` does, for two compiled models."""
     for name in SIZES:
         assert ours.sizes[name] == getattr(reference, name), name
     for name, value in ours.option.items():
@@ -99,7 +99,7 @@ def compare(
             np.testing.assert_array_equal(expected, theirs, err_msg=name)
 
 
-# What follows from the kinematics at qpos0 and is in every complete model.
+# Fields that follow from the kinematics at qpos0 and are in every complete model.
 DERIVED = (
     "dof_M0 dof_invweight0 body_invweight0 eq_data tendon_length0 tendon_invweight0 "
     "tendon_lengthspring actuator_acc0 actuator_length0 actuator_lengthrange actuator_biasprm"
@@ -109,7 +109,7 @@ DERIVED = (
 def assert_same_constants(
     xml: str, *, tolerance: float = 1e-9, ours: Model | None = None
 ) -> mujoco.MjModel:
-    """Derived constants of the loaded model, or of `ours`, agree; returns MuJoCo's model."""
+    """Asserts that derived constants of the model, or of `ours`, agree; returns MuJoCo's model."""
     reference = mujoco.MjModel.from_xml_string(xml)
     model = Model.from_xml_string(xml) if ours is None else ours
     for name in DERIVED:
@@ -119,13 +119,13 @@ def assert_same_constants(
 
 
 def assert_same_model(xml: str, *, ignore: tuple[str, ...] = ()) -> None:
-    """Compiled fields and derived constants agree with MuJoCo's."""
+    """Asserts that compiled fields and derived constants are MuJoCo's."""
     assert_same(xml, ignore=ignore)
     assert_same_constants(xml)
 
 
 def refused(xml: str, assets: dict[str, bytes] | None = None) -> MjcfError:
-    """The error with which a file ``m.xml`` is refused that MuJoCo refuses, too."""
+    """The error with which ``m.xml`` is refused; asserts that MuJoCo refuses it, too."""
     assert not accepted_by_mujoco(xml, assets), f"accepted by MuJoCo: {xml}"
     error = refusal(xml, file="m.xml", assets=assets)
     assert isinstance(error, MjcfError) and error.what, error

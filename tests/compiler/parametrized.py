@@ -1,4 +1,4 @@
-"""A description with an element of every kind, and its attributes moved by hand."""
+"""A description with an element of every kind, and functions that change its attributes."""
 
 import re
 from collections.abc import Mapping
@@ -92,14 +92,14 @@ SCENE = """
 """
 
 
-# Without effect on this model, or another name for what is moved by its own.
+# Attributes without effect on this model, or other names of attributes that are changed already.
 _IDLE = re.compile(
     r"compiler:.*|camera:.*:(focal|principal).*|geom:.*:fitscale|geom:(?!chest).*:fluidcoef"
     r"|actuator:(?!follower).*:inheritrange|actuator:.*:(dyn|gain|bias)prm|actuator:piston:area"
     r"|actuator:(follower|servo):(dampratio|timeconst)|actuator:damped:timeconst|joint:.*:springdamper"
     r"|(mesh|hfield):.*:(?!size).*"
 )
-# Zero here; anything else switches something on, or is refused.
+# Attributes that are zero here; another value would switch something on, or be refused.
 _SWITCHES = re.compile(
     r".*:((ctrl|force|act|actuatorfrc)range|delay|interval|sensorsize|cranklength)"
     r"|(tendon|joint:(?!knee)).*:range|actuator:(?!muscle).*:lengthrange"
@@ -107,7 +107,7 @@ _SWITCHES = re.compile(
 
 
 def references(spec: Spec) -> list[str]:
-    """All attributes of named elements that are real numbers and have a value."""
+    """All attributes of named elements that have a value and are real numbers."""
     found = [f"{section}:{name}" for section in ("option", "statistic") for name in spec.option]
     for element in spec.everything():
         owner = element.owner if element.kind == "inertial" else element
@@ -128,7 +128,7 @@ def _is_wanted(spec: Spec, reference: str) -> bool:
 
 
 def recompiled(spec: Spec, references: Any, values: Mapping[str, Any]) -> Spec:
-    """A copy of a description with other numbers in the place of attributes."""
+    """A copy of a description with other numbers in its attributes."""
     copies: dict = {}
     parameters: dict[str, Parameter] = find_all(spec, references)
     other = spec.copy(copies)
@@ -138,5 +138,5 @@ def recompiled(spec: Spec, references: Any, values: Mapping[str, Any]) -> Spec:
 
 
 def compiled(spec: Spec, references: Any, values: Mapping[str, Any]) -> Model:
-    """The model of a description with other numbers in the place of attributes."""
+    """The model of a description with other numbers in its attributes."""
     return recompiled(spec, references, values).compile()

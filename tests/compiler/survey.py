@@ -1,7 +1,7 @@
-"""Every field of compiled models that has a name of MuJoCo's, beside MuJoCo's, on real models.
+"""Compares compiled real models with MuJoCo's, in every field that has a name of MuJoCo's.
 
-A field with one of `mjModel`'s names has its values, or it has another name. A line of the result
-lists the fields that differ, with the largest difference.
+A field with one of `mjModel`'s names must have its values; otherwise it must have another name. A
+line of the result lists the fields that differ, with their largest differences.
 
     python -m tests.compiler.survey MODELS --count 60 --json results.jsonl
 """
@@ -17,7 +17,7 @@ from tests import surveys
 
 PARTS = ("opt", "stat", "vis")
 TOLERANCE = 1e-6  # relative to the largest entry: MuJoCo keeps some fields in float32
-# What cannot be equal, with the reason.
+# Fields that cannot be equal, with the reason.
 LOOSE = {
     "mesh_normal": "sums of tiny triangles: MuJoCo rounds them to float32 in another frame",
     "mesh_polynormal": "of polygons that are lines: MuJoCo divides by almost nothing",
@@ -25,7 +25,7 @@ LOOSE = {
 
 
 def shared(theirs: Any, ours: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Fields that both have, by name: arrays, numbers and texts."""
+    """Fields that both models have, by name: arrays, numbers and texts."""
     for name in dir(theirs):
         value = getattr(theirs, name)
         mine = name if hasattr(ours, name) else f"{name}_"  # `global` is a word of Python
@@ -38,7 +38,7 @@ def shared(theirs: Any, ours: Any, prefix: str = "") -> Iterator[tuple[str, Any,
 
 
 def differences(theirs: mujoco.MjModel, ours: mjjax.Model) -> dict[str, str]:
-    """What is different, by field."""
+    """The differences, by field."""
     found: dict[str, str] = {}
     for name, wanted, value in shared(theirs, ours):
         wrong = _difference(wanted, value)
@@ -63,7 +63,7 @@ def _difference(wanted: Any, value: Any) -> str:
 
 
 def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any]:
-    """The line of one model."""
+    """The line of results of one model."""
     found = differences(m, model)
     return {"differ": {name: text for name, text in found.items() if name not in LOOSE},
             "loose": {name: text for name, text in found.items() if name in LOOSE}}  # fmt: skip

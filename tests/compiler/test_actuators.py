@@ -74,12 +74,12 @@ PARAMETERS = {
 @pytest.mark.feature("B67", "B68", "B69", "B71")
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_parameters(kind: str) -> None:
-    """All parameters of the general actuator, and what the shortcuts stand for."""
+    """All parameters of the general actuator, and of the shortcuts that stand for it."""
     assert_same(model(PARAMETERS[kind]))
 
 
 def test_nothing_that_moves() -> None:
-    """Actuators of a model without degrees of freedom compile; they move nothing."""
+    """Actuators of a model without degrees of freedom compile, although they move nothing."""
     assert_same("""<mujoco>
         <worldbody><body name="b"><geom size="1"/><site name="s"/></body></worldbody>
         <actuator>
@@ -154,12 +154,12 @@ INVALID = (
 @pytest.mark.feature("B69", "B70", "B71")
 @pytest.mark.parametrize("actuators", INVALID)
 def test_invalid_actuator_is_refused(actuators: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the actuator."""
+    """Invalid actuators that MuJoCo refuses are errors with the line of the actuator."""
     assert refused(model(actuators)).line > 2
 
 
 def test_singular_inertia_is_not_hidden() -> None:
-    """Two joints that move a body alike: no finite response, as in C, and an error that says so."""
+    """Two joints that move a body alike give no finite response, as in C, and a clear error."""
     xml = """
         <mujoco>
           <worldbody>

@@ -241,7 +241,7 @@ def test_euler_sequences(xml: str) -> None:
 
 @pytest.mark.feature("B39")
 def test_frames() -> None:
-    """Frames dissolve into the poses of what they hold."""
+    """Frames are merged into the poses of their elements."""
     assert_same(
         """
         <mujoco>
@@ -395,6 +395,6 @@ def test_tiny_models(xml: str) -> None:
     ],
 )
 def test_what_is_no_number_stays_so(body: str, number: str) -> None:
-    """Infinity and nan in a file end in the inertia that they end in there."""
+    """Infinity and nan in a file give the same inertia as in MuJoCo."""
     body = body.format(number)
     assert_same(f"<mujoco><worldbody><body>{body}</body></worldbody></mujoco>")

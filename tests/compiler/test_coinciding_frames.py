@@ -1,4 +1,4 @@
-"""Frames so close that MuJoCo takes them for one."""
+"""Frames so close that MuJoCo treats them as one."""
 
 import jax
 import mujoco
@@ -22,7 +22,7 @@ from mjjax.compiler.constants.set_const import positions
     ],
 )
 def test_frames_that_coincide(inertial: str, frame: str) -> None:
-    """Geoms, sites and inertias within a millionth of a frame are at it, as MuJoCo has them."""
+    """Geoms, sites and inertias within a millionth of a frame count as being at it."""
     xml = f"""<mujoco><worldbody><body pos="1 2 3"><joint type="ball"/>
         <inertial {inertial} mass="1" diaginertia="1 2 2.5"/>
         <geom size="0.1" {frame}/><site {frame}/></body></worldbody></mujoco>"""

@@ -1,4 +1,4 @@
-"""What `Compiled` promises beyond the values of its fields."""
+"""Promises of `Compiled` beyond the values of its fields."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is compiled but not simulated: it loads, and making data says what is missing."""
+"""Models that compile but cannot be simulated: they load, and `make_data` names the gap."""
 
 import pytest
 

@@ -147,7 +147,7 @@ def changed(model: Model, seed: int) -> Model:
 
 
 def assert_compiles_to(spec: mjjax.Spec, model: Model) -> None:
-    """Every number of the model, and everything else about it."""
+    """Asserts that a description compiles to a model, with every number and everything else."""
     again = mjjax.Spec.from_string(spec.to_xml()).compile()
     assert again.structure.sizes == model.structure.sizes
     for name in set(model.structure.arrays) - {"body_simple"}:  # which numbers decide
@@ -169,7 +169,7 @@ def assert_compiles_to(spec: mjjax.Spec, model: Model) -> None:
     "compiler", ["", 'angle="radian" inertiafromgeom="true"', 'settotalmass="3"']
 )
 def test_every_number_is_copied(compiler: str) -> None:
-    """The description of a model that was changed all over compiles to the changed model."""
+    """If every number of a model is changed, its description compiles to the changed model."""
     spec = mjjax.Spec.from_string(XML.format(compiler=compiler))
     model = mjjax.set_const(changed(compiled(spec), 0))
     spec.copy_back(model)
@@ -180,7 +180,7 @@ def test_every_number_is_copied(compiler: str) -> None:
 @pytest.mark.feature("A014")
 @pytest.mark.parametrize("seed", range(3))
 def test_random_models_are_copied(seed: int) -> None:
-    """The same for models of every kind."""
+    """Changed random models of every kind are copied back as well."""
     spec = mjjax.Spec.from_string(random_mjcf(seed))
     model = mjjax.set_const(changed(compiled(spec), seed))
     spec.copy_back(model)
@@ -224,7 +224,7 @@ def test_single_changes(what: str) -> None:
 
 @pytest.mark.feature("A014")
 def test_what_did_not_change_stays_as_written() -> None:
-    """A file does not become unreadable when one number in it changes."""
+    """If one number changes, the rest of the file stays as it was."""
     spec = mjjax.Spec.from_string(XML.format(compiler="").replace('alignfree="true"', ""))
     model, before = compiled(spec), spec.to_xml().splitlines()
     spec.copy_back(model)
@@ -238,7 +238,7 @@ def test_what_did_not_change_stays_as_written() -> None:
 
 @pytest.mark.feature("A014")
 def test_other_models_are_refused() -> None:
-    """Before anything is changed."""
+    """Models of another description are refused before anything is changed."""
     spec = mjjax.Spec.from_string(XML.format(compiler=""))
     before = spec.to_xml()
     with pytest.raises(ValueError, match="not compiled from"):

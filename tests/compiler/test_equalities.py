@@ -62,7 +62,7 @@ VALID = {
 @pytest.mark.feature("B59", "B60", "B61", "B63")
 @pytest.mark.parametrize("kind", VALID)
 def test_constraints(kind: str) -> None:
-    """Objects, parameters, defaults, and the offsets that follow from the reference pose."""
+    """Objects, parameters, defaults, and offsets from the reference pose are MuJoCo's."""
     assert_same_model(model(VALID[kind]))
 
 
@@ -87,5 +87,5 @@ INVALID = (
 @pytest.mark.feature("B59", "B60", "B61")
 @pytest.mark.parametrize("equalities", INVALID)
 def test_invalid_constraint_is_refused(equalities: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the constraint."""
+    """Invalid constraints that MuJoCo refuses are errors with the line of the constraint."""
     assert refused(model(equalities)).line > 2

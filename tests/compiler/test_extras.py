@@ -34,7 +34,7 @@ def test_keyframes() -> None:
 @pytest.mark.feature("B75")
 @pytest.mark.parametrize("seed", range(4))
 def test_quaternions_of_keyframes(seed: int) -> None:
-    """Among any joints, those of any length are unit; without direction the identity, as in C."""
+    """Quaternions of any length become unit, and zero ones the identity, as in C."""
     rng = np.random.default_rng(seed)
     joints = [rng.choice(["free", "ball", "hinge", "slide"]) for _ in range(6)]
     quats = ("0 0 0 0", "1e-9 0 0 0", "0 1e-8 0 0", "0 1e-16 0 0", "0 0 3 4", "-.6 0 0 .8",

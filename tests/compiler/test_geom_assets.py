@@ -57,7 +57,7 @@ def test_mesh_geom(kind: str, more: str) -> None:
 @pytest.mark.feature("B33", "B50")
 @pytest.mark.parametrize("more", ["", 'mass="3"', 'shellinertia="true"', 'fluidshape="ellipsoid"'])
 def test_hfield_geom(more: str) -> None:
-    """A height field has the box of its size, and the mass of it."""
+    """A height field has the bounding box and the mass of its size."""
     assert_same(model(f'type="hfield" hfield="h" {more}'))
 
 

@@ -95,7 +95,7 @@ def test_binary(extension: str) -> None:
 
 @pytest.mark.feature("B33")
 def test_content_type() -> None:
-    """The content type wins over the name of the file, which names the height field."""
+    """The content type wins over the file's name; the height field is named after the file."""
     name = unique(".abc")
     xml = model(f'{SIZE} file="{name}" content_type="image/png"')
     assert_same(
@@ -137,7 +137,7 @@ def test_broken_file_is_refused(extension: str) -> None:
 
 
 def test_unnamed_hfield_is_refused() -> None:
-    """Nothing could refer to it."""
+    """A height field without a name is refused, because nothing could refer to it."""
     xml = f'<mujoco><asset><hfield nrow="2" ncol="2" {SIZE}/></asset></mujoco>'
     refused(xml)
 

@@ -49,7 +49,7 @@ def test_angles(xml: str) -> None:
 
 @pytest.mark.feature("B04")
 def test_autolimits() -> None:
-    """A range that is not empty limits the joint, an empty or reversed one does not."""
+    """A range limits the joint unless it is empty or reversed."""
     assert_same(
         """
         <mujoco>

@@ -68,7 +68,7 @@ KNOWN = (
     ids=["all", "limits", "none"],
 )
 def test_length_range(settings: str, actuators: str) -> None:
-    """Muscles against joint, ball and tendon limits and a joint coupling; ranges that are given."""
+    """Ranges of muscles at joint, ball and tendon limits and a coupling, and given ranges."""
     xml = ARM.format(settings=settings, actuators=actuators)
     theirs = mujoco.MjModel.from_xml_string(xml).actuator_lengthrange
     mine = np.asarray(Model.from_xml_string(xml).actuator_lengthrange)

@@ -31,7 +31,7 @@ def model(materials: str) -> str:
     ],
 )
 def test_materials(material: str) -> None:
-    """Colours, reflection and the textures by role, for whatever draws the model."""
+    """Colours, reflection and textures by role are there for any renderer."""
     assert_same(model(f'<material name="first"/>{material}'))
 
 
@@ -45,5 +45,5 @@ def test_materials(material: str) -> None:
     ],
 )
 def test_unknown_names_are_refused(material: str) -> None:
-    """A texture or material that is not there is an error."""
+    """A texture or material that does not exist is an error."""
     refused(model(material))

@@ -67,7 +67,7 @@ def test_reference_frame(frame: str) -> None:
     ],
 )
 def test_normals_and_texture_coordinates(surface: str) -> None:
-    """What pictures need of a mesh is there, too."""
+    """Normals and texture coordinates, which pictures need, are there, too."""
     assert_same(model(f"{SOLID} {surface}"))
 
 
@@ -123,7 +123,7 @@ def test_builtin(builtin: str) -> None:
 
 @pytest.mark.feature("B29")
 def test_hull_only_where_it_is_needed() -> None:
-    """The convex hull is there for what may collide; its neighbours are in the graph."""
+    """Geoms that may collide have a convex hull, whose neighbours are in the graph."""
     for geom, needed in ((GEOM, True), (VISUAL, False), ('<geom type="box" mesh="m"/>', False)):
         ours = compiled(model(SOLID, geom))
         assert (ours.fields["mesh_hulladr"][0] >= 0) == needed
@@ -204,6 +204,6 @@ def test_invalid_mesh_is_refused(attributes: str) -> None:
 
 
 def test_unnamed_mesh_is_refused() -> None:
-    """Nothing could refer to it."""
+    """A mesh without a name is refused, because nothing could refer to it."""
     xml = f"<mujoco><asset><mesh {SOLID}/></asset></mujoco>"
     refused(xml)

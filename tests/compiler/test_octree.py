@@ -63,7 +63,7 @@ def test_boxes_of_triangles_are_tried_in_mujocos_order(mesh: str) -> None:
 
 
 def test_only_meshes_of_sdf_geoms_have_octrees() -> None:
-    """Nothing is made for models without SDF geoms; trees of boxes are, for mesh geoms only."""
+    """Octrees are made only for SDF geoms, and then trees of boxes only for mesh geoms."""
     f = compiled(model('<geom type="mesh" mesh="ball"/>')).fields
     assert not len(f["oct_depth"]) and not len(f["mesh_nodeface"])
     assert (f["mesh_octadr"] == -1).all()

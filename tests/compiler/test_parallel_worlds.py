@@ -1,4 +1,4 @@
-"""Copies of a model as trees of one model: what they carry over."""
+"""Copies of a model as trees of one model, and the fields that they carry over."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def with_arrays(model: Model, **arrays: np.ndarray) -> Model:
 
 
 def test_new_fields_are_carried_over_or_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field added to the structure is right in the copies, or a kernel that reads it fails."""
+    """A new field of the structure is right in the copies, or kernels that read it fail."""
     model = host_model(compile_spec(read_string(XML)))
     for name in ("jnt_new", "jnt_newid"):
         monkeypatch.setitem(TABLES, name, FieldSpec(name, ("njnt",), int, "", ""))
@@ -42,7 +42,7 @@ def test_new_fields_are_carried_over_or_fail(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_real_fields_have_a_row_for_each_copy() -> None:
-    """Every real field of what is copied is copied, also one that is declared later."""
+    """Every real field of the copied elements is copied, even if it is declared later."""
     model = host_model(compile_spec(read_string(XML)))
     worlds = parallel_worlds(model, np.array([0, 1]), np.zeros((2, 0), int))
     sizes = {"nbody": 5, "njnt": 4, "nv": 4, "nq": 4, "ngeom": 0, "nu": 2, "ntree": 2}

@@ -52,7 +52,7 @@ SLOPES = {"": 1e-6}
 
 
 def nearby(values: dict[str, Any], seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Values a little beside the described ones, none of them negative, and a direction."""
+    """Values near the described ones, none of them negative, and a direction."""
     scale = {name: 0.01 * np.where(np.asarray(x) == 0, 0.1, x) for name, x in values.items()}
     rng = np.random.default_rng(seed)
     v = {name: jnp.asarray(rng.uniform(0.5, 1, size=x.shape) * x) for name, x in scale.items()}
@@ -70,7 +70,7 @@ def assert_same_leaves(mine: Any, theirs: Any, tolerances: dict[str, float]) -> 
 def assert_follows(
     spec: mjjax.Spec, names: Sequence[str], at: Any, along: Any, model: Any, slope: Any
 ) -> None:
-    """A model and its derivative at some values are those of compiling again."""
+    """Asserts that a model and its derivative at some values are those of compiling again."""
     assert_same_leaves(model, compiled(spec, names, at), VALUES)
     expected = difference(lambda x: compiled(spec, names, x), at, along, 1e-3)
     assert_same_leaves(slope, expected, SLOPES)
@@ -113,7 +113,7 @@ def test_every_attribute() -> None:
 
 @pytest.mark.feature("D06", "D13")
 def test_structure_is_fixed() -> None:
-    """Values never compile a step again; terms that they can switch on are there from the start."""
+    """New values never compile a step again; terms that they may need are there from the start."""
     spec = mjjax.Spec.from_string(SMALL)
     values, build = mjjax.parametrize(spec, ["joint:knee:frictionloss", "geom:pad:friction"])
     model, other = build(values), build({name: x + 0.1 for name, x in values.items()})
@@ -131,7 +131,7 @@ def test_structure_is_fixed() -> None:
 )
 @pytest.mark.feature("D06")
 def test_what_is_no_field_reaches_the_model(name: str, leaf: str, slope: float) -> None:
-    """Statistics and time constants act after the derived constants, also as the only attribute."""
+    """Statistics and time constants, which act after derived constants, work even alone."""
     values, build = mjjax.parametrize(mjjax.Spec.from_string(SCENE), [name])
 
     def total(values: Any) -> jax.Array:
@@ -206,7 +206,7 @@ ROTORS = """
 )
 @pytest.mark.feature("D06")
 def test_refusals(change: str, reference: str, error: type[Exception], message: str) -> None:
-    """What has no derivative is one clear error, when the function is made."""
+    """Attributes without a derivative give a clear error when the function is made."""
     place = "<mujoco>" if change.startswith("<") else 'name="e"'
     spec = mjjax.Spec.from_string(ROTORS.replace(place, change) if change else ROTORS)
     with pytest.raises(error, match=re.escape(message)):
@@ -215,7 +215,7 @@ def test_refusals(change: str, reference: str, error: type[Exception], message: 
 
 @pytest.mark.feature("D06")
 def test_refuses_meshes_and_other_values() -> None:
-    """A mesh's shape is not followed, and says so; values of another shape are not broadcast."""
+    """Changes of a mesh are refused in a clear error; values are never broadcast."""
     spec = mjjax.Spec.from_string(SCENE)
     with pytest.raises(mjjax.UnsupportedFeature, match=re.escape("mesh:tetra:scale")):
         mjjax.parametrize(spec, ["mesh:tetra:scale", "geom:tip:pos"])
@@ -233,7 +233,7 @@ def test_refuses_meshes_and_other_values() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D06")
 def test_simulated_length_ranges() -> None:
-    """They stay for what they do not depend on; for anything else they have to be given."""
+    """Simulated length ranges stay if they do not depend on the values; else they must be given."""
     spec = mjjax.Spec.from_string(
         '<mujoco><worldbody><body><joint name="j" type="slide" range="-1 1" limited="true"/>'
         '<geom name="g" size="0.1"/></body></worldbody>'

@@ -68,7 +68,7 @@ def test_vertices_are_rounded_to_single_precision() -> None:
 
 
 def test_outline_of_parts_that_meet_late() -> None:
-    """Triangles that touch others only later become one outline; separate ones stay apart."""
+    """Triangles that others join only later become one outline; separate ones stay apart."""
     strip = [np.array(t) for t in ((0, 1, 2), (4, 3, 5), (2, 1, 3), (2, 3, 4))]
     apart = [np.array(t) for t in ((0, 1, 2), (4, 3, 5))]
     assert polygons._outlines(strip) == [[0, 1, 3, 5, 4, 2]]

@@ -18,7 +18,7 @@ def axes(matrices: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def test_both_libraries_find_the_same_axes() -> None:
-    """Order and sign of the axes are those of the compiler, wherever the numbers go."""
+    """Order and signs of the axes are those of the compiler, in both libraries."""
     a = np.random.default_rng(0).normal(size=(50, 3, 3))
     a = a @ np.swapaxes(a, 1, 2)
     for mine, theirs in zip(quick(axes)(jnp.asarray(a)), principal_axes(a), strict=True):
@@ -26,7 +26,7 @@ def test_both_libraries_find_the_same_axes() -> None:
 
 
 def test_derivative_is_that_of_the_product() -> None:
-    """d(R diag(I) R') is dM where moments differ; where two are equal, but for their coupling."""
+    """d(R diag(I) R') is dM; if two moments are equal, their coupling is left out."""
     turn = matrix(np.array([[0.8, 0.6, 0, 0]]))[0]
     moments = np.array([[3.0, 2.0, 1.0], [2.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
     a = (turn * moments[:, None, :]) @ turn.T

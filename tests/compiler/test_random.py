@@ -53,7 +53,7 @@ def model(seed: int) -> str:
 @pytest.mark.feature("B48", "B50", "B85", "B91")
 @pytest.mark.parametrize("seed", range(12))
 def test_random_model_is_the_same_as_mujocos(seed: int) -> None:
-    """Ids, poses and principal axes hold for any combination, not only for the examples."""
+    """Ids, poses and principal axes are MuJoCo's for any combination of elements."""
     assert_same(model(seed), tolerance=1e-10)
 
 
@@ -75,7 +75,7 @@ def test_principal_axes_where_they_are_not_unique(geoms: str) -> None:
 
 
 def test_compiling_twice_gives_the_same() -> None:
-    """A spec is not changed by compiling it, and nothing depends on order of hashing."""
+    """Compiling does not change a spec, and nothing depends on the order of hashing."""
     first, second = compiled(model(0)), compiled(model(0))
     for name, value in first.fields.items():
         np.testing.assert_array_equal(value, second.fields[name], err_msg=name)

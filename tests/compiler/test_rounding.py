@@ -1,4 +1,4 @@
-"""Inertia to the last bit: where principal moments coincide, rounding decides the axes."""
+"""Inertia agrees to the last bit, because rounding decides the axes of equal moments."""
 
 import mujoco
 import numpy as np
@@ -108,7 +108,7 @@ FLAT = 'vertex="0 0 0 1 0 0 0 1 0 0 0 1 .5 .5 1e-6" face="0 1 4 1 2 4 2 0 4 0 3 
 
 @pytest.mark.feature("B28")
 def test_tiny_faces_have_no_area() -> None:
-    """A shell of faces below MuJoCo's smallest area has no mass from them, nor any at all."""
+    """Faces below MuJoCo's smallest area give a shell no mass."""
     mesh = '<mesh name="m" {} inertia="shell" scale="{}"/>'
     geom = '<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>'
     for scale in ("1e-7 1e-7 1", "1e-6 1e-6 .01", "1e-9 1e-9 1e-9"):

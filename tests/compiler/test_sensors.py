@@ -69,7 +69,7 @@ def model(sensors: str) -> str:
 
 @pytest.mark.feature("B73")
 def test_all_types() -> None:
-    """Each type measures the right thing, has its dimension, stage and place in the readings."""
+    """Each type has MuJoCo's object, dimension, stage and place in the readings."""
     tags = {tag: shape for shape, tags in TYPES.items() for tag in tags.split()}
     assert set(tags) | {"user", "tactile"} == set(SENSORS)
     known = {key.removeprefix("sensor.") for key in ELEMENTS if key.startswith("sensor.")}
@@ -154,5 +154,5 @@ INVALID = (
 @pytest.mark.feature("B73", "B74")
 @pytest.mark.parametrize("sensors", INVALID)
 def test_invalid_sensor_is_refused(sensors: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the sensor."""
+    """Invalid sensors that MuJoCo refuses are errors with the line of the sensor."""
     assert refused(model(sensors)).line > 2

@@ -46,7 +46,7 @@ def test_fields_with_mujocos_names_are_mujocos(name: str | int) -> None:
 
 @pytest.mark.slow
 def test_own_trees_and_hulls_have_own_names() -> None:
-    """What the collisions and rays of this engine need besides is not called as in MuJoCo."""
+    """Further fields for this engine's collisions and rays have names that MuJoCo does not use."""
     mesh = f'<asset><mesh name="m" vertex="{POINTS}"/></asset>'
     geom = '<worldbody><geom type="mesh" mesh="m"/></worldbody>'
     model = mjjax.Model.from_xml_string(f"<mujoco>{mesh}{geom}</mujoco>")

@@ -58,7 +58,7 @@ SETTINGS = (
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", MODELS)
 def test_smaller_model_is_mujocos(name: str, settings: str) -> None:
-    """What stays, in which order, and that nothing of mass and inertia is lost."""
+    """The remaining elements and their order are MuJoCo's, and no mass or inertia is lost."""
     world = f"<worldbody>{MODELS[name]}</worldbody>"
     assert_same(f"<mujoco><compiler {settings}/>{world}</mujoco>")
 
@@ -77,7 +77,7 @@ DRAWN = """<mujoco><compiler discardvisual="true"/>
 
 @pytest.mark.feature("B09")
 def test_discarded_paint_is_not_read() -> None:
-    """Files of textures and names of materials do not matter where nothing is drawn."""
+    """Texture files and material names do not matter once visuals are discarded."""
     assert_same(DRAWN.format("unknown", ""))
     refused(DRAWN.format("m", "").replace('name="s"', 'material="m"'))
     refused(DRAWN.format("m", "").replace('name="m"', 'name=""'))

@@ -98,7 +98,7 @@ def test_settings_hold_for_skins(settings: str, file: str) -> None:
     ids=str,
 )
 def test_wrong_skins_are_refused(change: tuple[str, str]) -> None:
-    """What MuJoCo refuses is an error that names the element."""
+    """Skins that MuJoCo refuses are errors that name the element."""
     assert change[0] in model(skin())
     refused(model(skin()).replace(*change), assets={"x.skn": skn()})
 
@@ -141,7 +141,7 @@ def test_attached_skins_come_with_their_bones() -> None:
 
 @pytest.mark.feature("B34")
 def test_skins_are_saved_and_in_the_model() -> None:
-    """A skin written as MJCF is read as the same one; the model has its fields, with no effect."""
+    """A skin survives being written as MJCF; its fields are in the model without effect."""
     spec = mjcf.read_string(model(skin() + '<skin file="x.skn"/>'), {"x.skn": skn()})
     again = mjcf.read_string(spec.to_xml(), {"x.skn": skn()})
     one, two = compile_spec(spec), compile_spec(again)

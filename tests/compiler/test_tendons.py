@@ -101,7 +101,7 @@ INVALID = (
 @pytest.mark.feature("B64", "B65", "B66")
 @pytest.mark.parametrize("tendons", INVALID)
 def test_invalid_tendon_is_refused(tendons: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the tendon."""
+    """Invalid tendons that MuJoCo refuses are errors with the line of the tendon."""
     assert refused(model(tendons)).line > 2
 
 

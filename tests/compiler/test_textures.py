@@ -48,7 +48,7 @@ SIX = " ".join(f'file{side}="square.png"' for side in ("right", "up", "back"))
 @pytest.mark.parametrize("builtin", ["gradient", "checker", "flat"])
 @pytest.mark.parametrize("kind", ["2d", "cube", "skybox"])
 def test_builtin(kind: str, builtin: str, mark: str) -> None:
-    """Patterns and marks; also with few and odd numbers of pixels, and other channels."""
+    """Patterns and marks are MuJoCo's, also for few or odd numbers of pixels and channels."""
     marks = f'mark="{mark}" markrgb=".1 .2 .3" random=".2"'
     textures = "".join(
         f'<texture name="t{i}" type="{kind}" builtin="{builtin}" {COLOURS} {marks} {size}/>'
@@ -104,7 +104,7 @@ def test_files(texture: str) -> None:
     ],
 )
 def test_broken_files(texture: str) -> None:
-    """What cannot be read is an error that names the texture."""
+    """A picture that cannot be read is an error that names the texture."""
     broken = FILES | {"broken.png": FILES["rgb.png"][:-30]}
     broken["flat.tex"] = np.array([0, 2**31 - 1], "<i4").tobytes()
     xml = f'<mujoco><asset><texture name="t" {texture}/></asset></mujoco>'
@@ -127,7 +127,7 @@ def scene(tmp_path: Path) -> Path:
 
 @pytest.mark.feature("B35", "D25")
 def test_pixels_outlive_their_files(scene: Path) -> None:
-    """A saved model and one of files in memory have MuJoCo's pixels; of the disk, none is kept."""
+    """Saved models and files in memory keep MuJoCo's pixels; pixels on disk are not kept."""
     theirs = mujoco.MjModel.from_xml_path(str(scene))
     model = mjjax.Model.from_xml_path(scene)
     given = mjjax.Model.from_xml_string(SCENE, FILES)
@@ -149,7 +149,7 @@ def test_pixels_outlive_their_files(scene: Path) -> None:
 
 @pytest.mark.feature("B35")
 def test_files_that_change_after_loading(scene: Path) -> None:
-    """Another picture is another model, and is not drawn for the one that was loaded."""
+    """A changed picture makes another model, and is not drawn for the loaded one."""
     model = mjjax.Model.from_xml_path(scene)
     assert mjjax.Model.from_xml_path(scene).structure == model.structure
     (scene.parent / "rgb.png").write_bytes(png(255 - numbers(4, 6, 3)))
@@ -160,7 +160,7 @@ def test_files_that_change_after_loading(scene: Path) -> None:
 
 @pytest.mark.feature("B35")
 def test_part_of_the_pixels(scene: Path) -> None:
-    """A slice reads the textures that it touches, and is that of all pixels."""
+    """A slice equals that of all pixels, and reads only the textures that it touches."""
     pixels = mjjax.Model.from_xml_path(scene).structure.arrays["tex_data"]
     whole = np.asarray(pixels)
     (scene.parent / "grid.png").unlink()
@@ -170,7 +170,7 @@ def test_part_of_the_pixels(scene: Path) -> None:
 
 @pytest.mark.feature("B35")
 def test_damage_that_only_shows_when_unpacked() -> None:
-    """A picture whose head is right and whose pixels are not is an error when it is read."""
+    """A picture with a good header and bad pixels is an error when it is read."""
     content = bytearray(FILES["square.png"])
     start = content.index(b"IDAT") + 6
     content[start : start + 8] = b"\xff" * 8
@@ -182,7 +182,7 @@ def test_damage_that_only_shows_when_unpacked() -> None:
 
 @pytest.mark.feature("B35")
 def test_half_a_gigabyte_of_textures_loads_in_little_memory() -> None:
-    """MuJoCo opens such a scene; what its pictures would take, nothing is kept of."""
+    """Half a gigabyte of textures is accepted, as by MuJoCo, and not kept in memory."""
     stream = io.BytesIO()
     Image.new("1", (8000, 8000)).save(stream, "png", compress_level=1)
     textures = "".join(f'<texture name="t{i}" type="2d" file="a.png"/>' for i in range(3))
@@ -198,7 +198,7 @@ def test_half_a_gigabyte_of_textures_loads_in_little_memory() -> None:
 
 @pytest.mark.feature("B35")
 def test_pictures_read_only_what_they_show(scene: Path) -> None:
-    """Textures of the sky and of what has a material are read; a file of another may be missing."""
+    """Only textures of the sky and of used materials are read; other files may be missing."""
     shown = '<material name="m" texture="b"/></asset><worldbody><geom size="1" material="m"/>'
     xml = SCENE.replace("</asset>", shown + "</worldbody>")
     scene.write_text(xml)

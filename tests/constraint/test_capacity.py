@@ -23,7 +23,7 @@ forward = quick(mjjax.forward)
 
 @functools.cache
 def pile(option: str = "") -> mjjax.Model:
-    """Balls in the floor, each a little deeper than the one before, and one with a limited arm."""
+    """Balls in the floor, each a little deeper than the last, and one with a limited arm."""
     balls = "".join(
         f'<body pos="{k} 0 {0.1 - 0.002 * (k + 1)}"><freejoint/><geom size="0.1"/></body>'
         for k in range(BALLS)
@@ -33,7 +33,7 @@ def pile(option: str = "") -> mjjax.Model:
 
 
 def kept(data: mjjax.Data) -> list[int]:
-    """Which balls have a contact, in the order of the slots."""
+    """The balls that have a contact, in the order of the slots."""
     geom = np.asarray(data.contact.geom)
     return (geom[geom[:, 0] >= 0, 1] - 1).tolist()
 
@@ -80,7 +80,7 @@ def test_enough_slots_change_nothing() -> None:
 
 @pytest.mark.feature("C86")
 def test_capacity_chosen_for_the_user() -> None:
-    """All candidates where there are few; for many geoms far less than all pairs, but enough."""
+    """Few candidates all have slots; many geoms have far fewer slots than pairs, but enough."""
     assert mjjax.make_data(pile()).contact.dist.shape[0] <= 64
     n = 30
     balls = "".join(
@@ -100,7 +100,7 @@ def test_capacity_chosen_for_the_user() -> None:
 
 @pytest.mark.feature("C86")
 def test_capacity_follows_what_moves() -> None:
-    """An arm of meshes gets few slots, links all, objects more than one a geom, walls none."""
+    """Arms of meshes get few slots, links all, objects more than one per geom, walls none."""
     mesh = '<geom type="mesh" mesh="m"/>'
     link = f'<body pos=".1 0 0"><joint axis="0 1 0"/>{mesh}'
     wall = '<geom type="box" size="1 1 1" pos="9 9 9"/>'

@@ -1,4 +1,4 @@
-"""Contact rows with a column per dof: derivatives by their factors, not by their matrix."""
+"""Contact rows with a column per dof are differentiated by factors, without their matrix."""
 
 import math
 import re
@@ -33,7 +33,7 @@ def factors(width: int) -> Any:
 
 @pytest.mark.parametrize("width", [1, 3, 6])
 def test_products_are_differentiated_by_their_factors(width: int) -> None:
-    """Values are the matrix's; differences, both modes, and second derivatives agree."""
+    """Products are the matrix's, and so are their first and second derivatives in both modes."""
     x, side = factors(width)
 
     def matrix(x: Any) -> Array:
@@ -61,7 +61,7 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
 
 
 def test_rows_without_dofs() -> None:
-    """A model that cannot move has contact slots of no columns."""
+    """In a model that cannot move, contact slots have no columns."""
     wrench = tuple(jnp.ones((COUNT, 3)) for _ in range(6))
     rows = rows_of(wrench, jnp.zeros((6, 0)), jnp.zeros((COUNT, 0)))
     assert rows.dense(S).shape == (COUNT, 3, 0)
@@ -71,7 +71,7 @@ def test_rows_without_dofs() -> None:
 
 @pytest.mark.parametrize("width", [1, 3, 6])
 def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
-    """Padding is not seen: the rows, and F' W F with blocks W, are those of the plain matrix."""
+    """In spite of padding, the rows, and F' W F with blocks W, are those of the plain matrix."""
     x, side = factors(width)
     w = np.random.default_rng(0).normal(size=(POSES, COUNT, width, width))
     w = jnp.asarray(w + w.swapaxes(2, 3))

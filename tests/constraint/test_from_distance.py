@@ -80,7 +80,7 @@ def test_a_hand_that_comes_nearer_pushes() -> None:
 
 @pytest.mark.feature("D20")
 def test_the_force_is_that_of_the_springs() -> None:
-    """By the position of the hand, the force is -k dr on both with the k of the docstring."""
+    """If the hand moves, the force on both is -k dr, with the k of the docstring."""
     data = mjjax.make_data(model()).replace(qpos=jnp.asarray([0.01, 0.0, 0.0]))
     data = mjjax.com_pos(model(), mjjax.kinematics(model(), data))
     calls = mjjax.ContactsFromDistance(DISTANCE, 0.3)
@@ -101,7 +101,7 @@ def test_the_force_is_that_of_the_springs() -> None:
 
 
 def test_refusals() -> None:
-    """Values that make no sense, and filters that the second search would not know."""
+    """Values without sense are refused, and so are filters, which the second search lacks."""
     with pytest.raises(ValueError, match="positive"):
         mjjax.ContactsFromDistance(distance=0.0)
     calls = mjjax.Callbacks(contact_filter=lambda m, d, a, b: a < 0)
@@ -112,7 +112,7 @@ def test_refusals() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D20")
 def test_the_check_of_gradients_leaves_it_out() -> None:
-    """What is no difference of values is not reported as a wrong derivative."""
+    """These derivatives are no differences of values, but are not reported as wrong."""
     data = mjjax.make_data(model())
     report = mjjax.check_gradients(model(), data, callbacks())
     assert not [x for x in report.findings if x.verdict == mjjax.Verdict.WRONG], report

@@ -1,4 +1,4 @@
-"""Infinite parameters, which MuJoCo takes: of ranges without an end, for one."""
+"""Infinite parameters, which MuJoCo accepts, for instance in ranges without an end."""
 
 import jax
 import mujoco
@@ -36,7 +36,7 @@ def scene(joints: int, special: str, geom: str) -> str:
     ],
 )
 def test_others_stay_as_they_are(joints: int, special: str, geom: str) -> None:
-    """Rows are picked by products with zeros and ones, and zero times infinity is no number."""
+    """Infinite rows do not disturb others, although zero times infinity is NaN."""
     xml = scene(joints, special, geom)
     oracle = mujoco.MjModel.from_xml_string(xml)
     expected = mujoco.MjData(oracle)

@@ -1,4 +1,4 @@
-"""The flag `override`: contact parameters of the options in place of the geoms' and pairs'."""
+"""With the flag `override` options replace contact parameters of geoms and pairs."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ CONTACT = ("includemargin", "friction", "solref", "solreffriction", "solimp")
 @pytest.mark.feature("B16", "C51", "C41")
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_override(cone: str) -> None:
-    """Margins, references, impedances and frictions are the options', of explicit pairs too."""
+    """Margins, references, impedances and frictions come from the options, even for pairs."""
     both = load(XML.format(cone=cone))
     theirs, start = worlds(both, range(4), spread=0.03)
     data = forward_worlds(both.ours, start)
@@ -62,7 +62,7 @@ def test_override(cone: str) -> None:
 
 @pytest.mark.feature("C51")
 def test_derivatives() -> None:
-    """The overriding numbers have derivatives, and the geoms' own have none left."""
+    """The options have derivatives, and the geoms' own parameters have none."""
     both = load(XML.format(cone="elliptic"))
     _, start = worlds(both, [0], spread=0.02)
     data = world(forward_worlds(both.ours, start), 0)

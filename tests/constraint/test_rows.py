@@ -129,7 +129,7 @@ def test_disabled_rows(flag: str) -> None:
 @pytest.mark.feature("C53")
 @pytest.mark.parametrize("flag", ["CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT"])
 def test_rows_disabled_after_make_data(flag: str) -> None:
-    """A flag set later leaves the slots and takes the rows away, as in MuJoCo."""
+    """A flag that is set later removes the rows but not the slots, as in MuJoCo."""
     both = load(scene("all in mixed order"))
     theirs, start = worlds(both, [0], spread=0.3)
     bit = mjjax.DisableBit[flag]
@@ -146,7 +146,7 @@ def test_rows_disabled_after_make_data(flag: str) -> None:
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_rows_of_a_batch(cone: str) -> None:
-    """Row fields that are made of others are, for a batch, those of each world."""
+    """Row fields computed from other fields are, in a batch, those of each world."""
     both = load(BALLS.format(cone=cone))
     _, start = worlds(both, range(3), spread=0.02)
     batch = forward_worlds(both.ours, start)
@@ -157,7 +157,7 @@ def test_rows_of_a_batch(cone: str) -> None:
 
 
 def test_data_of_another_cone() -> None:
-    """Data made for pyramidal cones are brought to elliptic ones, or the error says what to do."""
+    """Data for pyramidal cones are adapted to elliptic ones, or the error says what to do."""
     model = load(BALLS.format(cone="pyramidal")).ours
     other = model.replace(opt=model.opt.replace(cone=mjjax.ConeType.ELLIPTIC))
     with pytest.raises(ValueError, match=r"pyramidal cones of 3 .* elliptic .*make the data again"):
@@ -189,7 +189,7 @@ def test_derivatives() -> None:
 
 @pytest.mark.slow
 def test_derivatives_at_the_reference() -> None:
-    """Where every residual vanishes, nothing is infinite or undefined."""
+    """If every residual is zero, all derivatives are finite."""
     model = load(scene("all in mixed order")).ours
     data = mjjax.make_data(model)
     slope = jax.jacrev(lambda q: mjjax.forward(model, data.replace(qpos=q)).qacc)

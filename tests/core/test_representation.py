@@ -1,4 +1,4 @@
-"""What a notebook prints fits on a screen, also where numbers are not known."""
+"""Text that a notebook prints fits on a screen, even if numbers are not known."""
 
 import jax
 import jax.numpy as jnp
@@ -62,7 +62,7 @@ def test_models_and_data_say_what_they_are(model: mjjax.Model, data: mjjax.Data)
 
 
 def test_nothing_is_computed(model: mjjax.Model, data: mjjax.Data) -> None:
-    """In a trace, of marks, of shapes and of deleted arrays there is text, too."""
+    """Traced values, marks, shapes and deleted arrays have a text, too."""
     shown: list[str] = []
 
     def look(model: mjjax.Model, data: mjjax.Data) -> jax.Array:
@@ -80,7 +80,7 @@ def test_nothing_is_computed(model: mjjax.Model, data: mjjax.Data) -> None:
 
 
 def test_text_is_cut() -> None:
-    """Rows, values and titles of any length; what is left out is counted."""
+    """Rows, values and titles of any length are cut, and the text counts the omissions."""
     rows = [(f"name {k}", "x" * 100) for k in range(99)]
     text = table("title" * 100, rows)
     assert len(text) <= LIMIT + 20 and text.endswith("more")

@@ -1,4 +1,4 @@
-"""A scene in which everything that drives, damps and drags acts at once."""
+"""A scene in which all actuators, dampers and drag forces act at once."""
 
 SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 

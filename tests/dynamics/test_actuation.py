@@ -85,7 +85,7 @@ STATEFUL = """
     "option, flag", [("", 'actuation="disable"'), ('actuatorgroupdisable="3"', ""), ("", "")]
 )
 def test_switched_off(option: str, flag: str) -> None:
-    """Without actuation activations stay, even out of range, and so do their rates."""
+    """With actuation disabled, activations and their rates stay, even out of range."""
     both = load(PENDULUM.format(option, f"<flag {flag}/>", STATEFUL))
     d = random_state(both.reference, 0)
     d.act[:] = 2, 0.1
@@ -105,7 +105,7 @@ USER = """
 
 @pytest.mark.feature("C14", "C15")
 def test_user_types_without_callback() -> None:
-    """The last of several activations drives; no rate, gain one, no bias, as in MuJoCo."""
+    """The last of several activations drives, with no rate, gain one and no bias, as in MuJoCo."""
     both = load(PENDULUM.format("", "", STATEFUL + USER))
     d = random_state(both.reference, 0)
     data = quick(mjjax.step)(both.ours, to_ours(both.ours, d))
@@ -142,7 +142,7 @@ RESULTS = (
 
 
 def owners(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
-    """Who holds each number."""
+    """The object that holds each number."""
     names = [name for group in GROUPS.values() for name in group]
     trees = (data, model, model.opt)
     fields = [{f.name for f in dataclasses.fields(tree)} for tree in trees]
@@ -199,7 +199,7 @@ def length(name: str) -> float:
 @pytest.mark.slow
 @pytest.mark.feature("D07", "C13", "C59", "A199")
 def test_derivatives_at_rest_are_finite(scene: tuple) -> None:
-    """At rest in a medium, without control, without contact, with slack tendons and muscles."""
+    """Derivatives are finite at rest, without control or contact, with slack tendons."""
     model, _, function = scene
     data = mjjax.make_data(model)
     x = {name: getattr(tree, name) for name, tree in owners(model, data).items()}

@@ -102,7 +102,7 @@ def numbers(n: int, scale: float) -> dict[str, jax.Array]:
 @pytest.mark.slow
 @pytest.mark.feature("C59", "D02", "D05", "D07")
 def test_ellipsoid_derivatives() -> None:
-    """Exact in velocity, shape and medium; the velocity derivative agrees; finite at rest."""
+    """Derivatives by velocity, shape and medium are exact, and finite at rest."""
     x, v = numbers(8, 1.0), numbers(8, 0.1)
     bad = derivative_errors(wrenches, x, v, steps=(1e-4, 1e-3))
     assert not bad, bad

@@ -1,4 +1,4 @@
-"""Jacobians of points: MuJoCo's values, and velocities of what they belong to."""
+"""Jacobians of points have MuJoCo's values and give the velocities of their points."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The joint-space inertia as an operator: the matrix, and derivatives by what it is made of."""
+"""The joint-space inertia as an operator agrees with the matrix, and has its derivatives."""
 
 import jax
 import jax.numpy as jnp
@@ -61,7 +61,7 @@ def results(model: mjjax.Model, data: mjjax.Data, q: Array) -> tuple[Array, ...]
     ids=["scene", "tendon armature", "five kinds of trees"],
 )
 def test_operator_and_its_derivatives(scene: str) -> None:
-    """Products by bodies are those of the matrix; both modes and the second order are exact."""
+    """Products by bodies are the matrix's; derivatives are exact in both modes, twice."""
     model = mjjax.Model.from_xml_string(scene)
     data, n = mjjax.make_data(model), model.nv
     along, weight = jnp.cos(2 + jnp.arange(n)), jnp.sin(jnp.arange(4 * n)).reshape(4, n)

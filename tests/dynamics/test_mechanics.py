@@ -154,7 +154,7 @@ def test_energy_is_conserved() -> None:
 
 @pytest.mark.feature("C04", "D05")
 def test_length_of_a_quaternion_does_not_matter() -> None:
-    """Poses and their derivatives see the rotation only: the slope along the quaternion is zero."""
+    """Poses depend on rotations only, so their derivative along a quaternion is zero."""
     both, _ = scene()
     start = stack([to_ours(both.ours, random_state(both.reference, 0))])
     adr = [int(a) for a, k in zip(both.ours.jnt_qposadr, both.ours.jnt_type, strict=True) if k == 1]

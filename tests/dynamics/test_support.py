@@ -179,7 +179,7 @@ def test_constraint_jacobian_products() -> None:
 
 @pytest.mark.feature("A100", "A162", "A166")
 def test_frames_and_positions() -> None:
-    """Poses in bodies to the world; quaternions of positions to unit length."""
+    """Poses in bodies become world poses; quaternions in positions become unit."""
     both, d, data = moving()
     pos, q = np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.5, -0.5, 0.5])
     for body in (0, 2):
@@ -198,7 +198,7 @@ def test_frames_and_positions() -> None:
 
 @pytest.mark.feature("A168")
 def test_names() -> None:
-    """Names to ids and back; -1 and None where there is nothing."""
+    """Names give ids and back; unknown ones give -1 and None."""
     both = load(XML)
     for kind in (mjjax.ObjType.BODY, mjjax.ObjType.JOINT, mjjax.ObjType.SITE, mjjax.ObjType.GEOM):
         for index in range(-1, 7):

@@ -87,7 +87,7 @@ def host(xml: str) -> Model:
 
 
 def kernels(model: Model, qpos: Any) -> Data:
-    """What the tendon and transmission kernels compute at some joint positions."""
+    """Results of the tendon and transmission kernels at some joint positions."""
     return transmission(model, tendon(model, positions(model, qpos)))
 
 

@@ -45,7 +45,7 @@ SUMS: dict[str, tuple[Callable, str, Callable[[Structure, int, int], bool]]] = {
 def test_sums_are_those_of_the_parents(
     scene: Structure, name: str, dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each sum has the terms that the chain of parents says, whole or by blocks, in both types."""
+    """Each sum has the terms of the chain of parents, whole or by blocks, in both precisions."""
     monkeypatch.setattr(tree, "DENSE", dense)
     function, source, takes = SUMS[name]
     x = np.random.default_rng(0).normal(size=(3, getattr(scene, source)))

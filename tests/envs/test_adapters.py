@@ -1,4 +1,4 @@
-"""Adapters: what gymnax and Brax expect of an environment."""
+"""Adapters fulfil the expectations of gymnax and Brax."""
 
 import functools
 

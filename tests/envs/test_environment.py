@@ -45,7 +45,7 @@ def stepped(state: EnvState, count: int) -> tuple:
 
 @pytest.mark.slow
 def test_starts_are_random() -> None:
-    """Protects against worlds that all start, or start again, in one and the same state."""
+    """Protects against worlds that all start, or restart, in the same state."""
     obs, state = started()
     assert len(np.unique(np.asarray(obs[:, 0]))) == WORLDS
     first, second = (stepped(state, n)[1].physics["qpos"] for n in (10, 20))
@@ -72,7 +72,7 @@ def test_end_keeps_the_last_observation() -> None:
 
 @pytest.mark.slow
 def test_reward_is_the_weighted_sum() -> None:
-    """Keeps the documented weights those that count, and changeable."""
+    """Keeps the documented weights in effect, and changeable."""
     env, params = pendulum()
     *_, info = stepped(started()[1], 1)
     reward = stepped(started()[1], 1)[2]
@@ -129,7 +129,7 @@ def test_diverged_world_ends_its_episode() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D11")
 def test_one_model_per_world() -> None:
-    """`randomize` and `vectorize` work the axes out; every world moves as its own model says."""
+    """`randomize` and `vectorize` find the axes; every world moves by its own model."""
     env, params = pendulum()
 
     def change(model: mjjax.Model, key: jax.Array) -> mjjax.Model:
@@ -159,7 +159,7 @@ def test_one_model_per_world() -> None:
 
 
 def test_unknown_task_is_named() -> None:
-    """A typing error shows what there is."""
+    """A misspelt task is answered with the tasks that exist."""
     with pytest.raises(ValueError, match="cartpole_swingup"):
         envs.make("cartpole_swing")
     with pytest.raises(KeyError, match="speed"):
@@ -169,7 +169,7 @@ def test_unknown_task_is_named() -> None:
 
 @pytest.mark.slow
 def test_derivatives_of_actions() -> None:
-    """Inside and at a bound that of the physics, beyond it and of a bad action zero, never NaN."""
+    """Derivatives are the physics' up to the bounds; zero beyond and for bad actions, never NaN."""
     env, params = pendulum()
     state = world(started()[1], 0)
 

@@ -1,4 +1,4 @@
-"""Gymnasium's environments: what its own environments, wrappers and checkers do, ours do too."""
+"""Our environments for Gymnasium work with its loops, wrappers and checkers."""
 
 import functools
 import json
@@ -58,7 +58,7 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.slow
 def test_gymnasium_checks_one_world() -> None:
-    """Gymnasium's own checker, with pictures, says nothing but that there are no bounds."""
+    """Gymnasium's checker, with pictures, complains only that there are no bounds."""
     env = gymnasium.make("mjjax/pendulum-v0", render_mode="rgb_array", width=16, height=12)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -128,7 +128,7 @@ WRAPPERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_wrappers_go_around_it(name: str) -> None:
-    """Gymnasium's vector wrappers take the environment through ends and resets, without a word."""
+    """Gymnasium's vector wrappers run the environment through resets without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = getattr(wrappers, name)(VECTOR(params=short()), **WRAPPERS[name])
@@ -247,14 +247,14 @@ MISTAKES = {
 
 @pytest.mark.parametrize("message", MISTAKES)
 def test_a_mistake_is_one_sentence(message: str) -> None:
-    """What was given, what is possible."""
+    """An error says what was given and what is possible."""
     with pytest.raises(ValueError, match=message) as caught:
         MISTAKES[message]()
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
 
 def test_a_class_is_no_environment() -> None:
-    """Protects from failures deep inside where a class is handed in for an instance of it."""
+    """Protects from late failures if a class is given instead of an instance."""
     kind: Any = type(mjjax.envs.make("pendulum"))
     for make in (GymnasiumEnv, GymnasiumVectorEnv):
         with pytest.raises(TypeError, match=r"env is an mjjax\.envs\.Environment or the name of"):
@@ -262,7 +262,7 @@ def test_a_class_is_no_environment() -> None:
 
 
 def test_steps_and_masks_that_do_not_fit() -> None:
-    """A forgotten reset, actions of one world, words for actions, masks of other kinds."""
+    """A forgotten reset and wrong actions or masks are told in a sentence."""
     env: Any = None
     for env in (GymnasiumEnv("pendulum"), GymnasiumVectorEnv("pendulum", WORLDS)):
         with pytest.raises(ResetNeeded, match="call reset"):

@@ -1,4 +1,4 @@
-"""Mistakes of those who use environments and write tasks: each is told in a sentence."""
+"""Mistakes in using environments and writing tasks are each told in a sentence."""
 
 import functools
 from typing import Any, ClassVar
@@ -57,7 +57,7 @@ def traced(action: Any, weights: dict[str, Any] | None = None) -> None:
 def test_terms_and_weights_that_do_not_match(
     monkeypatch: pytest.MonkeyPatch, given: Any, weights: Any, message: str
 ) -> None:
-    """A typing error in either is said by name: nothing counts for nothing."""
+    """A misspelt term or weight is named, so that no term is silently left out."""
     monkeypatch.setattr(Rail, "given", given)
     with pytest.raises(ValueError, match=message):
         traced(jnp.zeros(1), weights)
@@ -82,7 +82,7 @@ def test_actions_that_are_none(action: Any, message: str) -> None:
 
 
 def test_states_of_many_worlds_want_vmap() -> None:
-    """A forgotten `vmap` over states is said to be one; lists and whole numbers are actions."""
+    """A forgotten `vmap` over states is named; lists and whole numbers are valid actions."""
     env, state = rail()
     many = jax.eval_shape(lambda s: jax.tree.map(lambda x: jnp.stack([x] * 8), s), state)
     with pytest.raises(ValueError, match=r"got \(8,\): vmap over worlds"):
@@ -121,7 +121,7 @@ def arm() -> mjjax.Model:
 
 @pytest.mark.parametrize("case", CONTROLS)
 def test_controls_of_another_shape(case: str) -> None:
-    """What a task makes of an action is not spread over actuators; a list of numbers will do."""
+    """A task's controls are not broadcast over actuators; a list of numbers is valid."""
     made, message = CONTROLS[case]
     env = Arm(arm())
     state = jax.eval_shape(env.reset, jax.random.key(0))[1]
@@ -132,7 +132,7 @@ def test_controls_of_another_shape(case: str) -> None:
 
 
 def test_tasks_of_another_kind() -> None:
-    """A model that is none, a start of another shape and weights that are no numbers are told."""
+    """Wrong models, starts of another shape and weights that are no numbers are errors."""
     env, _ = rail()
     with pytest.raises(TypeError, match=r"Rail: model must be a mjjax.Model.*from_xml_path"):
         Rail("rail.xml")  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_tasks_of_another_kind() -> None:
 
 
 class Bare(mjjax.envs.Environment):
-    """A task that says nothing."""
+    """A task that defines nothing."""
 
 
 KEYS: dict[str, Any] = {
@@ -204,7 +204,7 @@ def test_what_a_task_returns(case: str) -> None:
 
 
 def test_what_belongs_to_another_environment() -> None:
-    """Parameters and states of others, and tasks that are not complete, are told."""
+    """Parameters and states of other tasks, and incomplete tasks, are errors."""
     env, _ = rail()
     other, key = Arm(arm()), jax.random.key(0)
     theirs = jax.eval_shape(other.reset, key)[1]
@@ -234,7 +234,7 @@ RANDOMIZE: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("case", RANDOMIZE)
 def test_models_that_randomize_refuses(case: str) -> None:
-    """What is changed keeps its shape, and masses are not negative, also where they are traced."""
+    """Changed fields keep their shape, and masses are not negative, even if traced."""
     change, message = RANDOMIZE[case]
     with pytest.raises((TypeError, ValueError), match=message):
         mjjax.envs.randomize(arm(), change, jax.random.key(0), 2)

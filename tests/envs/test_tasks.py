@@ -90,6 +90,6 @@ def test_a_thousand_random_steps(name: str) -> None:
 
 @pytest.mark.parametrize("name", envs.TASKS)
 def test_documents_its_reward(name: str) -> None:
-    """Each task's docstring begins with what is asked for and has the equation of its reward."""
+    """Each task's docstring begins with the goal and has the equation of the reward."""
     doc = envs.TASKS[name].__doc__ or ""
     assert "r = " in doc or "Reward of" in doc

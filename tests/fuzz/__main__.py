@@ -1,4 +1,4 @@
-"""Many mutated models, each of which must load or be refused: ``python -m tests.fuzz --help``."""
+"""Loads many mutated models; each must load or be refused: ``python -m tests.fuzz --help``."""
 
 import argparse
 import collections
@@ -17,13 +17,13 @@ from tests.fuzz import worker
 
 _EXPECTED = ("Model", "MjcfError", "UnsupportedFeature")
 _BATCH = 400  # inputs per process
-_HANGS = 300.0  # wall-clock seconds of one input after which its process is killed
+_HANGS = 300.0  # wall time of one input after which its process is killed [s]
 _MAX_XML = 60_000
-_MAX_SECONDS = 0.25  # to load a file that is mutated
+_MAX_SECONDS = 0.25  # files that take longer to load are not mutated
 
 
 def chosen(folders: list[Path], limit: int, seed: int) -> list[str]:
-    """Model files that load quickly, from the folders."""
+    """Model files from the folders that load quickly."""
     files = [file for folder in folders for file in sorted(folder.rglob("*.xml"))]
     random.Random(seed).shuffle(files)
     found: list[str] = []
@@ -46,7 +46,7 @@ def chosen(folders: list[Path], limit: int, seed: int) -> list[str]:
 
 
 def outcomes(files: list[str], seed: int, indices: range) -> Iterator[dict[str, Any]]:
-    """What came of each input, in order; a process that dies is followed by another one."""
+    """The outcome of each input, in order; a process that dies is replaced by another one."""
     start = indices.start
     while start < indices.stop:
         stop = min(start + _BATCH, indices.stop)
@@ -90,7 +90,7 @@ def _process(files: list[str], seed: int, indices: range) -> Iterator[dict[str, 
 
 
 def wrong(found: dict[str, Any]) -> str:
-    """What an outcome does not keep of what is promised, or nothing."""
+    """The promise that an outcome breaks, or an empty string."""
     if found["kind"] not in _EXPECTED:
         return found["kind"]
     if found["seconds"] > worker.SECONDS:
@@ -99,7 +99,7 @@ def wrong(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--models", type=Path, action="append", required=True, metavar="DIR")
     parser.add_argument("--files", type=int, default=50, help="how many files are mutated")

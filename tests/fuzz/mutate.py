@@ -9,7 +9,7 @@ import lxml.etree as etree
 from mjjax.mjcf.keywords import KEYWORDS
 from mjjax.mjcf.schema import ELEMENTS, Attribute
 
-_CHANGES = (1, 1, 1, 2, 4)  # of one input
+_CHANGES = (1, 1, 1, 2, 4)  # numbers of changes of one input
 NUMBERS = (
     "0 -1 1 2 7 -0.5 1e-9 1e-320 1e30 1e308 -1e308 nan inf -inf 1e999 255 1000 65536 1000000 "
     "2147483647 -2147483648 2147483648 99999999999999999999 0x10 1_0 one"
@@ -97,7 +97,7 @@ def _splice(data: bytes, rng: random.Random) -> bytes:
 
 
 def _word(data: bytes, rng: random.Random) -> bytes:
-    """Four bytes become a number that sizes of binary files may be."""
+    """Replaces four bytes by a number that may be a size in a binary file."""
     at = rng.randrange(min(len(data), 128))
     number = rng.choice((0, 1, -1, 2**31 - 1, -(2**31), 2**16, 10**6))
     return data[:at] + number.to_bytes(4, "little", signed=True) + data[at + 4 :]
@@ -107,7 +107,7 @@ _BYTES = (_flip, _delete, _insert, _repeat, _truncate, _splice, _word)
 
 
 def of_bytes(data: bytes, rng: random.Random) -> bytes:
-    """The data with one change that knows nothing of its format."""
+    """The data with one change that ignores its format."""
     return rng.choice(_BYTES)(data, rng) if data else rng.randbytes(8)
 
 
@@ -121,7 +121,7 @@ _TAGS = sorted(_KEYS)
 
 
 def any_value(attribute: Attribute, rng: random.Random, names: list[str]) -> str:
-    """A value that may or may not be right for an attribute."""
+    """A value that may be right or wrong for an attribute."""
     if rng.random() < 0.1:
         return rng.choice((*TEXTS, *NUMBERS))
     if attribute.kind in KEYWORDS:
@@ -146,7 +146,7 @@ def _names(root: etree._Element) -> list[str]:
 
 
 def _change(root: etree._Element, element: etree._Element, rng: random.Random) -> None:
-    """An attribute gets another value."""
+    """Gives an attribute another value."""
     if not element.attrib:
         return
     name = str(rng.choice(sorted(map(str, element.attrib))))
@@ -155,7 +155,7 @@ def _change(root: etree._Element, element: etree._Element, rng: random.Random) -
 
 
 def _one_number(root: etree._Element, element: etree._Element, rng: random.Random) -> None:
-    """One word of an attribute becomes a strange number."""
+    """Replaces one word of an attribute by a strange number."""
     if element.attrib:
         name = rng.choice(sorted(map(str, element.attrib)))
         words = str(element.get(name)).split() or [""]
@@ -164,7 +164,7 @@ def _one_number(root: etree._Element, element: etree._Element, rng: random.Rando
 
 
 def _give(root: etree._Element, element: etree._Element, rng: random.Random) -> None:
-    """The element gets another of its attributes."""
+    """Gives the element another of its attributes."""
     found = _attributes(element, rng)
     if found:
         attribute = found[rng.choice(sorted(found))]
@@ -202,7 +202,7 @@ def _rename(root: etree._Element, element: etree._Element, rng: random.Random) -
 
 
 def _deepen(root: etree._Element, element: etree._Element, rng: random.Random) -> None:
-    """The element stands inside many others of its kind."""
+    """Puts the element inside many others of its kind."""
     if element is root:
         return
     for _ in range(rng.choice((3, 30, 150, 300))):
@@ -215,7 +215,7 @@ def _deepen(root: etree._Element, element: etree._Element, rng: random.Random) -
 
 
 def _child(root: etree._Element, element: etree._Element, rng: random.Random) -> None:
-    """The element gets another child, with some attributes."""
+    """Gives the element another child with some attributes."""
     allowed = ELEMENTS[rng.choice(_KEYS.get(str(element.tag), ["mujoco"]))].children
     tag = rng.choice(sorted(allowed) or _TAGS)
     key = allowed[tag][0] if tag in allowed else rng.choice(_KEYS[tag])
@@ -233,7 +233,7 @@ _TREE: tuple[_Change, ...] = (
 
 
 def of_tree(xml: bytes, rng: random.Random) -> bytes:
-    """The XML with one change in its tree; other bytes where it is broken already."""
+    """The XML with one change in its tree, or in its bytes if it is broken already."""
     parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True)
     try:
         root = etree.fromstring(xml, parser)

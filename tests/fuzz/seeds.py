@@ -1,4 +1,4 @@
-"""Small models of our own: every element that can be compiled, files of every kind."""
+"""Small models made here, with every element that can be compiled and files of every kind."""
 
 import io
 import itertools
@@ -45,6 +45,6 @@ def assets() -> dict[str, bytes]:
 
 
 def seeds() -> list[Input]:
-    """The models."""
+    """The XML of the models."""
     names = ("world.xml", "files.xml")
     return [Input((_FOLDER / name).read_bytes(), assets()) for name in names]

@@ -1,4 +1,4 @@
-"""Whole small models, made from the table of the language: right in form, and hardly in meaning."""
+"""Makes small models from the table of the language: right in form, but hardly in meaning."""
 
 import random
 from xml.sax.saxutils import quoteattr
@@ -12,7 +12,7 @@ _DEPTH, _MOST_CHILDREN = 5, 4
 _SECTIONS = ("worldbody", "worldbody", "asset", "default", "actuator", "sensor", "tendon")
 _JOINTS = ("hinge", "slide", "ball")
 _NAMES = ["a", "b", "c", "world", "main"]
-_FILES = ("file", "fileright", "fileleft", "model")  # there are none
+_FILES = ("file", "fileright", "fileleft", "model")  # file names; there are no files
 
 
 def _value(attribute: Attribute, rng: random.Random) -> str:
@@ -44,7 +44,7 @@ def _element(tag: str, key: str, rng: random.Random, depth: int) -> str:
 
 @st.composite
 def models(draw: st.DrawFn) -> bytes:
-    """XML of a model; what it consists of follows from one number."""
+    """The XML of a model; one number decides its contents."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     extra = draw(st.lists(st.sampled_from(sorted(ELEMENTS["mujoco"].children)), max_size=3))
     tags = [*_SECTIONS[: draw(st.integers(1, len(_SECTIONS)))], *extra]
@@ -55,7 +55,7 @@ def models(draw: st.DrawFn) -> bytes:
 
 
 def _world(rng: random.Random) -> str:
-    """A world with names that the other sections may meet."""
+    """A world with names to which the other sections may refer."""
     parts = [
         f'<body name="{name}"><joint name="{name}" type="{rng.choice(_JOINTS)}"/>'
         f'<geom name="{name}" size=".1"/><site name="{name}"/></body>'

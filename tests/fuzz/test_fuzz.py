@@ -1,4 +1,4 @@
-"""Whatever a file holds, it loads or is refused: no other exception, in bounded time."""
+"""Every file loads or is refused, without another exception and in bounded time."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def check(given_: Input) -> str:
 
 
 def test_seeds_load() -> None:
-    """What is mutated is a model at first, so that the mutations reach every phase."""
+    """The seeds are valid models, so that their mutations reach every phase."""
     for seed in seeds():
         assert check(seed) == "Model"
 

@@ -1,4 +1,4 @@
-"""Every attribute of every element with a value that it cannot have."""
+"""Tries every attribute of every element with a value that it cannot have."""
 
 import lxml.etree as etree
 import mujoco
@@ -28,7 +28,7 @@ def elements() -> dict[str, str]:
 
 
 def wrong(attribute: Attribute, turn: int) -> str | None:
-    """A value that the attribute cannot have, another one each turn; None if it has them all."""
+    """A value that the attribute cannot have, different in each turn; None if any is valid."""
     if attribute.kind == "text":
         return None
     if attribute.kind in KEYWORDS:
@@ -42,7 +42,7 @@ PLACES = elements()
 
 
 def test_seed_has_nearly_all_elements() -> None:
-    """What follows covers the language, but for what cannot be compiled yet."""
+    """The seed covers the language, except elements that cannot be compiled yet."""
     assert len(PLACES) > 80
 
 

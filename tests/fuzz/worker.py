@@ -1,7 +1,7 @@
-"""One process that loads inputs and reports what came of each, in lines of JSON.
+"""A process that loads inputs and reports the outcome of each in lines of JSON.
 
-The lines are ``{"index": i}`` before an input is loaded and then the same with its outcome, so that
-a process that is killed says what it was doing.
+It writes ``{"index": i}`` before it loads an input, and then the same line with the outcome. So the
+last line of a process that was killed tells which input it was loading.
 """
 
 import json
@@ -20,14 +20,14 @@ from mjjax.core.errors import MjcfError, UnsupportedFeature
 from tests.fuzz.mutate import Input, mutated
 
 GIB = 2**30
-SECONDS, BYTES = 5.0, GIB  # what one input may take
-_ADDRESS_SPACE = 3 * GIB  # beyond what the process has at its start
+SECONDS, BYTES = 5.0, GIB  # largest time and memory of one input
+_ADDRESS_SPACE = 3 * GIB  # largest growth of the process after its start
 _MAX_ASSETS = 2 * 2**20
 _CLEAR_PEAK = "5"
 
 
 def read_input(path: Path) -> Input:
-    """A model file with the files that it refers to, as far as they are small."""
+    """A model file with those files to which it refers and which are small."""
     spec = mjcf.read_path(path)
     origins = {element.origin.file for element in spec.everything()} - {str(path), ""}
     origins |= {
@@ -52,11 +52,11 @@ def case(inputs: list[Input], seed: int, index: int) -> Input:
 
 
 def load(given: Input) -> dict[str, Any]:
-    """What loading the input comes to: a kind, with what is to know about it."""
+    """The outcome of loading the input: its kind, with details."""
     start = time.process_time()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # strange numbers overflow
+            warnings.simplefilter("ignore")  # numbers may overflow
             compile_model(mjcf.read_string(given.xml, given.assets, file="m.xml", base=given.base))
         found: dict[str, Any] = {"kind": "Model"}
     except MjcfError as error:
@@ -82,7 +82,7 @@ def main(files: list[str], seed: int, indices: range) -> None:
     """Loads inputs; see the module."""
     inputs = [read_input(Path(file)) for file in files]
     for given in inputs:
-        load(given)  # first uses are slow
+        load(given)  # The first load is slow.
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + _ADDRESS_SPACE, resource.RLIM_INFINITY))
     for index in indices:

@@ -1,4 +1,4 @@
-"""Functions of MuJoCo's math library, and kernels of ours on both kinds of arrays."""
+"""Calls functions of MuJoCo's math library, and our kernels on both kinds of arrays."""
 
 from collections.abc import Callable
 from typing import Any

@@ -46,7 +46,7 @@ def unit(n: int = 1) -> np.ndarray:
     [(quat.from_mat, mujoco.mju_mat2Quat), (quat.from_z, mujoco.mju_quatZ2Vec)],
 )
 def test_conversions_to_quaternions(ours, theirs) -> None:
-    """From matrices in all four branches, and from directions, opposite and zero ones included."""
+    """Conversions from matrices, in all four branches, and from directions, even zero ones."""
     if ours is quat.from_mat:
         q = np.concatenate([unit(20), np.eye(4), unit(4)[:, ::-1]])
         inputs = np.array([filled(9, mujoco.mju_quat2Mat, x).reshape(3, 3) for x in q])
@@ -105,7 +105,7 @@ def test_closest_rotation() -> None:
 
 @pytest.mark.feature("A197", "A198")
 def test_derivatives_of_rotations() -> None:
-    """Derivatives of difference and integration are those that MuJoCo writes out."""
+    """Derivatives of difference and integration are MuJoCo's formulas."""
     qa, qb = unit(2)
     v = RNG.normal(size=3)
     mujoco.mjd_subQuat(qa, qb, da := np.zeros((3, 3)), db := np.zeros((3, 3)))
@@ -152,7 +152,7 @@ def test_poses() -> None:
 
 @pytest.mark.feature("A185")
 def test_rotation_of_the_z_axis_to_itself() -> None:
-    """Its derivative is half of the direction across, as next to it, also near the opposite one."""
+    """The derivative is right at the z axis itself, next to it and near the opposite direction."""
     v = jnp.asarray([[0.0, 0, 2], [1e-9, 0, 0.5], [0.3, -0.2, -0.8], [0.1, 0.2, 0]])
     assert not derivative_errors(quat.from_z, v, directions(v, 1))
     slope = jax.jacobian(quat.from_z)(v[0])
@@ -196,7 +196,7 @@ def test_halton() -> None:
 
 
 def test_derivatives() -> None:
-    """Derivatives of what is public are exact in both modes."""
+    """Derivatives of public functions are exact in both modes."""
     band = Band(4, 2, 1)
 
     def everything(x: dict[str, jax.Array]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_matrix_products() -> None:
 
 @pytest.mark.feature("C20")
 def test_symmetric_systems() -> None:
-    """One indefinite matrix in a batch is solved, too; derivatives in both modes, twice batched."""
+    """A batch with one indefinite matrix is solved, with derivatives in both modes."""
     a = np.stack([positive(4, seed) for seed in range(3)])
     a[1] -= 6 * np.eye(4)
     assert np.linalg.eigvalsh(a[1])[0] < -0.1
@@ -87,7 +87,7 @@ def test_symmetric_systems() -> None:
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_symmetric_systems_without_unknowns(columns: int) -> None:
-    """A model without dofs has such a system."""
+    """Systems without unknowns are solved; a model without dofs has such a system."""
     a, b = jnp.zeros((2, 0, 0)), jnp.zeros((2, columns, 0))
     some = jax.vmap(jax.vmap(definite.solve_symmetric, in_axes=(None, 0)))
     assert some(a, b).shape == b.shape

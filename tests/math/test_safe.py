@@ -70,7 +70,7 @@ def test_tiny_vectors_are_not_directions() -> None:
 @REAL
 @pytest.mark.parametrize("length", [2e-15, 1e-13, 1e-9, 1.0])
 def test_short_vectors_turn(length: float, dtype: type) -> None:
-    """The derivative of a direction, 1 / length across it, in both modes, in float32 too."""
+    """Directions of short vectors have the derivative 1 / length, in both modes and precisions."""
     x = jnp.asarray([0, length, 0], dtype)
     turn = np.diag([1, 0, 1]) / length
     for mode in (jax.jacfwd, jax.jacrev):
@@ -91,7 +91,7 @@ def test_numpy_and_jax_agree(dtype: type) -> None:
 @pytest.mark.parametrize("size", [1, 28, 1000])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -2e10])
 def test_bad_numbers_are_found(size: int, value: float) -> None:
-    """In single precision and batches too, wherever in a vector they are."""
+    """Bad numbers are found anywhere in a vector, also in single precision and in batches."""
     x = np.zeros((64, size), np.float32)
     x[3, size // 2] = value
     found = jax.jit(jax.vmap(safe.is_bad))(x)

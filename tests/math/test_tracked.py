@@ -1,4 +1,4 @@
-"""Arrays that are computed twice: what decides, what has a derivative, what is refused."""
+"""Arrays that are computed twice, by numbers for decisions and by traced values."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def traced(function: Any, x: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def test_numbers_decide_and_values_are_differentiated() -> None:
-    """A branch is that of the numbers, whatever the value; both libraries compute the rest."""
+    """Numbers decide branches, whatever the values; both libraries compute the rest."""
 
     def function(x: Any) -> Any:
         y = np.where(x > 0.5, x * x, -x)
@@ -54,14 +54,14 @@ def test_what_depends_on_nothing_stays_numbers() -> None:
 
 
 def test_rounded_numbers_keep_their_derivative() -> None:
-    """A number that is replaced within rounding still moves with its parameter."""
+    """A number that is replaced by an equal one up to rounding keeps its derivative."""
     value, slope = traced(lambda x: settled(x, np.array([1.5])), jnp.array([1.0]))
     assert value == 1.5 and slope == 1
     assert numbers(settled(np.ones(1), np.zeros(1))) == 0
 
 
 def test_lost_values_are_refused() -> None:
-    """No derivative is lost without a word: into plain arrays, numbers, or copies of parts."""
+    """Losing a derivative is an error: into plain arrays, numbers or copies of parts."""
     x = Tracked(np.ones(2), jnp.ones(2))
     with pytest.raises(NotTracked, match="numbers are needed"):
         np.zeros(2)[:] = x

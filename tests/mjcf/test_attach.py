@@ -64,7 +64,7 @@ def write(folder: Path, parent: str, child: str = CHILD) -> str:
     ],
 )
 def test_attached_model_is_mujocos(tmp_path: Path, world: str, rest: str) -> None:
-    """A body or a whole world of another model, with all that refers to it, under new names."""
+    """A body or world of another model is attached under new names, with all that refers to it."""
     path = write(tmp_path, PARENT.format(world, rest))
     compare(mujoco.MjModel.from_xml_path(path), compile_spec(mjcf.read_path(path)))
 
@@ -159,7 +159,7 @@ HOST = """<mujoco><worldbody><body name="x" pos="1 2 3"><frame name="f" euler="0
 @pytest.mark.parametrize("affixes", AFFIXES, ids=str)
 @pytest.mark.parametrize("place", PLACES)
 def test_names_without_a_prefix(affixes: dict[str, str | None], place: tuple[str, str]) -> None:
-    """With any of prefix and suffix left out, worlds, bodies and frames get MuJoCo's names."""
+    """Without prefix or suffix, worlds, bodies and frames get MuJoCo's names."""
     kind, name = place
     method, part, called = PLACES[place]
     for whole in {True, False} if kind != "body" else {False}:
@@ -177,7 +177,7 @@ def test_names_without_a_prefix(affixes: dict[str, str | None], place: tuple[str
 
 @pytest.mark.feature("A015")
 def test_what_cannot_be_attached() -> None:
-    """Names that are there already, parts of the same model, worlds and wrong places are errors."""
+    """Names already in use, parts of the same model, worlds and wrong places are errors."""
     spec, child = mjjax.Spec.from_string(HOST), mjjax.Spec.from_string(CHILD)
     frame = spec.frame("f")
     for wrong, message in ((spec.body("y"), "another model"), (child.frame("fr"), "attach a body"),
@@ -241,7 +241,7 @@ KEYED = """<mujoco model="c"><compiler angle="{}"/>
 @pytest.mark.parametrize("theirs", ["degree", "radian"])
 @pytest.mark.parametrize("ours", ["degree", "radian"])
 def test_keyframes_from_before_the_attachment(ours: str, theirs: str) -> None:
-    """What a keyframe of the outer model leaves out is padded as in MuJoCo; all get names."""
+    """Short keyframes of the outer model are padded as in MuJoCo, and all get names."""
     xml = f"""<mujoco><compiler angle="{ours}"/>
   <asset><model name="c" file="c.xml"/></asset>
   <worldbody>
@@ -261,7 +261,7 @@ def test_keyframes_from_before_the_attachment(ours: str, theirs: str) -> None:
 
 @pytest.mark.feature("B76")
 def test_keyframes_of_models_in_models() -> None:
-    """A keyframe that comes from two models away has the inner prefix only, as in MuJoCo."""
+    """A keyframe from a nested model has only the inner prefix, as in MuJoCo."""
     outer = '<mujoco><asset><model name="{0}" file="{0}.xml"/></asset><worldbody>{1}'
     outer += '<attach model="{0}" prefix="{0}_"/></worldbody>{2}</mujoco>'
     body = '<body name="h"><joint/><geom size=".1"/></body>'

@@ -1,4 +1,4 @@
-"""Validation: what is wrong, where, and what was meant."""
+"""Validation says what is wrong, where, and what was probably meant."""
 
 import pickle
 

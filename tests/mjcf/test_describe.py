@@ -1,4 +1,4 @@
-"""The language as text, and the files of a model."""
+"""The language as text, and the list of a model's files."""
 
 from pathlib import Path
 

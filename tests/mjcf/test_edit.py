@@ -91,7 +91,7 @@ def test_edited_spec_compiles_again() -> None:
 
 @pytest.mark.feature("A010", "B23")
 def test_settings_of_pictures_are_attributes() -> None:
-    """As in MuJoCo's specs, where the section of a Python word has an underscore."""
+    """Settings of pictures have MuJoCo's names; a Python keyword gets an underscore."""
     spec = mjjax.Spec.from_string('<mujoco><visual><map znear=".1"/></visual></mujoco>')
     spec.visual.global_.fovy, spec.visual.headlight.ambient = 30, (1, 0, 0)
     assert spec.visual.map.znear == 0.1 and spec.visual.map.zfar is None
@@ -120,7 +120,7 @@ def test_elements_are_found_by_name_and_in_the_order_of_ids() -> None:
 
 @pytest.mark.feature("B24", "A010")
 def test_default_classes_apply_when_an_element_is_added() -> None:
-    """The class of the body, another one, and one that the program made."""
+    """Default classes apply: that of the body, another one, and one made by the program."""
     spec = mjjax.Spec.from_string(ARM)
     red = (1, 0, 0, 1)
     assert spec.body("b").add_geom(size=[1]).rgba == red
@@ -170,7 +170,7 @@ def test_wrong_edit_is_refused(edit, error: type[Exception], message: str) -> No
 
 
 def test_errors_of_the_compiler_name_the_element() -> None:
-    """What only the compiler can see is refused there."""
+    """Errors that only the compiler finds name the element."""
     spec = mjjax.Spec()
     spec.worldbody.add_geom(name="g")
     with pytest.raises(MjcfError, match="<geom>"):
@@ -180,7 +180,7 @@ def test_errors_of_the_compiler_name_the_element() -> None:
 @pytest.mark.feature("A016")
 @pytest.mark.parametrize("name", ["a", "b", "m"])
 def test_deletion_of_a_body_is_mujocos(name: str) -> None:
-    """What refers to a deleted body, or to anything in it, goes with it."""
+    """Elements that refer to a deleted body, or to anything in it, are deleted as well."""
     theirs, ours = mujoco.MjSpec.from_string(ARM), mjjax.Spec.from_string(ARM)
     theirs.delete(theirs.body(name))
     ours.delete(ours.body(name))

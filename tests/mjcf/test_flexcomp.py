@@ -1,4 +1,4 @@
-"""Soft bodies: what MuJoCo refuses is an error, the rest is said not to be simulated yet."""
+"""Soft bodies that MuJoCo refuses are errors; all others are not simulated yet."""
 
 import pytest
 
@@ -106,7 +106,7 @@ GMSH = SCENE.format('<flexcomp name="t" type="gmsh" file="t.msh"/>')
 @pytest.mark.feature("B79")
 @pytest.mark.parametrize("content", [OLD, NEW])
 def test_gmsh_files(content: bytes) -> None:
-    """Both versions are read; every line that goes missing is noticed where MuJoCo notices it."""
+    """Both versions of gmsh files are read; a missing line is an error whenever it is in MuJoCo."""
     assets = {"t.msh": content}
     assert accepted_by_mujoco(GMSH, assets)
     assert isinstance(refusal(GMSH, assets=assets), mjjax.UnsupportedFeature)

@@ -81,7 +81,7 @@ def test_replicate_places_and_names_copies(xml: str) -> None:
 
 @pytest.mark.feature("B40")
 def test_inertial_in_replicate_is_a_warning() -> None:
-    """MuJoCo drops it; the user is told."""
+    """MuJoCo drops an inertial in a replicate; the user gets a warning."""
     body = '<body><geom size="1"/>%s</body>'
     inside = '<geom size="1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
     ours = assert_same(model(body % f'<replicate count="2">{inside}</replicate>'))
@@ -100,12 +100,12 @@ def test_inertial_in_replicate_is_a_warning() -> None:
     ],
 )
 def test_replicate_that_mujoco_refuses(xml: str) -> None:
-    """What cannot be resolved when the copies are made is an error with a line."""
+    """References that cannot be resolved in the copies are errors with a line."""
     refused(xml)
 
 
 def test_doubling_ends_in_an_error() -> None:
-    """MuJoCo doubles sensors that refer to nothing with each copy and never returns."""
+    """Sensors that refer to nothing end in an error; MuJoCo doubles them and never returns."""
     xml = scene(TWICE.replace('"2"', '"40"'), "<sensor><clock/></sensor>")
     assert "doubles" in str(refusal(xml))
 

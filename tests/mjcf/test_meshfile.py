@@ -1,4 +1,4 @@
-"""Mesh files: what is read from them, compared with MuJoCo, and where they are found."""
+"""Mesh files: their contents are MuJoCo's, and they are found in the same folders."""
 
 import itertools
 import struct
@@ -80,7 +80,7 @@ def test_obj(text: str) -> None:
 @pytest.mark.feature("B26")
 @pytest.mark.parametrize("corners", [4, 5, 6, 9])
 def test_polygons_are_cut_as_in_mujoco(corners: int) -> None:
-    """Faces of four corners and more that are neither flat nor convex, in the right triangles."""
+    """Faces of four or more corners, even if bent, are cut into MuJoCo's triangles."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         ring = rng.normal(size=(corners, 3))
@@ -169,7 +169,7 @@ def test_folders(tmp_path: Path, folders: str, written: str, stored: str) -> Non
 
 @pytest.mark.feature("A002")
 def test_files_in_memory_come_first(tmp_path: Path) -> None:
-    """What is given in memory is found by its base name, in any case and folder."""
+    """Files given in memory are found by base name, in any case and folder."""
     for key in ("sub/Q.obj", "q.OBJ", "/other/q.obj"):
         xml = model("q.obj", compiler='meshdir="sub"')
         assert compiled(xml, assets={key: (V + F).encode()}).sizes["nmeshface"] == 4

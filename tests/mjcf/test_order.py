@@ -1,4 +1,4 @@
-"""Ids of what is attached or added to frames: random trees beside MuJoCo's own specs."""
+"""Ids of elements attached or added to frames, in random trees, against MuJoCo's specs."""
 
 import mujoco
 import numpy as np

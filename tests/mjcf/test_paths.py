@@ -1,4 +1,4 @@
-"""Where the files that a model names are, compared with MuJoCo."""
+"""The files that a model names are found where MuJoCo finds them."""
 
 import io
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_folders_cancel_as_in_mujoco(
 @pytest.mark.parametrize("name", ["nowhere/../i.xml", "..\\i.xml", "sub\\i.xml", "sub/j.xml"])
 @pytest.mark.parametrize("tag", ["include", "model"])
 def test_models_are_found_as_in_mujoco(name: str, tag: str, tmp_path: Path) -> None:
-    """The same for included files and models to attach."""
+    """Included files and attached models are found as in MuJoCo."""
     folder = tmp_path / "around" / "model"
     (folder / "sub").mkdir(parents=True)
     for place in ("i.xml", "../i.xml", "sub/i.xml"):
@@ -91,7 +91,7 @@ def test_models_are_found_as_in_mujoco(name: str, tag: str, tmp_path: Path) -> N
 
 
 def test_files_outside_are_refused_all_the_same(tmp_path: Path) -> None:
-    """Cancelled folders lead to nothing that the model may not read."""
+    """Cancelled folders do not lead to files that the model may not read."""
     main = tmp_path / "m.xml"
     asset = TAGS["mesh"].format("../" * 20 + "etc/passwd").replace(".obj", "")
     main.write_text(f'<mujoco><compiler meshdir="nowhere"/><asset>{asset}</asset></mujoco>')

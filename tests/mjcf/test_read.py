@@ -42,7 +42,7 @@ def test_includes_are_merged_like_mujocos(tmp_path: Path) -> None:
 
 @pytest.mark.feature("A003")
 def test_assets_come_before_the_disk(tmp_path: Path) -> None:
-    """What is given in memory wins over a file of that name."""
+    """A file given in memory wins over a file of that name on disk."""
     (tmp_path / "g.xml").write_text("<mujoco/>", encoding="utf-8")
     xml = '<mujoco><worldbody><include file="g.xml"/></worldbody></mujoco>'
     files = {"g.xml": GEOM.encode()}

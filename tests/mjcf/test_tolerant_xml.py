@@ -1,4 +1,4 @@
-"""Texts that MuJoCo's XML parser accepts, or refuses, unlike others."""
+"""Texts that MuJoCo's XML parser accepts or refuses differently from other parsers."""
 
 import pytest
 
@@ -26,7 +26,7 @@ MODEL = f"<mujoco>{WORLD}</mujoco>"
     ],
 )
 def test_only_the_first_element_counts(after: str) -> None:
-    """A tag closed too early, and what follows the model, change nothing."""
+    """A tag that closes too early, and text after the model, change nothing."""
     ours = assert_same(MODEL + after)
     assert ours.sizes["ngeom"] == 1
 
@@ -72,7 +72,7 @@ def test_loose_text_is_read(text: str) -> None:
     ],
 )
 def test_broken_text_is_refused(text: str) -> None:
-    """What MuJoCo refuses behind the model and in it is an error with a line."""
+    """Text that MuJoCo refuses, in the model or after it, is an error with a line."""
     assert not accepted_by_mujoco(text)
     with pytest.raises(MjcfError) as error:
         mjcf.read_string(text, file="m.xml")
@@ -100,7 +100,7 @@ IN_FRAME = """<mujoco>
 
 @pytest.mark.parametrize(("tag", "count"), [("frame", ""), ("replicate", 'count="2" sep="_"')])
 def test_unknown_attributes_in_frames_are_ignored(tag: str, count: str) -> None:
-    """MuJoCo reads `prefix` of a replicate, and anything else in it, over: with a warning."""
+    """Unknown attributes of a replicate, such as `prefix`, are ignored with a warning."""
     xml = IN_FRAME.format(tag=tag, attributes=f'{count} class="c" prefix="p" name2="q"')
     ours = assert_same(xml)
     assert len(ours.warnings) == 4 and "'prefix' is ignored" in ours.warnings[0]
@@ -115,5 +115,5 @@ def test_unknown_attributes_in_frames_are_ignored(tag: str, count: str) -> None:
     ],
 )
 def test_what_counts_in_frames_is_checked(xml: str) -> None:
-    """Outside of frames, and for elements and classes, names must be known."""
+    """Elsewhere, unknown attributes, elements and classes are errors."""
     refused(xml)

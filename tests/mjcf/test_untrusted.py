@@ -1,4 +1,4 @@
-"""A model file is not trusted: what it may read, and how large it may make things."""
+"""A model file is not trusted: limits on what it may read and how much it may use."""
 
 import dataclasses
 import io
@@ -64,7 +64,7 @@ def test_symbolic_link_leads_nowhere_else(tmp_path: Path) -> None:
 
 
 def test_shared_folder_is_not_around_the_model() -> None:
-    """What others put into the temporary folder does not belong to a model in it."""
+    """A model in the temporary folder cannot read files that others put there."""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         secret = write(Path(other) / "g.xml", GEOM)
         main = write(Path(one) / "m.xml", including(f"../{Path(other).name}/g.xml"))
@@ -77,7 +77,7 @@ def test_shared_folder_is_not_around_the_model() -> None:
 
 
 def test_directories_hold_for_assets_of_attached_models() -> None:
-    """What one model may read, its copy in another may read, too."""
+    """A model's allowed folders also hold for its copies and where it is attached."""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         write(Path(other) / "t.obj", TETRA)
         xml = '<mujoco><asset><mesh file="{}/t.obj"/></asset><worldbody/></mujoco>'
@@ -207,7 +207,7 @@ def test_picture_that_unpacks_to_gigabytes() -> None:
 
 
 def test_long_cable_loads() -> None:
-    """What nests deeper than the interpreter can call is no problem below the limits."""
+    """A cable below the limits loads, even if it nests deeper than the interpreter can call."""
     xml = '<composite type="cable" curve="s" size="1" count="1500" initial="none">'
     xml += '<geom type="capsule" size=".01"/></composite>'
     assert (

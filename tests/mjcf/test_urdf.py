@@ -46,7 +46,7 @@ FULL = (
 @pytest.mark.parametrize("kind", "revolute continuous prismatic fixed planar".split())
 @pytest.mark.parametrize("content", ["", FULL], ids=["plain", "full"])
 def test_joints(kind: str, content: str) -> None:
-    """Every type of joint, with and without axis, limits, friction and things to ignore."""
+    """Every type of joint, with and without axis, limits, friction and ignored elements."""
     xml = robot(PAIR + joint(kind, content) + "<transmission/><gazebo/>")
     assert_same(xml)
 
@@ -97,7 +97,7 @@ def test_inertials(kind: str) -> None:
 
 @pytest.mark.feature("B82", "B48")
 def test_shapes() -> None:
-    """Every shape, where it stands; what is only drawn neither collides nor weighs."""
+    """Every shape is in its place; visuals neither collide nor weigh anything."""
     shapes = (
         '<box size="1 2 3"/>',
         '<cylinder radius=".1" length="2"/>',
@@ -136,7 +136,7 @@ def test_colours() -> None:
 
 @pytest.mark.feature("B82", "B84")
 def test_names() -> None:
-    """Names of geoms are kept as long as they differ; the user hears of the others."""
+    """Names of geoms are kept if they differ; the user is warned of others."""
     named = f'<visual name="n">{BALL}</visual><collision name="n">{BALL}</collision>'
     ours = assert_same(robot(link("a", named) + link("", named.replace('"n"', '"o"'))))
     assert ours.names["geom"] == ("n", "", "o", "")
@@ -167,7 +167,7 @@ def test_static_links_are_fused() -> None:
 @pytest.mark.feature("B82", "B09")
 @pytest.mark.parametrize("file", ["x.dae", "package://robot/x.stl", "nowhere.obj", "broken.stl"])
 def test_discarded_visuals_are_not_read(file: str) -> None:
-    """A visual needs no file that MuJoCo can read; its colour still counts for what follows."""
+    """Discarded visuals need no readable file; their colours still count for later ones."""
     red = '<material name="q"><color rgba="1 0 0 1"/></material>'
     mesh = f'<geometry><mesh filename="{file}"/></geometry>'
     content = f'<visual name="n">{red}{mesh}</visual><collision name="n">{BALL}</collision>'
@@ -267,7 +267,7 @@ INVALID = (
 @pytest.mark.feature("B82")
 @pytest.mark.parametrize("content", INVALID)
 def test_invalid_robot_is_refused(content: str) -> None:
-    """What MuJoCo refuses is refused, with the line of the element."""
+    """Robots that MuJoCo refuses are errors with the line of the element."""
     assert refused(robot(content)).line > 2
 
 

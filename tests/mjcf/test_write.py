@@ -71,7 +71,7 @@ def test_written_model_is_the_same(name: str) -> None:
 @pytest.mark.feature("A013")
 @pytest.mark.parametrize("shape", range(10))
 def test_random_model_is_the_same(shape: int) -> None:
-    """Round trip of models that nobody thought of."""
+    """Random models survive being written and read."""
     spec = mjcf.read_string(random_mjcf(shape, shape))
     assert_equal(compile_spec(spec), compile_spec(mjcf.read_string(spec.to_xml())))
 

@@ -80,7 +80,7 @@ def test_fields_made_on_demand() -> None:
 
 
 def test_what_no_sensor_needs_is_empty() -> None:
-    """Not zeros, which look like results; the functions that compute it fill it."""
+    """Fields that no sensor needs are empty, not zero, until a function computes them."""
     model = load(XML).ours
     data = mjjax.make_data(model)
     for name, function in (("cacc", "rne_postconstraint"), ("subtree_linvel", "subtree_vel")):
@@ -101,7 +101,7 @@ def test_what_no_sensor_needs_is_empty() -> None:
     "look", [lambda m: m.body("card"), lambda m: m.body("cart").colour, lambda m: m.nothing]
 )
 def test_wrong_names_are_errors(look) -> None:
-    """A misspelt object is answered with the names there are; a misspelt field is an error."""
+    """A misspelt object is answered with the existing names; a misspelt field is an error."""
     with pytest.raises((KeyError, AttributeError)) as error:
         look(load(XML).ours)
     assert error.type is AttributeError or "cart" in str(error.value)
@@ -122,7 +122,7 @@ def test_names_and_ids() -> None:
 
 @pytest.mark.feature("A007", "A097")
 def test_changes_make_new_models() -> None:
-    """`replace` leaves the model as it was; equal structures are one, whoever loaded them."""
+    """`replace` leaves the model as it was; equal structures are shared between loads."""
     model = load(XML).ours
     heavy = model.replace(body_mass=model.body_mass * 2)
     assert float(model.body("cart").mass) == pytest.approx(2)
@@ -135,7 +135,7 @@ def test_changes_make_new_models() -> None:
 
 @pytest.mark.feature("A008")
 def test_data_are_copied_with_all_that_is_derived() -> None:
-    """Nobody can change data: they are their own copy, and a deep copy has every field."""
+    """Data cannot be changed in place, and a deep copy has every field."""
     model = load(XML).ours
     data = mjjax.make_data(model)
     data = data.replace(qvel=data.qvel + 1, cvel=data.cvel + 2)
@@ -149,7 +149,7 @@ def test_data_are_copied_with_all_that_is_derived() -> None:
 @pytest.mark.feature("C31", "C54", "C55", "C57", "D13")
 @pytest.mark.parametrize("traced", [False, True])
 def test_terms_appear_when_their_coefficients_do(traced: bool) -> None:
-    """Friction loss, damping, springs and gravcomp that were zero act once they are not."""
+    """Friction loss, damping, springs and gravcomp act once they are not zero any more."""
     both = load(XML)
     nv, njnt, nbody = both.ours.nv, both.ours.njnt, both.ours.nbody
     loss = jnp.zeros(nv).at[1].set(0.2)

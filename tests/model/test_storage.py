@@ -47,7 +47,7 @@ def test_loaded_model_is_the_saved_one(model: mjjax.Model, tmp_path: Path) -> No
 
 @pytest.mark.feature("D25")
 def test_settings_of_pictures_and_pixels_are_saved() -> None:
-    """Also those that are no real numbers."""
+    """Settings of pictures and statistics are saved, also those that are no real numbers."""
     model = mjjax.Model.from_xml_string(
         '<mujoco><visual><global orthographic="true" fovy="3"/><headlight active="0"/></visual>'
         '<asset><texture name="t" builtin="flat" width="4"/></asset></mujoco>'
@@ -92,7 +92,7 @@ def test_bad_file_is_one_clear_error(content: bytes, tmp_path: Path, damage, mes
 
 
 def test_every_flipped_byte_is_noticed(content: bytes) -> None:
-    """No damage goes unseen, wherever it is."""
+    """Damage anywhere in a file is noticed."""
     rng = np.random.default_rng(0)
     for place in rng.integers(0, len(content), 40):
         broken = bytearray(content)
@@ -162,7 +162,7 @@ def run(model: mjjax.Model, data: mjjax.Data, steps: int) -> mjjax.Data:
 @pytest.mark.slow
 @pytest.mark.feature("D25")
 def test_sleeping_trees_go_on_with_the_same_bits(sleepers: tuple, tmp_path: Path) -> None:
-    """Protects what sleeping trees keep, delayed signals, counts: all that follows is the same."""
+    """Protects saved sleeping trees, delayed signals and counts: the run goes on as before."""
     model, data = sleepers
     assert (data.tree_asleep >= 0).any() and (data.tree_asleep < 0).any()
     mjjax.save_state(data, tmp_path / "s")
@@ -172,7 +172,7 @@ def test_sleeping_trees_go_on_with_the_same_bits(sleepers: tuple, tmp_path: Path
 
 @pytest.mark.slow
 def test_all_that_a_step_reads_is_saved(sleepers: tuple, tmp_path: Path) -> None:
-    """A callback may read what the step before has computed: none of it may be missing."""
+    """Everything that a callback may read from the step before is saved."""
     model, data = sleepers
     one = jax.tree.map(lambda x: jnp.full_like(x[0], 3), data)
     start = jax.tree.map(jnp.zeros_like, one)
@@ -196,7 +196,7 @@ def test_all_that_a_step_reads_is_saved(sleepers: tuple, tmp_path: Path) -> None
 
 
 def test_a_state_goes_into_data_of_other_capacities(tmp_path: Path) -> None:
-    """What was dropped for want of slots is simulated on with more of them."""
+    """A saved state is loaded into data with more contact slots, and the run goes on."""
     model = mjjax.Model.from_xml_string(BOX)
     data = mjjax.make_data(model, nconmax=2)
     mjjax.save_state(data.replace(time=data.time + 1), tmp_path / "s")
@@ -224,7 +224,7 @@ ASLEEP = BOX.replace("<worldbody>", "<option><flag sleep='enable'/></option><wor
 def test_a_state_of_another_model_is_refused(
     saved: str, into: str, message: str, tmp_path: Path
 ) -> None:
-    """One sentence says what does not fit, instead of a simulation that goes on with something."""
+    """A state of another model is refused in one sentence, instead of being used."""
     data, other = (mjjax.make_data(mjjax.Model.from_xml_string(x)) for x in (saved, into))
     mjjax.save_state(data, tmp_path / "s")
     with pytest.raises(ValueError, match=message) as caught:

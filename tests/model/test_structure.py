@@ -17,7 +17,7 @@ def structure(request: pytest.FixtureRequest) -> mjjax.Structure:
 
 
 def test_declared_fields_are_those_of_compiled_models(structure: mjjax.Structure) -> None:
-    """What the type checker believes about `structure.nv` and the like is what is there."""
+    """Fields that the type checker knows, such as `structure.nv`, are those that exist."""
     assert set(structure.sizes) == set(SIZES) and set(structure.arrays) == set(TABLES)
     for name in SIZES:
         assert type(getattr(structure, name)) is int, name
@@ -67,7 +67,7 @@ def test_other_fields_are_refused(sizes: dict, arrays: dict, message: str) -> No
 
 
 def test_part_of_a_structure() -> None:
-    """Worlds in which only some elements matter may leave arrays out, and say so when asked."""
+    """A partial structure may leave arrays out, and reading one of these is an error."""
     s = mjjax.Model.from_xml_string(XML).structure
     part = mjjax.Structure(s.sizes, {"jnt_type": s.jnt_type}, {}, s.terms, partial=True)
     assert part.jnt_type.tolist() == s.jnt_type.tolist() and part != s

@@ -1,4 +1,4 @@
-"""Terms that cost rows or passes: what is off says so, what is on has its derivative."""
+"""Terms that cost rows or passes: those that are on have derivatives, others say so."""
 
 import dataclasses
 import functools
@@ -97,7 +97,7 @@ def outcome(model: mjjax.Model, data: mjjax.Data) -> jax.Array:
 
 
 def direction(field: str, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A change of a leaf to differentiate along, of its own size, upwards from zero."""
+    """A direction for the derivative by a leaf, of the leaf's size, upwards from zero."""
     scale = np.maximum(np.abs(value), 0.1 if field in ONE_SIDED else 1e-2)
     v = scale * rng.normal(size=value.shape)
     if field in SWITCHES:
@@ -106,7 +106,7 @@ def direction(field: str, value: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def difference(f: Any, x: float, one_sided: bool, h: float) -> float:
-    """Derivative from values at the multiples `POINTS` of h, and that at 0."""
+    """Derivative from the values at the multiples `POINTS` of h and at 0."""
     if one_sided:
         return (4 * f[0] - f[1] - 3 * x) / (2 * h)
     return (8 * (f[0] - f[1]) - (f[2] - f[3])) / (12 * h)
@@ -236,7 +236,7 @@ def test_other_derivatives_are_not_refused() -> None:
 
 
 def test_terms_are_seen_and_set() -> None:
-    """A file turns on what it gives, `replace` what it is given, `with_terms` what is named."""
+    """Terms are turned on by the file, by `replace` and by `with_terms`."""
     model, _ = bare()
     assert not any(on.any() for on in model.terms.values())
     some = model.replace(dof_frictionloss=model.dof_frictionloss.at[1].set(0.1))
@@ -258,7 +258,7 @@ def test_terms_are_seen_and_set() -> None:
 
 
 def test_data_made_before_a_term_are_brought_to_it() -> None:
-    """Protects loops whose data are older than a term: they go on, or one sentence says why not."""
+    """Loops with data older than a term go on, or one sentence says why they cannot."""
     model, data = bare()
     later = model.with_terms("tendon_frictionloss")
     want = jax.eval_shape(mjjax.step, later, mjjax.make_data(later))

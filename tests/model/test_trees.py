@@ -63,7 +63,7 @@ def put(model: Any, values: dict[str, Any]) -> Any:
 
 
 def scaled(model: mjjax.Model, names: list[str], factor: jax.Array) -> dict[str, Any]:
-    """Values of some fields in one world: other ones than the model's, also where these are 0."""
+    """Values of some fields in one world, which differ from the model's, even if these are 0."""
     return {
         name: get(model, name) * factor + (0.1 * factor if name in RUN else 0.0) for name in names
     }
@@ -126,7 +126,7 @@ def test_every_field_can_have_worlds(idiom: Callable[..., tuple[mjjax.Model, Any
 
 @pytest.mark.slow
 def test_randomised_worlds_are_the_models_alone() -> None:
-    """Protects the results: by every idiom each world is that of its model by itself."""
+    """Protects results: with every idiom each world moves as its model does alone."""
     _, data = arms()
     alone = quick(end)
     for idiom in IDIOMS:
@@ -141,7 +141,7 @@ def test_randomised_worlds_are_the_models_alone() -> None:
 
 
 def test_trees_of_marks() -> None:
-    """Protects trees of axes, shardings and shapes: nothing looks at what the leaves are."""
+    """Protects trees of axes, shardings and shapes: leaves may be of any kind."""
     for tree in arms():
         for mark in MARKS:
             marked = jax.tree.map(lambda x, mark=mark: mark, tree)
@@ -172,7 +172,7 @@ BARE = """
 
 @pytest.mark.parametrize("xml", [XML, BARE], ids=["arms", "bare"])
 def test_a_traced_field_turns_on_its_own_terms(xml: str) -> None:
-    """Protects programs from terms that nobody asked for, also of elements that there are not."""
+    """Protects programs from needless terms, also of elements that do not exist."""
     model = mjjax.Model.from_xml_string(xml)
     for field in fields(model):
         own = {name for name, term in TERMS.items() if field in term.fields}
@@ -189,7 +189,7 @@ def test_a_traced_field_turns_on_its_own_terms(xml: str) -> None:
 
 
 def test_no_leaf_without_entries() -> None:
-    """Protects what people write over all leaves; fields without entries are arrays when read."""
+    """Protects user code over all leaves; fields without entries are arrays when read."""
     model, data = arms()
     for tree in (model, data):
         assert all(x.size for x in jax.tree.leaves(tree))

@@ -1,4 +1,4 @@
-"""Access by name: MuJoCo's kinds, fields and values, on models and data; what is wrong is said."""
+"""Access by name has MuJoCo's kinds, fields and values; mistakes are told."""
 
 import copy
 import pickle
@@ -163,7 +163,7 @@ def test_views_are_mujocos(both: Both, state: tuple[mujoco.MjData, mjjax.Data]) 
 
 
 def test_what_mujoco_has_no_view_of(both: Both, state: tuple[mujoco.MjData, mjjax.Data]) -> None:
-    """Texts, vertices, activations, paths of tendons: rows of other tables that belong to one."""
+    """Views have rows of other tables, too: texts, vertices, activations, paths of tendons."""
     m, model, data = both.reference, both.ours, state[1]
     assert bytes(np.asarray(model.text("words").data, np.uint8)) == b"two words\0"
     first, count = m.mesh("stick").vertadr[0], m.mesh("stick").vertnum[0]
@@ -214,7 +214,7 @@ def test_views_of_worlds_and_inside_programs(state: tuple[mujoco.MjData, mjjax.D
     ],
 )
 def test_what_is_wrong_is_said(both: Both, state, look, error, words: tuple[str, ...]) -> None:
-    """One short sentence: what there is instead, and never an element counted from the end."""
+    """Mistakes are told in a short sentence; negative ids never count from the end."""
     with pytest.raises(error) as raised:
         look(both.ours, state[1])
     text = str(raised.value)
@@ -222,7 +222,7 @@ def test_what_is_wrong_is_said(both: Both, state, look, error, words: tuple[str,
 
 
 def test_a_thousand_names_are_not_listed() -> None:
-    """The nearest ones are, however many and long names are."""
+    """Errors list only the nearest names, however many and long names are."""
     bodies = "".join(f"<body name='limb_{i}_{'x' * (i % 90)}'/>" for i in range(1000))
     model = mjjax.Model.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
     with pytest.raises(KeyError) as raised:
@@ -250,7 +250,7 @@ SIZES = {kind.size for kind in KINDS.values()} | {"nq", "nv"}
 
 
 def test_views_are_values(both: Both) -> None:
-    """They are copied and pickled with what they look at."""
+    """Views are copied and pickled together with their model or data."""
     view = both.ours.body("arm")
     for twin in (copy.deepcopy(view), pickle.loads(pickle.dumps(view))):
         assert twin.id == view.id and repr(twin) == repr(view)

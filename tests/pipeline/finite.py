@@ -1,8 +1,9 @@
-"""Random and degenerate states of scenes with every joint, tendon, actuator and sensor.
+"""Tests whether steps stay finite from random and degenerate states.
 
-A step, its derivative in a direction that moves everything, and the reverse one of a weighted sum
-by the state, all inputs and every real field of the model: whatever is not a number is counted by
-the field it was found in, with the seed and the row of a first example.
+The scenes have every joint, tendon, actuator and sensor. The program computes a step, its
+derivative in a direction that moves everything, and the reverse derivative of a weighted sum with
+respect to the state, all inputs and every real field of the model. Results that are not finite are
+counted by field, with the seed and the row of a first example.
 
     python -m tests.pipeline.finite --count 100000 --float32
 """
@@ -36,12 +37,12 @@ SCENES = {
 
 
 class Found(NamedTuple):
-    """Whether a world is all numbers, by field.
+    """Whether all numbers of a world are finite, by field.
 
     Attributes:
-        values: of the results.
-        rates: of their forward derivative.
-        slopes: of the reverse derivative by the model's fields and the inputs.
+        values: whether the results are.
+        rates: whether their forward derivatives are.
+        slopes: whether the reverse derivatives by the model's fields and the inputs are.
         resets: whether the world diverged.
     """
 
@@ -52,14 +53,14 @@ class Found(NamedTuple):
 
 
 def states(model: mjjax.Model, count: int, seed: int) -> dict[str, np.ndarray]:
-    """Inputs of worlds: each part at rest or at `qpos0`, almost so, on a grid, usual, or far."""
+    """Inputs of worlds; each part is zero, almost zero, on a grid, usual, or large."""
     rng, s = np.random.default_rng(seed), model.structure
 
     def part(n: int) -> np.ndarray:
         usual, kind = rng.normal(size=(count, n)), rng.integers(0, 6, (count, 1))
         grid = np.round(2 * usual) * np.pi / 4
         tiny = 10 ** rng.uniform(-15, -3, (count, 1)) * usual
-        # some dofs at rest while others move
+        # Some dofs are at rest while others move.
         some = np.where(rng.random((count, n)) < 0.5, usual, 0)
         each = [np.zeros_like(usual), tiny, grid, usual, some, 20 * usual]
         return np.select([kind == k for k in range(6)], each)
@@ -80,12 +81,12 @@ def waves(like: jax.Array) -> jax.Array:
 
 
 def finite(fields: dict[str, Any]) -> dict[str, jax.Array]:
-    """Whether each field is all numbers."""
+    """Whether each field is finite throughout."""
     return {name: jnp.isfinite(x).all() for name, x in fields.items()}
 
 
 def program(model: mjjax.Model, data: mjjax.Data) -> Callable[[dict[str, Any]], Found]:
-    """What `Found` says of worlds, in one compiled program."""
+    """Computes `Found` for worlds, in one compiled program."""
 
     def results(model: mjjax.Model, x: dict[str, Any]) -> tuple[dict[str, Any], jax.Array]:
         after = mjjax.step(model, data.replace(**x))
@@ -107,7 +108,7 @@ def program(model: mjjax.Model, data: mjjax.Data) -> Callable[[dict[str, Any]], 
 
 
 def check(name: str, count: int, dtype: Any) -> tuple[Counter, int]:
-    """Numbers of worlds of a scene with something that is not a number, by field; resets."""
+    """Number of worlds of a scene with something that is not finite, by field; resets."""
     model = mjjax.Model.from_xml_string(SCENES[name]).with_terms("all")
     run, bad, resets = program(model, mjjax.make_data(model)), Counter(), 0
     for seed in range(-(-count // BATCH)):

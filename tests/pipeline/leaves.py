@@ -1,9 +1,10 @@
-"""Derivatives of every stage by every real field of a model and every input, in both modes.
+"""Checks derivatives of every stage by every real field of a model and every input, in both modes.
 
-A line of the result has what `check_gradients` finds where the model has most contacts on its way,
-with all terms in the program: the number of fields compared, the errors in its words and how many
-results have a kink or do not settle. The transition matrices are then made once more in reverse
-mode, by one product with random weights, and compared relative to the largest entry.
+The model moves to the state with most contacts on its way, and all terms are in the program. A line
+of the result has the findings of `check_gradients` in this state: the number of fields compared,
+the errors, and how many results have a kink or do not settle. Then the transition matrices are also
+made in reverse mode, by one product with random weights, and compared relative to the largest
+entry.
 
     python -m tests.pipeline.leaves MODELS --count 30 --json results.jsonl
 """
@@ -45,7 +46,7 @@ def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
 
 
 def modes(model: mjjax.Model, data: mjjax.Data) -> float:
-    """Distance of reverse from forward mode, of weighted sums of the rows of A and B."""
+    """Distance between reverse and forward mode, in weighted sums of the rows of A and B."""
 
     def outcome(x: Array) -> Array:
         dq, qvel, ctrl = jnp.split(x, (len(data.qvel), 2 * len(data.qvel)))

@@ -1,4 +1,4 @@
-"""Models whose steps read something of the step before, each in its own way."""
+"""Models whose steps read results of the step before, each in its own way."""
 
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ SAMPLES = """<clock delay=".025" nsample="4" interp="linear"/><clock interval=".
 
 
 def _by_accelerometer(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-    """A controller that hears the accelerometer, of the step before, and counts its calls."""
+    """A controller that reads the accelerometer of the step before, and counts its calls."""
     ctrl = data.ctrl + 0.1 * jnp.tanh(data.sensordata[0])
     return data.replace(ctrl=ctrl, userdata=data.userdata + 1)
 

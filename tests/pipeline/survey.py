@@ -1,10 +1,11 @@
-"""Transition matrices of models beside centred differences of MuJoCo's.
+"""Compares transition matrices of models with centred differences of MuJoCo's steps.
 
 A line of the result has the largest difference of an entry of A and of B, relative to the largest
-entry: from `mjd_transitionFD`, and from differences of MuJoCo's whole steps, which include what
-the matrix of an implicit step owes to state and controls. MuJoCo's solver runs to rounding, lest
-its tolerance be divided by the step of the differences; the search for contacts of convex geoms
-ends at `ccd_tolerance` as ever, which differences show and derivatives do not.
+entry. Ours are compared with `mjd_transitionFD`, and with differences of MuJoCo's whole steps. The
+latter include how the matrix of an implicit step depends on state and controls. MuJoCo's solver
+runs until rounding ends it, because its tolerance would be divided by the step of the differences.
+The search for contacts of convex geoms ends at `ccd_tolerance` as usual, which is visible in
+differences but not in derivatives.
 
     python -m tests.pipeline.survey MODELS --count 60 --json results.jsonl
 """
@@ -21,14 +22,14 @@ from tests.oracle_tools import quick, to_ours
 
 STEP = 1e-6
 CONVERGED = {"iterations": 1000, "tolerance": 0.0, "ls_iterations": 200, "ls_tolerance": 1e-6}
-STEPS = 20  # after which the state is one that the model comes to
+STEPS = 20  # steps after which the state is one that the model reaches by itself
 
 
 def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
     """Differences of A and B; None if the model diverges on the way."""
     d = surveys.random_state(m, 0)
     mujoco.mj_step(m, d, STEPS)
-    # activations have come near the old controls, where the time constants of muscles change
+    # Activations are near the old controls, where time constants of muscles change, so these move.
     d.ctrl[:] = surveys.random_state(m, 1).ctrl
     if any(w.number for w in d.warning) or m.nhistory:
         return None

@@ -140,7 +140,7 @@ def test_autoreset_can_be_disabled() -> None:
 
 @pytest.mark.feature("A117")
 def test_bad_control_is_zero() -> None:
-    """One control that is no number switches all off for that step and is counted, as in MuJoCo."""
+    """One control that is NaN sets all to zero for that step and is counted, as in MuJoCo."""
     model, batch = start()
     both, data = load(XML), world(batch, 0)
     d = random_state(both.reference, 0)

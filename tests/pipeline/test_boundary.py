@@ -1,4 +1,4 @@
-"""What users hand in: shapes, types and kinds of arguments, checked before anything is computed."""
+"""Arguments of users: shapes, types and kinds are checked before anything is computed."""
 
 import array
 import functools
@@ -65,7 +65,7 @@ def check(tree: Any) -> None:
 
 
 def message_of(call: Callable[[], Any]) -> str:
-    """What an error says; fails if there is none, or another kind."""
+    """The message of an error; fails if there is none, or if it is of another kind."""
     with pytest.raises((ValueError, TypeError, LookupError, AttributeError, OSError)) as found:
         call()
     error = found.value
@@ -105,7 +105,7 @@ def test_every_field_keeps_its_type(which: int) -> None:
 
 
 def test_numbers_fill_the_fields_of_a_model() -> None:
-    """Protects `model.replace(body_mass=2.0)`; in data a number stands only where one is."""
+    """Protects `model.replace(body_mass=2.0)`; in data a number only replaces a number."""
     model, data = arms()
     for path, x in leaves(model):
         if x.dtype.kind == "f":
@@ -115,7 +115,7 @@ def test_numbers_fill_the_fields_of_a_model() -> None:
 
 
 def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]]:
-    """What beginners do, and words of the answer."""
+    """Mistakes of beginners, and words that the messages contain."""
     model, data = arms()
     other = mjjax.Model.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
     theirs = mujoco.MjModel.from_xml_string(XML)
@@ -170,7 +170,7 @@ def mistakes(folder: str) -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]
 
 
 def more_mistakes() -> dict[str, tuple[Callable[[], Any], tuple[str, ...]]]:
-    """Values of another kind, as those who do not read signatures pass them."""
+    """Arguments of another kind, as passed without a look at the signature."""
     model, data = arms()
     theirs = mujoco.MjModel.from_xml_string(XML)
     step, rollout, any_of = cast(Any, mjjax.step), cast(Any, mjjax.rollout), cast(Any, mjjax)
@@ -238,7 +238,7 @@ def test_marks_are_no_arrays() -> None:
 
 
 def test_precision_is_that_of_the_model() -> None:
-    """Protects from failures deep in a product: data of another precision are told."""
+    """Protects from failures deep in a product: data of another precision are an error."""
     _, data = arms()
     single = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, data)
     text = message_of(lambda: check(single))
@@ -246,7 +246,7 @@ def test_precision_is_that_of_the_model() -> None:
 
 
 def test_static_options_are_numbers() -> None:
-    """Protects what decides the program: arrays of one number stand for it, and compile once."""
+    """Protects static options: an array with one number counts as the number; one compilation."""
     model, _ = arms()
     for name, value in {"iterations": 3, "solver": mjjax.SolverType.CG, "disableflags": 1}.items():
         given = [value, np.int32(value), np.asarray(value), jnp.asarray(value)]
@@ -267,7 +267,7 @@ ARGUMENT = [(f, name) for f, declared in ARGUMENTS.items() for name in declared]
 
 @pytest.mark.parametrize(("function", "name"), ARGUMENT)
 def test_arguments_are_what_they_are_declared_as(function: str, name: str) -> None:
-    """Protects from failures deep inside: lists and names are taken, others are told."""
+    """Protects from late failures: lists and names are accepted, other arguments are errors."""
     model, data = arms()
     sizes = {"nq": len(data.qpos), "nv": len(data.qvel), "nray": 5}
     named = {"body": "a", "geom": "ga", "site": "tip", "actuator": "ma", "sensor": "p"}

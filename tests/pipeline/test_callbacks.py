@@ -30,7 +30,7 @@ STATE = {"time": 1e-12, "qpos": 1e-10, "qvel": 1e-10, "act": 1e-10, "ctrl": 1e-1
 
 @contextmanager
 def theirs(**calls: Callable) -> Iterator[None]:
-    """MuJoCo's global callbacks, for a while."""
+    """Sets MuJoCo's global callbacks for a while."""
     try:
         for name, function in calls.items():
             getattr(mujoco, f"set_mjcb_{name}")(function)
@@ -90,7 +90,7 @@ def test_control(integrator: str, flag: str, split: bool) -> None:
 @pytest.mark.feature("A140")
 @pytest.mark.parametrize("flag", ["", 'spring="disable" damper="disable"'])
 def test_passive(flag: str) -> None:
-    """A passive force is added; not with springs and dampers both disabled."""
+    """A passive force is added, unless springs and dampers are both disabled."""
     both = load(ARM.format(integrator="Euler", flag=f'constraint="disable" {flag}'))
     d = random_state(both.reference, 0)
     data = to_ours(both.ours, d)
@@ -333,7 +333,7 @@ TOUCHING = """
 
 @pytest.mark.feature("A121", "A136")
 def test_rows_of_the_users_contacts() -> None:
-    """Every stage reads the rows as `make_data` laid them out: six wide for the user's pair."""
+    """Every stage reads the rows in the layout of `make_data`, six wide for the user's pair."""
     model = mjjax.Model.from_xml_string(TOUCHING)
     calls = Callbacks(collision={(GeomType.BOX, GeomType.BOX): inner_sphere})
     data = mjjax.make_data(model, callbacks=calls)

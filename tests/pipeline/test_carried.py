@@ -1,4 +1,4 @@
-"""What is handed from step to step, and what is computed only if asked for."""
+"""Fields that are passed from step to step, and fields that are computed only on demand."""
 
 import dataclasses
 import functools
@@ -47,7 +47,7 @@ def assert_same(found: mjjax.Data, expected: mjjax.Data, names: Any) -> None:
 @pytest.mark.feature("D15")
 @pytest.mark.parametrize("name", SCENES)
 def test_rollouts_are_loops_of_steps(name: str) -> None:
-    """Whatever is left out of a rollout, what it returns is what a loop of steps returns."""
+    """A rollout returns the results of a loop of steps, whatever it leaves out."""
     scene = SCENES[name]
     model, first, ctrl = start(scene)
     step = quick(functools.partial(mjjax.step, callbacks=scene.callbacks))
@@ -78,7 +78,7 @@ def whole(callbacks: mjjax.Callbacks | None) -> Any:
 @pytest.mark.slow
 @pytest.mark.feature("D15", "D13")
 def test_a_step_computes_what_is_asked_for() -> None:
-    """A step and a rollout with few derived fields: these are new, the others stay; one program."""
+    """A step with few derived fields computes these; the others stay. It is one program."""
     model, data, _ = start(SCENES["contact"])
     step = quick(functools.partial(mjjax.step, derived=("xpos",)))
     one = step(model, data)
@@ -96,7 +96,7 @@ def test_a_step_computes_what_is_asked_for() -> None:
 
 @pytest.mark.parametrize("call", [mjjax.step, functools.partial(mjjax.rollout, nstep=2)])
 def test_an_unknown_field_is_refused(call: Any) -> None:
-    """The error names it."""
+    """An unknown field is refused, and the error names it."""
     model, data, _ = start(SCENES["contact"])
     with pytest.raises(ValueError, match="no fields speed, torque"):
         call(model, data, derived=("xpos", "torque", "speed"))
@@ -148,7 +148,7 @@ def test_gradients_pass_through_a_lean_rollout() -> None:
 
 @pytest.mark.feature("D13")
 def test_a_plain_call_compiles_once() -> None:
-    """Outside of `jax.jit` what is asked for is a program of its own, which a next call finds."""
+    """Outside of `jax.jit` each choice of fields is one program, which the next call reuses."""
     model, data, _ = start(SCENES["pendulum"])
     end, _ = mjjax.rollout(model, data, nstep=3, derived=())
     mjjax.step(model, data, derived=("xpos",))

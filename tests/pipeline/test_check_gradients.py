@@ -1,4 +1,4 @@
-"""The check of derivatives: quiet about what is right, precise about what is planted."""
+"""The check of derivatives accepts right ones, and finds planted errors precisely."""
 
 import functools
 import importlib.resources
@@ -59,7 +59,7 @@ def test_inertia_is_not_moved_below_zero() -> None:
 @pytest.mark.feature("D02", "D04", "D05")
 @pytest.mark.parametrize("name", ["double_pendulum", "ant", "humanoid"])
 def test_the_models_that_come_with_it_are_right(name: str) -> None:
-    """State, inputs and every field of the model, in both modes; says what has no derivative."""
+    """Shipped models pass, by state, inputs and all fields; missing derivatives are named."""
     model = mjjax.Model.from_xml_path(str(ASSETS / f"{name}.xml"))
     report = mjjax.check_gradients(model, moving(model))
     assert report.ok, report
@@ -103,7 +103,7 @@ def bias(model: mjjax.Model, data: mjjax.Data, index: jax.Array) -> jax.Array:
 @pytest.mark.slow
 @pytest.mark.feature("D02")
 def test_three_planted_errors_are_found_where_they_are() -> None:
-    """A false rule, a NaN of reverse mode, a false transpose: each by its stage, field, joint."""
+    """A wrong rule, a NaN in reverse mode and a wrong transpose are found by stage and field."""
     calls = mjjax.Callbacks(passive=with_drag, control=feedback, act_bias=bias)
     report = mjjax.check_gradients(arm(), moving(arm()), calls)
     found = {f.stage: f for f in report.errors}
@@ -138,7 +138,7 @@ def test_single_precision_is_refused() -> None:
 
 
 def test_a_batch_is_refused() -> None:
-    """One world at a time."""
+    """A batch is refused, because the check takes one world at a time."""
     batch = jax.tree.map(lambda x: x[None], moving(arm()))
     with pytest.raises(ValueError, match="one world"):
         mjjax.check_gradients(arm(), batch)
@@ -177,7 +177,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_verdicts(name: str) -> None:
-    """What is wrong, what has two derivatives, and what differences cannot tell, are told apart."""
+    """Wrong derivatives, kinks and results that differences cannot judge are told apart."""
     function, claimed, verdict = FUNCTIONS[name]
     points, here = np.asarray(function(MOVE_POINTS))[None], np.zeros(())
     outcome = EMPTY._replace(
@@ -205,7 +205,7 @@ def test_verdicts(name: str) -> None:
 def test_modes_that_differ(
     forward: tuple[float, float], reverse: tuple[float, float], differ: bool
 ) -> None:
-    """Reverse mode is wrong where it differs by more than rounding, also where all is small."""
+    """Reverse mode is wrong if it differs by more than rounding, even if all values are small."""
     outcome = EMPTY._replace(
         cotangent={"efc_vel": np.ones(2)},
         pushed={"efc_vel": np.broadcast_to(forward, (1, 3, 2))},

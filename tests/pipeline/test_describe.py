@@ -19,7 +19,7 @@ XML = """
 
 @pytest.mark.feature("A174")
 def test_model_and_data_as_text(tmp_path, capsys) -> None:
-    """Every field is there, with its numbers; empty slots are not; to a file or the screen."""
+    """The text has all fields with their numbers, no empty slots, on the screen or in a file."""
     model = mjjax.Model.from_xml_string(XML)
     data = mjjax.make_data(model, nconmax=3).replace(qpos=jnp.array([0.123456]))
     mjjax.print_model(model, tmp_path / "model.txt")
@@ -52,7 +52,7 @@ def test_warnings_as_text() -> None:
 
 @pytest.mark.feature("A115")
 def test_warnings_that_occurred_as_sentences() -> None:
-    """Every kind is told with its count; of a batch, in how many worlds and in which first."""
+    """Every warning has its count; in a batch, the number of worlds and the first one."""
     data = mjjax.make_data(mjjax.Model.from_xml_string(XML))
     assert mjjax.warning_texts(data) == []
     each = jnp.zeros((4, 9), jnp.int32).at[2:, :].set(jnp.arange(1, 10, dtype=jnp.int32))

@@ -104,7 +104,7 @@ for model, function in (
 @pytest.mark.slow
 @pytest.mark.feature("D14")
 def test_eight_devices_are_one() -> None:
-    """On eight devices worlds move as on one, up to rounding, and wherever they are."""
+    """On eight devices worlds move as on one, up to rounding, whatever their device."""
     environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
     environment["JAX_ENABLE_X64"] = "1"
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -177,7 +177,7 @@ def test_impossible_spreads_are_refused() -> None:
 @pytest.mark.newest
 @pytest.mark.feature("A076")
 def test_a_step_is_lowered_for_a_gpu() -> None:
-    """Nothing in a step is for processors only: it asks for NVIDIA's library, not for LAPACK."""
+    """A step can be lowered for a GPU: it uses NVIDIA's library, not LAPACK."""
     model = mjjax.Model.from_xml_string(cli.embedded()["ant"])
     worlds = jax.eval_shape(lambda: cli.start(model, 4096, 0))
     step = jax.jit(jax.vmap(lambda data: mjjax.step(model, data)))

@@ -1,4 +1,4 @@
-"""Every integrator with everything that drives, damps and drags, against MuJoCo."""
+"""Every integrator with all actuators, dampers and drag forces, against MuJoCo."""
 
 import copy
 from typing import Any
@@ -74,7 +74,7 @@ def derivative(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
 @pytest.mark.feature("C18", "C20", "C21", "C22", "C23", "C24", "C25", "C56", "C58", "C59", "C60")
 @pytest.mark.feature("A199", "D10", "D11")
 def test_every_integrator() -> None:
-    """All transmissions, activations, gains, tendons and media; one model per world."""
+    """Steps agree with all transmissions, activations, gains, tendons, media; a model per world."""
     runs = variants()
     models, data = stack([ours for _, ours, _ in runs]), stack([to_ours(o, d) for _, o, d in runs])
     after, found = quick(jax.vmap(all_steps))(models, data)

@@ -191,7 +191,7 @@ def start(case: Case, reference: mujoco.MjModel) -> tuple[mujoco.MjData, np.ndar
 
 
 def difference(ours: mjjax.Data, theirs: mujoco.MjData) -> list[float]:
-    """Largest errors of an element of qpos and of qvel; no number if ours is none."""
+    """Largest errors of an element of qpos and of qvel; NaN if our result is NaN."""
     return [
         float(np.max(np.abs(np.asarray(getattr(ours, name), float) - getattr(theirs, name))))
         for name in ("qpos", "qvel")
@@ -243,7 +243,7 @@ def measure(name: str) -> dict[str, Any]:
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize("name", CASES)
 def test_robots_in_single_precision(name: str) -> None:
-    """Each step is that of float64 but for rounding, which grows no faster than it must."""
+    """Each step is that of float64 up to rounding, which grows no faster than it must."""
     module = "tests.pipeline.test_float32"
     done = subprocess.run([sys.executable, "-m", module, name], capture_output=True, text=True)
     assert not done.returncode, done.stderr

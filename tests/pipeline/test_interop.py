@@ -41,7 +41,7 @@ def test_models_are_those_of_our_compiler(xml: str) -> None:
 
 
 def test_an_edited_model_steps_as_in_c() -> None:
-    """Protects system identification in C: numbers that were changed there are ours."""
+    """Protects system identification in C: numbers changed there come over."""
     reference = mujoco.MjModel.from_xml_string(FREE_FALL)
     reference.body_mass[1] *= 3
     reference.opt.gravity[:] = 0.5, 0, -5

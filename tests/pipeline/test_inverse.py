@@ -92,7 +92,7 @@ def test_inverse(option: str) -> None:
     ],
 )
 def test_discrete_inverse(option: str, flag: str) -> None:
-    """With `invdiscrete` the acceleration is taken as the integrator's, and given back."""
+    """With `invdiscrete` inverse dynamics take the integrator's acceleration, as in MuJoCo."""
     both = load(text(option, f'invdiscrete="enable" {flag}'))
     theirs, data = invert(both, range(2))
     for i, d in enumerate(theirs):
@@ -171,7 +171,7 @@ def test_forward_skip(stage: Stage) -> None:
 @pytest.mark.feature("A067")
 @pytest.mark.parametrize("stage", list(Stage)[:3])
 def test_inverse_skip(stage: Stage) -> None:
-    """The same for inverse dynamics."""
+    """A skipped stage of inverse dynamics keeps its results as well, as in MuJoCo."""
     both = load(text("", FREE))
     theirs, data = worlds(both, range(2))
     data = forward_worlds(both.ours, data)
@@ -233,7 +233,7 @@ PENDULUM = """
 
 @pytest.mark.feature("A029", "D02", "D04", "D19")
 def test_half_steps_have_derivatives() -> None:
-    """By state, model and what a callback uses; zero, not NaN, in a world that diverges."""
+    """Half steps have derivatives by state, model and callbacks; zero in worlds that diverge."""
     model = load(PENDULUM).ours
     data = mjjax.make_data(model)
 

@@ -26,7 +26,7 @@ COMPILERS = {"quick": quick(step_worlds), "default": jax.jit(step_worlds)}
 
 
 class Crowd(NamedTuple):
-    """Worlds in different states, those of them that diverge, and all after a step of their own."""
+    """Worlds in different states, which of them diverge, and all after one step alone."""
 
     model: mjjax.Model
     before: mjjax.Data
@@ -89,7 +89,7 @@ def errors(a: mjjax.Data, b: mjjax.Data) -> dict[str, np.ndarray]:
 
 
 def assert_varied(worlds: Crowd, n: int) -> None:
-    """The first `n` worlds differ in what they cost the solver, and the lost ones are counted."""
+    """Asserts that the first `n` worlds differ in solver work, and that lost ones are counted."""
     niter = np.asarray(worlds.alone.solver_niter[:n])
     assert np.ptp(niter) >= 6 and np.mean(niter <= 2) > 0.25 and np.mean(niter >= 4) > 0.1
     assert len(np.unique(worlds.alone.ncon[:n])) >= 5
@@ -136,7 +136,7 @@ def assert_order_does_not_matter(worlds: Crowd, size: int, options: str) -> None
 @pytest.mark.feature("A018", "A050")
 @pytest.mark.parametrize("size, options", [(64, "quick"), (200, "quick"), (1000, "default")])
 def test_place_in_a_large_batch_does_not_matter(size: int, options: str) -> None:
-    """The same worlds in another order, other neighbours in their groups, give the same bits."""
+    """Worlds give the same bits in another order, with other neighbours in their groups."""
     assert_order_does_not_matter(crowd("pyramidal", 64), size, options)
 
 
@@ -277,7 +277,7 @@ def test_lost_worlds_are_as_new(integrator: str, step: str) -> None:
 @pytest.mark.feature("D18", "D19", "D02", "D04", "A028")
 @pytest.mark.parametrize("integrator", ["Euler", "implicit"])  # masked around the integrator
 def test_lost_worlds_have_no_derivative(integrator: str) -> None:
-    """Zero where a world is lost, unchanged elsewhere: in both modes, by state and by model."""
+    """Derivatives of lost worlds are zero, others unchanged, in both modes, by state and model."""
     model, good, broken = legs(integrator)
     state = ("qpos", "qvel", "act", "ctrl", "qfrc_applied")
     parameters = ("body_mass", "body_inertia", "geom_friction", "jnt_stiffness", "qpos0")

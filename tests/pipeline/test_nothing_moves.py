@@ -1,4 +1,4 @@
-"""A model without degrees of freedom, with everything that does not need them."""
+"""A model without degrees of freedom, with all elements that do not need them."""
 
 import functools
 

@@ -61,7 +61,7 @@ def rows_of_least_squares() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.feature("D16")
 @pytest.mark.parametrize(("limits", "iterations"), [("", 2), ('ctrlrange="-1 0.4"', 12)])
 def test_linear_problems_are_solved(limits: str, iterations: int) -> None:
-    """Where dynamics are linear, the optimum of (bounded) least squares; without bounds at once."""
+    """Linear problems reach the optimum of bounded least squares; without bounds at once."""
     model, data = cart(limits)
     low, high = (-1.0, 0.4) if limits else (-np.inf, np.inf)
     matrix, rest = rows_of_least_squares()
@@ -89,7 +89,7 @@ def test_feedback_is_that_of_riccati() -> None:
 
 
 def test_plans_stay_ready_at_an_optimum() -> None:
-    """Iterations without anything to gain leave the plan able to answer a push, as in MPC."""
+    """After iterations at the optimum a plan can still answer a push, as in MPC."""
     model, data = cart("")
     improve = quick(lambda data, plan: mjjax.improve_plan(model, data, plan, effort, stopped))
     plan = mjjax.start_plan(model, data, np.zeros((STEPS, 1)))

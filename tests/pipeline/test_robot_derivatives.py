@@ -88,7 +88,7 @@ def test_derivatives_in_contact(name: str) -> None:
 @pytest.mark.feature("D07")
 @every_robot
 def test_derivatives_at_rest_are_finite(name: str) -> None:
-    """At qpos0, at rest, all derivatives are numbers, also where limits and springs are at zero."""
+    """At qpos0, at rest, all derivatives are finite, even if limits and springs are at zero."""
     model, program = robot(name)
     x = at_rest(model)
     for height in (x[HEIGHT[name]], 0.9 * x[HEIGHT[name]]):

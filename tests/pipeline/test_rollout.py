@@ -87,7 +87,7 @@ def same(first: Any, second: Any, **tolerance: float) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D02", "D05", "D15")
 def test_checkpoints_change_memory_and_nothing_else() -> None:
-    """Gradients by controls, initial data and model at once; room for states, for few, for all."""
+    """Checkpoints change memory and not gradients, with room for few states or for all."""
     start = mjjax.make_data(model())
     n, state = 997, sum(getattr(start, name).nbytes for name in STATE)
     u = jnp.asarray(np.random.default_rng(0).normal(size=(n, 2)))
@@ -120,7 +120,7 @@ def test_checkpoints_change_memory_and_nothing_else() -> None:
 
 
 def test_blocks_that_fit_are_the_same_rollout() -> None:
-    """Where nothing is left over, no step is behind a condition."""
+    """If blocks fill the rollout, no step is behind a condition."""
     start, (keep, n) = mjjax.make_data(model()), (("qpos", "time"), 4)
     run = quick(
         lambda d, c: mjjax.rollout(model(), d, nstep=n, keep=keep, checkpoint=c),
@@ -138,7 +138,7 @@ def test_an_unknown_checkpoint_is_refused() -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 97, 997, 1000])
 def test_blocks_are_about_the_root(length: int) -> None:
-    """So that memory grows with the root, and next to nothing is left over."""
+    """Blocks are about the root of the number of steps, so memory grows with the root."""
     size = _block(length)
     count = -(-length // size)
     assert size + count <= 3 * np.sqrt(length) + 1
@@ -214,7 +214,7 @@ def test_moves_of_positions_are_mujocos() -> None:
 @pytest.mark.feature("A166")
 @pytest.mark.parametrize("length", [0, 1e-16, 1e-10, 3])
 def test_quaternions_of_any_length_move_as_mujocos(length: float) -> None:
-    """One that is no rotation is the identity before it turns, not after; others are scaled."""
+    """Quaternions of any length are scaled; a zero one is the identity before it turns."""
     xml = (
         "<mujoco><worldbody><body><joint type='ball'/><geom size='1'/></body></worldbody></mujoco>"
     )

@@ -1,4 +1,4 @@
-"""Bodies whose inertia MuJoCo stores as a diagonal: what couples their dofs is lost there."""
+"""Bodies whose inertia MuJoCo stores as a diagonal, so that it loses couplings of dofs."""
 
 import mujoco
 import numpy as np

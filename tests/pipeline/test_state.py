@@ -87,7 +87,7 @@ def test_unions_are_mujocos() -> None:
 
 @pytest.mark.feature("A047", "A048")
 def test_extract() -> None:
-    """A part of a state vector is taken out of it; what it does not hold is an error."""
+    """A part of a state vector is extracted; components that it lacks are an error."""
     both, d, data = state(1)
     whole = mjjax.get_state(both.ours, data, State.INTEGRATION)
     part = State.QVEL | State.CTRL | State.MOCAP_POS
@@ -99,7 +99,7 @@ def test_extract() -> None:
 
 @pytest.mark.feature("A049")
 def test_invalid_signatures_and_sizes() -> None:
-    """What names no component, and a vector of the wrong size, are errors."""
+    """Unknown components and vectors of the wrong size are errors."""
     both, _, data = state(0)
     for sig in (-1, 1 << 14):
         with pytest.raises(ValueError, match="signature"):
@@ -110,7 +110,7 @@ def test_invalid_signatures_and_sizes() -> None:
 
 @pytest.mark.feature("A050")
 def test_same_state_gives_the_same_step() -> None:
-    """The integration state decides the next step to the last bit, whatever else is in Data."""
+    """The integration state determines the next step to the last bit."""
     both, _, data = state(0)
     step = quick(mjjax.step)
     used = step(both.ours, step(both.ours, data))

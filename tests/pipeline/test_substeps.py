@@ -1,4 +1,4 @@
-"""Time steps in parts: equal ones, and as short as the motion asks for."""
+"""Time steps in parts, which are equal or as short as the motion requires."""
 
 import functools
 from typing import Any
@@ -85,7 +85,7 @@ def test_adaptive_parts_follow_the_motion() -> None:
 
 @pytest.mark.feature("D20")
 def test_too_few_parts_take_what_is_left() -> None:
-    """With the fewest parts a step still ends where it should, in time, and is counted."""
+    """With too few parts a step still ends at the right time, and is counted."""
     model, data = oscillator()
     data = data.replace(qpos=jnp.ones(1))
     few = mjjax.Adaptive(tolerance=1e-12, most=2)

@@ -119,7 +119,7 @@ def differences_of_step(model: mjjax.Model, data: mjjax.Data) -> np.ndarray:
 @pytest.mark.feature("A194", "D08", "C22", "C24")
 @pytest.mark.parametrize("integrator", ["implicit", "RK4"])
 def test_transitions_by_other_integrators(integrator: str) -> None:
-    """MuJoCo's where it has them, else those of our own differences: RK4 has matrices here."""
+    """Matrices are MuJoCo's, or, for RK4, those of differences of our own steps."""
     both = load(ARM.format(integrator, "", ""))
     d = random_state(both.reference, 0)
     model, data = both.ours, to_ours(both.ours, d)
@@ -149,7 +149,7 @@ def whole_step_differences(model: mujoco.MjModel, d: mujoco.MjData) -> np.ndarra
 @pytest.mark.slow
 @pytest.mark.feature("A194", "D08")
 def test_controls_change_the_matrix_of_an_implicit_step() -> None:
-    """Exact where `mjd_transitionFD` is not: dampers and muscles, whose damping is controlled."""
+    """Matrices are exact with controlled damping, for which `mjd_transitionFD` is not."""
     both = load("""
       <mujoco><option integrator="implicitfast" timestep="0.01"/><worldbody>
         <body><joint name="a" type="slide" range="-1 1"/><geom size="0.1"/></body>
@@ -178,7 +178,7 @@ def inverse_differences(model: mujoco.MjModel, d: mujoco.MjData, actuation: bool
 
 @pytest.mark.feature("A196", "D09")
 def test_inverse_derivatives_are_mujocos() -> None:
-    """Of force, readings and inertia by position, velocity and acceleration, with a contact."""
+    """Inverse derivatives are MuJoCo's, for force, readings and inertia, with a contact."""
     both = load(CRAWLER)
     theirs, models, data = [], [], []
     for seed in range(2):
@@ -199,7 +199,7 @@ def test_inverse_derivatives_are_mujocos() -> None:
 
 @pytest.mark.feature("A196", "D09", "A025")
 def test_inverse_derivatives_without_actuators() -> None:
-    """The forces of actuators taken off; of the discrete-time acceleration, as the flag says."""
+    """Inverse derivatives without actuator forces, and for the discrete-time acceleration."""
     both = load(ARM.format("implicitfast", 'invdiscrete="enable"', ""))
     d = random_state(both.reference, 0)
     d.qacc[:] = 1, -2
@@ -214,7 +214,7 @@ def test_inverse_derivatives_without_actuators() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A194", "D08")
 def test_transitions_with_delays_and_of_second_order() -> None:
-    """History is held: a delayed control has no effect yet. A is differentiable in its turn."""
+    """History is fixed, so a delayed control has no effect yet. A has derivatives itself."""
     both = load(ARM.format("implicitfast", "", 'delay="0.03" nsample="4"'))
     model = both.ours
     data = to_ours(model, random_state(both.reference, 0))

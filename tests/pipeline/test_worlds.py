@@ -1,4 +1,4 @@
-"""Every public function of a model with a model per world: no world depends on another."""
+"""Runs every public function with a model per world: no world depends on another."""
 
 import functools
 import inspect
@@ -145,7 +145,7 @@ def planned(model: mjjax.Model, data: mjjax.Data) -> Any:
 
 
 def everything(model: mjjax.Model, data: mjjax.Data) -> dict[str, Any]:
-    """Results of all functions but whole steps; XLA shares what they have in common."""
+    """Results of all functions except whole steps; one program shares their common parts."""
     after = mjjax.forward(model, data)
     found = {name: call(model, data) for name, call in WHOLE.items()}
     return found | {name: call(model, after) for name, call in PARTS.items()}
@@ -168,7 +168,7 @@ def worlds() -> tuple[mjjax.Model, mjjax.Data]:
 
 
 def differing(function: Call) -> list[str]:
-    """Results of worlds that are not those which they have among copies of themselves."""
+    """Results of worlds that differ from those among copies of the same world."""
     model, data = worlds()
     program = quick(jax.vmap(function))
     together, bad = program(model, data), []
@@ -207,12 +207,12 @@ def test_functions() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("D10", "A073")
 def test_loops() -> None:
-    """Steps: what loops in one world more often than in another, such as the solver."""
+    """Steps agree, although loops, such as the solver, run longer in some worlds."""
     assert not differing(steps)
 
 
 @pytest.mark.slow
 @pytest.mark.feature("D10", "D16")
 def test_plans() -> None:
-    """Iterations of a plan that choose other step lengths and active bounds in each world."""
+    """Plans agree, although each world chooses other step lengths and active bounds."""
     assert not differing(planned)

@@ -1,6 +1,7 @@
-"""Pictures per second and memory: `python -m tests.render.speed [MODEL] [--worlds 64] [--size 64]`.
+"""Measures rendering: `python -m tests.render.speed [MODEL] [--worlds 64] [--size 64]`.
 
-Worlds near the start, seen by the free camera or camera 0, in float32.
+It prints pictures per second and memory. The worlds are near the start and seen by the free camera
+or camera 0, in float32.
 """
 
 import argparse

@@ -102,7 +102,7 @@ def _sizes(kind: int, size: np.ndarray) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.feature("A176")
 def test_sites_and_tendons_are_in_pictures() -> None:
-    """A picture from in front of a site shows its id and type, one without its group does not."""
+    """A picture of a site shows its id and type; without its group it does not."""
     xml = '<mujoco><worldbody><site name="s" size=".1"/><camera pos="0 0 1"/></worldbody></mujoco>'
     model = mjjax.Model.from_xml_string(xml)
     data = posed(model, mjjax.make_data(model))

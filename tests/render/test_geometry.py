@@ -1,4 +1,4 @@
-"""What is where in a picture: rays of cameras, depth and geoms, as MuJoCo's and as `ray`."""
+"""Rays of cameras, depth and geoms in pictures are those of MuJoCo and of `ray`."""
 
 import functools
 

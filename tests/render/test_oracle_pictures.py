@@ -90,7 +90,7 @@ def edges(found: np.ndarray) -> np.ndarray:
 
 
 def compared(mine: mjjax.Picture, other: dict[str, np.ndarray]) -> dict[str, float]:
-    """Part of the pixels away from edges that show the same element, and how far colours are."""
+    """Share of pixels away from edges with the same element, and the difference of colours."""
     element = np.asarray(mine.segmentation)
     inner = ~(edges(element) | edges(other["segmentation"]))
     same = (element == other["segmentation"]).all(axis=-1)

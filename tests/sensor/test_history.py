@@ -65,7 +65,7 @@ def compare(d: mujoco.MjData, data: mjjax.Data) -> None:
 @pytest.mark.feature("A056", "A057", "A058", "A059", "A060", "A061", "A063", "A038", "B71", "B74")
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_steps(integrator: str) -> None:
-    """Buffers after a reset, and readings and forces in every step after it."""
+    """Buffers after a reset are MuJoCo's, and so are readings and forces in later steps."""
     both = both_engines(integrator)
     data, d = mjjax.make_data(both.ours), mujoco.MjData(both.reference)
     np.testing.assert_allclose(data.history, d.history, atol=1e-15)
@@ -76,7 +76,7 @@ def test_steps(integrator: str) -> None:
 
 @pytest.mark.feature("A034", "A059")
 def test_energies_of_late_sensors() -> None:
-    """Without the flag there is energy only where a sensor measures it now, as in MuJoCo."""
+    """Without the flag, energy is computed only if a sensor measures it now, as in MuJoCo."""
     both = load(
         """<mujoco><option timestep=".01"/><worldbody><body pos="0 0 1"><joint axis="0 1 0"/>
         <geom size=".1" pos=".3 0 0"/></body></worldbody><sensor><e_kinetic/>
@@ -96,7 +96,7 @@ def test_energies_of_late_sensors() -> None:
 
 @pytest.mark.feature("A062")
 def test_times_that_jump() -> None:
-    """Samples stay in order of time: equal times replace, old ones take the place of the oldest."""
+    """Samples stay in order of time; equal times replace, and old ones replace the oldest."""
     both = both_engines()
     d, data = stepped(both, 8)
     for time in (0.05, 0.053, 0.0712, -5.0, -4.0, 0.5, -4.0, 0.55, 0.52):

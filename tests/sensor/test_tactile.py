@@ -44,7 +44,7 @@ SCENE = """
 def near(
     pos1: Any, mat1: Any, size1: Any, pos2: Any, mat2: Any, size2: Any, margin: Any
 ) -> ContactSet:
-    """One contact, whatever the shapes: what is felt depends on which geoms touch, not where."""
+    """One contact for any shapes: readings depend on which geoms touch, not on where."""
     up = jnp.zeros_like(pos1).at[2].set(1)
     return ContactSet(-jnp.ones_like(margin)[None], pos1[None], up[None], 0 * up[None])
 
@@ -58,7 +58,7 @@ STAGES = (mjjax.kinematics, mjjax.com_pos, mjjax.com_vel)
 @quick
 @functools.partial(jax.vmap, in_axes=(None, 0))
 def contacts(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-    """Contacts and readings; forces are not felt."""
+    """Contacts and readings; the readings do not depend on forces."""
     data = functools.reduce(lambda d, stage: stage(model, d), STAGES, data)
     return mjjax.sensor_acc(model, mjjax.collision(model, data))
 
@@ -117,7 +117,7 @@ def test_derivatives() -> None:
 
 @pytest.mark.feature("C108")
 def test_without_contact_nothing_is_felt() -> None:
-    """Geoms count once they touch: a taxel within another geom reads zero without a contact."""
+    """Geoms count only if they touch: without a contact a taxel within another geom reads zero."""
     xml = SCENE.replace("<mujoco>", '<mujoco><option><flag contact="disable"/></option>')
     both = load(xml)
     empty = mjjax.make_data(both.ours, callbacks=ROUND)

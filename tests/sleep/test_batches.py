@@ -31,7 +31,7 @@ def start() -> tuple[mjjax.Model, mjjax.Data]:
 
 @pytest.mark.slow
 def test_worlds_sleep_one_by_one(start: tuple[mjjax.Model, mjjax.Data]) -> None:
-    """In a batch one world sleeps, one is pushed, one is hit: each as it does alone."""
+    """In a batch a sleeping, a pushed and a hit world each move as they do alone."""
     model, one = start
     batch = jax.tree.map(lambda x: jnp.stack([x] * 3), one)
     batch = batch.replace(
@@ -54,7 +54,7 @@ def test_worlds_sleep_one_by_one(start: tuple[mjjax.Model, mjjax.Data]) -> None:
 
 @pytest.mark.slow
 def test_derivatives_where_trees_sleep(start: tuple[mjjax.Model, mjjax.Data]) -> None:
-    """What sleeps has a velocity without derivative; others keep theirs; both modes agree."""
+    """Velocities of sleeping trees have no derivative, others keep theirs, in both modes."""
     model, one = start
     asleep = step(model, one)
     assert asleep.tree_asleep[:2].tolist() == [1, 0]

@@ -8,7 +8,7 @@ from mjjax.sleep.cycles import components, cycles, least_in_cycle, wake, wake_ne
 
 @pytest.mark.parametrize("seed", range(5))
 def test_components_are_those_of_a_search(seed: int) -> None:
-    """Labels are the smallest tree reachable by links that are there."""
+    """The label of a tree is the smallest tree that is reachable by existing links."""
     rng = np.random.default_rng(seed)
     count, links = 12, rng.integers(-1, 12, (14, 2)).astype(np.int32)
     on = rng.random(14) < 0.7

@@ -1,4 +1,4 @@
-"""Who may sleep, what is refused, and which sensors are read: static, without a step."""
+"""Rules of sleep, refusals, and which sensors are read; all are static."""
 
 import itertools
 
@@ -80,7 +80,7 @@ def test_the_neighbours_of_who_sleeps_from_the_start_do_too() -> None:
     ids=["RK4", "equality of tendons"],
 )
 def test_what_does_not_support_sleeping(option: str, rest: str) -> None:
-    """What MuJoCo documents as not supported, or stops at, is refused."""
+    """Features that do not support sleep in MuJoCo are refused."""
     model = mjjax.Model.from_xml_string(scene(LINK.format("A", 0, ""), rest, option))
     with pytest.raises(mjjax.UnsupportedFeature, match="does not support sleeping"):
         mjjax.make_data(model)
@@ -88,7 +88,7 @@ def test_what_does_not_support_sleeping(option: str, rest: str) -> None:
 
 @pytest.mark.feature("A159")
 def test_the_flag_is_on_when_the_data_is_made() -> None:
-    """Data made without the flag get what sleep needs; static models have nothing to do."""
+    """Data made without the flag get the arrays that sleep needs; static models need none."""
     xml = scene(LINK.format("A", 0, ""))
     off = mjjax.Model.from_xml_string(xml.replace('sleep="enable"', ""))
     data = mjjax.make_data(off)
@@ -142,7 +142,7 @@ def sensors() -> list[str]:
 
 @pytest.mark.feature("A160")
 def test_which_sensors_are_read() -> None:
-    """Of hundreds of sensors those keep their reading that keep it in MuJoCo."""
+    """Of hundreds of sensors the same as in MuJoCo keep their readings."""
     rope = '<spatial name="{0}{1}" limited="true" range="0 9"><site site="{0}"/><site site="{1}"/>'
     ropes = "".join(rope.format(*x) + "</spatial>" for x in ("AB", "AS", "BS"))
     motors = "".join(f'<motor name="{x}" joint="{x}"/>' for x in "AB")

@@ -48,14 +48,14 @@ DRIVEN = scene(
 
 
 def slept(found: list[list[int]]) -> np.ndarray:
-    """Which trees slept in which steps."""
+    """Whether each tree slept in each step."""
     return np.array(found) >= 0
 
 
 @pytest.mark.slow
 @pytest.mark.feature("A149", "A150", "A151", "A156", "A160")
 def test_a_stack_sleeps_until_a_ball_hits_it() -> None:
-    """The stack falls asleep as one, keeps its readings, and is woken by what is thrown at it."""
+    """The stack falls asleep as one, keeps its readings, and is woken by a thrown ball."""
     pair = Pair.of(STACK)
     found = slept(pair.go(STEPS, tolerance=1e-6))
     assert found[-1, :2].all()
@@ -82,7 +82,7 @@ def test_asleep_from_the_start() -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A157", "A153")
 def test_a_tendon_wakes_the_other_tree() -> None:
-    """A body that falls pulls the one that sleeps in mid-air with it once the rope is taut."""
+    """A falling body wakes the one that sleeps in mid-air once the rope is taut."""
     pair = Pair.of(TENDON)
     found = slept(pair.go(STEPS, tolerance=1e-6))
     assert found[0].tolist() == [False, True] and not found[-100, 1]

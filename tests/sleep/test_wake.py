@@ -1,4 +1,4 @@
-"""What wakes a tree, reason by reason: one program, many states, MuJoCo's counters."""
+"""Each reason that wakes a tree, compared with MuJoCo's counters in many states."""
 
 import functools
 
@@ -84,7 +84,7 @@ def test_a_velocity_or_a_force_wakes(asleep: Pair, name: str, value: float) -> N
 
 @pytest.mark.feature("A154")
 def test_a_changed_position_wakes(asleep: Pair) -> None:
-    """The smallest change of a coordinate wakes its tree, that of a world's force wakes none."""
+    """The smallest change of a coordinate wakes its tree; a force on the world wakes none."""
     asleep.set("xfrc_applied", (0, 0), 1.0)
     assert asleep.go(1)[0] == ALONE
     asleep.set("qpos", A, asleep.d.qpos[A] + 1e-15)
@@ -93,7 +93,7 @@ def test_a_changed_position_wakes(asleep: Pair) -> None:
 
 @pytest.mark.feature("A156")
 def test_contact_with_an_awake_tree_wakes(asleep: Pair) -> None:
-    """What an awake tree touches wakes in the same step and takes over its counter."""
+    """A tree that an awake tree touches wakes in the same step and takes over its counter."""
     asleep.set("qvel", A, -0.0)
     asleep.go(4)
     asleep.set("qpos", A, 0.805)
@@ -117,7 +117,7 @@ def test_an_equality_to_an_awake_tree_wakes(asleep: Pair) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("A158", "A151")
 def test_an_equality_between_sleeping_islands_wakes_both(asleep: Pair) -> None:
-    """Both wake, fall asleep together, in one cycle, and then the constraint wakes nobody."""
+    """Both trees wake, fall asleep in one cycle, and the constraint then wakes nobody."""
     asleep.set("eq_active", 0, True)
     assert asleep.go(1)[0][:3] == [0, -10, -10]
     for name, value in (("qpos", asleep.d.qpos[C]), ("qvel", 0.0)):
@@ -143,7 +143,7 @@ def test_a_limited_tendon_wakes(asleep: Pair) -> None:
 
 @pytest.mark.feature("A161")
 def test_actuators_of_sleeping_trees_do_nothing(asleep: Pair) -> None:
-    """No force and no new rate, whatever the control; activation goes on at the rate it had."""
+    """Actuators of sleeping trees have no force, and activations go on at their old rates."""
     asleep.set("ctrl", 0, -0.7)
     asleep.go(5)
     assert asleep.d.act_dot[0] == 0.3

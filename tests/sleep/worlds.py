@@ -1,4 +1,4 @@
-"""A model in both engines, stepped together; the same program for all worlds of a model."""
+"""Steps a model in both engines together, with the same program for all its worlds."""
 
 import dataclasses
 from collections.abc import Callable
@@ -45,20 +45,20 @@ class Pair:
         return cls(model, mujoco.MjData(model), ours, mjjax.make_data(ours))
 
     def set(self, name: str, index: Any, value: Any) -> None:
-        """Writes to a field of both."""
+        """Writes to a field of both engines."""
         getattr(self.d, name)[index] = value
         field = jnp.asarray(getattr(self.data, name))
         self.data = self.data.replace(**{name: field.at[index].set(value)})
 
     def reset(self) -> None:
-        """Both at `qpos0` again."""
+        """Puts both engines back to `qpos0`."""
         mujoco.mj_resetData(self.model, self.d)
         self.data = mjjax.reset_data(self.ours, self.data)
 
     def go(
         self, count: int, each: Callable[[int], None] | None = None, tolerance: float = 1e-8
     ) -> list[list[int]]:
-        """Steps both, comparing after each step; `tree_asleep` after each."""
+        """Steps and compares both engines; returns `tree_asleep` after each step."""
         found = []
         for i in range(count):
             if each is not None:
@@ -70,7 +70,7 @@ class Pair:
         return found
 
     def compare(self, tolerance: float, where: str) -> None:
-        """The state, who sleeps, the counts and the readings are MuJoCo's."""
+        """Asserts that state, sleeping trees, counts and readings are MuJoCo's."""
         d, data = self.d, self.data
         assert np.array_equal(data.tree_asleep, d.tree_asleep), (where, data.tree_asleep)
         assert np.array_equal(data.tree_awake, d.tree_awake), where

@@ -1,4 +1,4 @@
-"""A scene with every kind of row, ready for its solver: rows made, acceleration not yet found."""
+"""A scene with every kind of row, ready for the solver, which has not found accelerations yet."""
 
 import functools
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ XML = """
 
 
 class Ready(NamedTuple):
-    """The scene in both engines in some states: MuJoCo's solved, ours with everything before."""
+    """The scene in some states: solved in MuJoCo, and in ours with all stages before the solver."""
 
     both: Both
     theirs: list[mujoco.MjData]
@@ -47,7 +47,7 @@ constrain_worlds = each_world(mjjax.fwd_constraint)
 
 @functools.cache
 def ready(cone: str) -> Ready:
-    """Random states; every other warm start is near the solution."""
+    """Random states of the scene; every other warm start is near the solution."""
     return ready_scene(XML.format(cone=cone))
 
 
@@ -64,7 +64,7 @@ def ready_scene(xml: str) -> Ready:
 
 
 def with_options(scene: Ready, **options: Any) -> mjjax.Model:
-    """Our model with other options, which MuJoCo's gets too; without islands."""
+    """Our model without islands and with other options, which MuJoCo's model gets as well."""
     chosen = {
         "solver": mjjax.SolverType.NEWTON,
         "iterations": 100,
@@ -81,7 +81,7 @@ def with_options(scene: Ready, **options: Any) -> mjjax.Model:
 
 
 def solve_theirs(scene: Ready) -> list[mujoco.MjData]:
-    """MuJoCo's results with the options of now."""
+    """MuJoCo's results with its present options."""
     for d in scene.theirs:
         mujoco.mj_forward(scene.both.reference, d)
     return scene.theirs

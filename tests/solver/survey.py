@@ -1,9 +1,9 @@
-"""Every solver on models with contacts, beside MuJoCo's, and islands beside the whole.
+"""Compares every solver with MuJoCo's on models with contacts, and islands with the whole.
 
-MuJoCo runs each model for some steps, until it has contacts. There both engines solve the same rows
-with each solver; MuJoCo's Newton (for noslip: MuJoCo's noslip) far beyond every tolerance is the
-truth. A line of the result says how far from it both end, relative to the largest entry, and how
-their objectives compare: that of accelerations, with PGS the dual one.
+MuJoCo steps each model until it has contacts. In this state both engines solve the same rows with
+each solver. The reference is MuJoCo's Newton solver (for noslip MuJoCo's noslip), run far beyond
+every tolerance. A line of the result has the distances of both engines from the reference, relative
+to the largest entry, and their objectives: that of accelerations, or for PGS the dual one.
 
     python -m tests.solver.survey MODELS --count 60 --json results.jsonl
 """
@@ -19,7 +19,7 @@ from tests import surveys
 from tests.oracle_tools import INPUTS, quick, to_ours
 
 NEWTON, CG, PGS = mjjax.SolverType.NEWTON, mjjax.SolverType.CG, mjjax.SolverType.PGS
-# name -> options; what is not named is as in the file
+# Options by name of the solver; other options are as in the file.
 SOLVERS: dict[str, dict[str, Any]] = {
     "newton": {"solver": NEWTON, "noslip_iterations": 0},
     "cg": {"solver": CG, "noslip_iterations": 0},
@@ -27,11 +27,11 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "noslip": {"solver": NEWTON, "noslip_iterations": 5},
 }
 EXACT = {"iterations": 2000, "ls_iterations": 200, "tolerance": 0.0, "ls_tolerance": 1e-6}
-CONTACTS = (50, 100, 200, 400, 800)  # after so many steps
+CONTACTS = (50, 100, 200, 400, 800)  # numbers of steps after which contacts are looked for
 
 
 def touching(m: mujoco.MjModel) -> mujoco.MjData | None:
-    """The state with most contacts on the way from a random one; None if nothing ever touches."""
+    """The state with most contacts on the way from a random state; None if nothing touches."""
     d, best, state = surveys.random_state(m, 0), 0, None
     for n in np.diff(CONTACTS, prepend=0):
         mujoco.mj_step(m, d, int(n))
@@ -43,13 +43,13 @@ def touching(m: mujoco.MjModel) -> mujoco.MjData | None:
 
 
 def copy_inputs(source: mujoco.MjData, target: mujoco.MjData) -> None:
-    """Everything that a forward pass reads."""
+    """Copies everything that a forward pass reads."""
     for name in INPUTS:
         getattr(target, name)[:] = getattr(source, name)
 
 
 def solved(m: mujoco.MjModel, start: mujoco.MjData, options: dict[str, Any]) -> mujoco.MjData:
-    """MuJoCo's results with some options, which the model has again as before when it ends."""
+    """MuJoCo's results with some options; afterwards the model has its old options."""
     before = {name: getattr(m.opt, name) for name in options}
     for name, value in options.items():
         setattr(m.opt, name, value)
@@ -90,7 +90,7 @@ def dual_objective(d: mujoco.MjData, force: np.ndarray) -> float:
 
 
 def compare(m: mujoco.MjModel, model: mjjax.Model) -> dict[str, Any] | None:
-    """Distances and objectives of one model by solver; None if it never touches anything."""
+    """Distances and objectives of one model by solver; None if nothing ever touches."""
     start = touching(m)
     if start is None:
         return None
@@ -120,7 +120,7 @@ def one(
     name: str,
     constrain: Any,
 ) -> dict[str, Any]:
-    """What one solver makes of the rows."""
+    """Results of one solver for the rows."""
     options = SOLVERS[name]
     theirs, exact = solved(m, start, options), truth
     mine = constrain(ours_with(model, options), data)
@@ -146,7 +146,7 @@ def one(
 
 
 def islands(m: mujoco.MjModel, model: mjjax.Model, data: mjjax.Data) -> float:
-    """Distance of the accelerations with islands from those without, both converged."""
+    """Distance between the converged accelerations with islands and without."""
     apart, whole = (
         # islands are found with the positions
         quick(mjjax.forward)(

@@ -1,4 +1,4 @@
-"""Islands of one tree, each solved as a world of its own, in one queue with those of all worlds."""
+"""Islands of one tree are solved as worlds of their own, in one queue for all worlds."""
 
 import functools
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def states(cone: str) -> Ready:
 
 @pytest.fixture
 def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No queue: all islands of a world iterate until the last one is done."""
+    """Turns the queue off: all islands of a world iterate until the last one is done."""
     monkeypatch.setattr(Newton, "ahead", Primal.ahead)
 
 
@@ -98,7 +98,7 @@ def test_iterates_are_mujocos(cone: str) -> None:
 
 @cones
 def test_islands_of_one_tree_are_done_first(cone: str) -> None:
-    """All of them, and nothing of the others: what follows has only these to do."""
+    """All islands of one tree are finished alone, and no others."""
     at = states(cone)
     model, data = with_options(at, **ON), world(at.data, 1)
     layout, method = layout_of(model, data), Newton()
@@ -135,7 +135,7 @@ def test_trees_with_too_many_contacts_stay(cone: str, few_contacts: None) -> Non
 
 
 def test_a_batch_goes_through_one_queue() -> None:
-    """In groups of the trees of all worlds, results are those of worlds one by one."""
+    """A batch has the results of its worlds one by one."""
     at, one = states("pyramidal"), queued("pyramidal")
     every = jax.tree.map(lambda x: jnp.concatenate([x] * 8), at.data)
     run = quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))

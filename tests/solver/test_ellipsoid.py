@@ -36,7 +36,7 @@ def solve_and_slope(x: dict[str, jax.Array]) -> tuple[Array, dict[str, jax.Array
 @pytest.mark.feature("C36", "C46")
 @pytest.mark.parametrize("size, used", [(2, 2), (3, 3), (3, 2), (5, 5), (5, 3)])
 def test_minimiser(size: int, used: int) -> None:
-    """Feasible, and stationary: no gradient inside, along the outward normal on the boundary."""
+    """Minimisers are feasible and stationary, inside and on the boundary."""
     x = problems(size, used)
     found = np.asarray(quick(jax.vmap(solve))(x))
     assert not np.any(found[:, used:])
@@ -57,7 +57,7 @@ def test_minimiser(size: int, used: int) -> None:
 
 @pytest.mark.feature("C36")
 def test_what_is_singular_is_zero() -> None:
-    """Matrices that MuJoCo gives up on: by determinant up to three unknowns, else by pivots."""
+    """Singular matrices give zero where MuJoCo gives up: by determinant or by pivots."""
     rng = np.random.default_rng(0)
     for size, used, scale, solved in (
         (2, 2, 1e-6, False),
@@ -78,7 +78,7 @@ def test_what_is_singular_is_zero() -> None:
 @pytest.mark.feature("D02")
 @pytest.mark.parametrize("size, used", [(2, 2), (5, 3)])
 def test_derivatives(size: int, used: int) -> None:
-    """Exact inside and on the boundary, in both modes."""
+    """Derivatives are exact inside and on the boundary, in both modes."""
     x = problems(size, used)
     v = directions(x, 0)
     v["A"] = v["A"] + v["A"].mT

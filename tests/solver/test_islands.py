@@ -1,4 +1,4 @@
-"""Islands: trees that rows connect are solved apart from the others, as MuJoCo does."""
+"""Islands: trees that rows connect are solved apart from others, as in MuJoCo."""
 
 import functools
 from typing import Any
@@ -84,7 +84,7 @@ def test_islands_iterate_as_mujocos(name: str, cone: str, options: dict[str, Any
 @cones
 @pytest.mark.parametrize("name", ["few", "many"])
 def test_islands_have_the_solution_of_the_whole(name: str, cone: str) -> None:
-    """On or off, the converged acceleration is the same; off, there are no islands."""
+    """With and without islands the converged acceleration is the same."""
     at = states(name, cone)
     model, exact = at.both.ours, {"tolerance": 1e-14, "solver": SolverType.NEWTON}
     apart = constrain_worlds(with_options(at, **exact | ON), at.data)
@@ -99,7 +99,7 @@ def test_islands_have_the_solution_of_the_whole(name: str, cone: str) -> None:
 @pytest.mark.slow(but=1)
 @cones
 def test_an_island_does_not_know_of_others(cone: str) -> None:
-    """Its acceleration after a few iterations stays the same when another one is pushed."""
+    """An island's acceleration after a few iterations does not change if another is pushed."""
     at = states("many", cone)
     model = with_options(at, **ON | {"iterations": 3, "disableflags": DisableBit.WARMSTART})
     base, trees = constrain_worlds(model, at.data), np.asarray(model.structure.dof_treeid)
@@ -122,7 +122,7 @@ def test_an_island_does_not_know_of_others(cone: str) -> None:
 @cones
 @pytest.mark.parametrize("name", ["few", "many"])
 def test_derivatives(name: str, cone: str) -> None:
-    """Those of the whole problem, with respect to all of it, in both modes."""
+    """Derivatives are those of the whole problem, by all inputs, in both modes."""
     at = states(name, cone)
     model, data = at.both.ours, world(at.data, 0)
     point = inputs(data)
@@ -132,7 +132,7 @@ def test_derivatives(name: str, cone: str) -> None:
 
 
 def test_the_scenes_have_islands_of_several_trees() -> None:
-    """What the other tests of this file rely on."""
+    """The scenes have islands of one tree and of several, as the other tests need."""
     sizes = set()
     for cone in ("pyramidal", "elliptic"):
         for k in range(WORLDS):

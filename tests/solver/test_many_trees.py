@@ -58,7 +58,7 @@ def many(cone: str) -> Ready:
 @pytest.mark.feature("C45")
 @cones
 def test_accelerations_equal_mujocos(cone: str) -> None:
-    """As with matrices: accelerations and forces of the converged optimum."""
+    """Accelerations and forces of the converged optimum are MuJoCo's."""
     at = many(cone)
     assert layout_of(at.both.ours, world(at.data, 0)).by_body
     for k, d in enumerate(at.theirs):
@@ -73,7 +73,7 @@ def test_accelerations_equal_mujocos(cone: str) -> None:
 
 @cones
 def test_operators_equal_matrices(cone: str) -> None:
-    """Products with the Jacobian and its transpose, and solutions with the Hessian."""
+    """Products with the Jacobian and solutions with the Hessian are those of matrices."""
     at = many(cone)
     model, data = at.both.ours, world(at.data, 1)
     layout = layout_of(model, data)
@@ -109,7 +109,7 @@ def test_operators_equal_matrices(cone: str) -> None:
 @pytest.mark.feature("D02", "D03", "D04")
 @cones
 def test_derivatives(cone: str) -> None:
-    """With respect to forces, inertia, rows and friction, in both modes."""
+    """Derivatives by forces, inertia, rows and friction are exact in both modes."""
     at = many(cone)
     model, data = at.both.ours, world(at.data, 0)
     point = inputs(data)

@@ -54,7 +54,7 @@ def inputs(data: mjjax.Data) -> dict[str, Any]:
     ],
 )
 def test_derivatives(cone: str, options: dict[str, Any]) -> None:
-    """With respect to forces, inertia, rows and friction, of accelerations and forces."""
+    """Derivatives of accelerations and forces by forces, inertia, rows and friction are exact."""
     scene = ready(cone)
     model, data = with_options(scene, **options), world(scene.data, 0)
     at = inputs(data)

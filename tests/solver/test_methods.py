@@ -1,4 +1,4 @@
-"""CG, PGS and noslip make MuJoCo's iterations, end at its results and tell how they got there."""
+"""CG, PGS and noslip have MuJoCo's iterations, results and statistics."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def largest_difference(mine: Any, theirs: Any) -> float:
 @pytest.mark.feature("C30", "C31", "C32", "C33")
 @cones
 def test_the_scene_has_every_kind_of_row(cone: str) -> None:
-    """What the other tests of this file rely on: the same rows as C's, of all kinds."""
+    """The scene has rows of all kinds, the same as C's, as the other tests need."""
     scene = ready(cone)
     kinds, dims = set(), set()
     with_options(scene)
@@ -55,7 +55,7 @@ def test_the_scene_has_every_kind_of_row(cone: str) -> None:
     ids=str,
 )
 def test_iterations(cone: str, options: dict[str, Any]) -> None:
-    """After a few iterations, far from convergence: same accelerations, forces and count."""
+    """After a few iterations, far from convergence, accelerations, forces and counts are C's."""
     scene = ready(cone)
     data = constrain_worlds(with_options(scene, **options), scene.data)
     if "noslip_iterations" not in options:
@@ -73,7 +73,7 @@ def test_iterations(cone: str, options: dict[str, Any]) -> None:
 @pytest.mark.feature("C45", "C46")
 @cones
 def test_all_end_at_the_same_optimum(cone: str) -> None:
-    """CG and PGS with time enough find Newton's accelerations and forces, and say so."""
+    """With enough iterations CG and PGS find Newton's accelerations and forces."""
     scene = ready(cone)
     enough = {"iterations": 20000, "tolerance": 1e-15, "ls_tolerance": 1e-6}
     newton = constrain_worlds(with_options(scene, **enough), scene.data)
@@ -100,7 +100,7 @@ SLOPE = """
 @pytest.mark.feature("C47")
 @cones
 def test_noslip_stops_creep(cone: str) -> None:
-    """What regularized friction lets creep down a slope stays; normal forces are as before."""
+    """Noslip holds bodies that would creep down a slope, without a change of normal forces."""
     both = load(SLOPE.format(cone=cone))
     creeping = quick(mjjax.forward)(both.ours, mjjax.make_data(both.ours))
     opt = both.ours.opt.replace(noslip_iterations=5)

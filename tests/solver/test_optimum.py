@@ -65,7 +65,7 @@ def test_optimum_is_stationary(cone: str) -> None:
 @pytest.mark.feature("C31", "C32", "C35", "D19")
 @cones
 def test_forces_are_feasible_and_complementary(cone: str) -> None:
-    """Dry friction within its loss, unilateral forces pushing and off where rows separate."""
+    """Dry friction is within its loss; unilateral forces push, or are zero if rows separate."""
     _, data, jacobians = solved(cone)
     first_contact = int(data.contact.efc_address[data.contact.efc_address >= 0].min())
     both_zones = 0
@@ -118,7 +118,7 @@ def test_warm_start_does_not_change_the_optimum(cone: str) -> None:
 @pytest.mark.feature("D03", "D02")
 @cones
 def test_derivative_is_that_of_the_optimum(cone: str) -> None:
-    """Zero with respect to the warm start, H^-1 with respect to the smooth force, symmetric."""
+    """The derivative is zero by the warm start, and a symmetric H^-1 by the smooth force."""
     model, data, _ = solved(cone)
     w = world(data, 0)
 
@@ -138,7 +138,7 @@ def test_derivative_is_that_of_the_optimum(cone: str) -> None:
 
 @pytest.mark.feature("A119", "D26")
 def test_iterations_stop_early_and_are_counted() -> None:
-    """The count is what was used: zero allowed means zero, more are not wasted."""
+    """The count is the number of iterations used: zero if none is allowed, few if few suffice."""
     model, data, _ = solved("pyramidal")
     assert 1 < int(data.solver_niter.max()) < 30
     none = model.replace(opt=model.opt.replace(iterations=0, disableflags=1 << 9))

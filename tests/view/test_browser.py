@@ -52,12 +52,12 @@ def blue(page: Page) -> np.ndarray:
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
-    """How much of two silhouettes is in both, 0 to 1: viser's shades move edges, not the rest."""
+    """Overlap of two silhouettes, 0 to 1; shades move only their edges."""
     return (a & b).sum() / (a | b).sum()
 
 
 def until(page: Page, holds: object, what: str) -> np.ndarray:
-    """Waits until something holds of the pixels; returns them."""
+    """Waits until a condition on the pixels holds, and returns them."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         pixels = blue(page)
@@ -90,7 +90,7 @@ def test_page_plays_without_network(page: Page, tmp_path: Path) -> None:
 
 
 def test_wrong_trajectories_are_errors() -> None:
-    """What is no trajectory is refused before anything is drawn."""
+    """Wrong trajectories are refused before anything is drawn."""
     model = pendulum()
     with pytest.raises(ValueError, match="qpos"):
         mjjax.view.html(model, {"qvel": jnp.zeros((3, 2))})
@@ -100,7 +100,7 @@ def test_wrong_trajectories_are_errors() -> None:
 
 @pytest.mark.feature("A175", "A179")
 def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
-    """The window of `mjjax view`: what runs is seen to move, and the switches do what they say."""
+    """In the window of `mjjax view` running worlds move, and the switches have their effect."""
     model = pendulum()
     with started(None) as server:
         viewer = Viewer(server, model, playing=False)

@@ -1,4 +1,4 @@
-"""Triangles that a browser draws: where geoms are, and which way round."""
+"""Triangles that a browser draws have the right places and orientations."""
 
 import jax
 import numpy as np
@@ -48,7 +48,7 @@ def model() -> mjjax.Model:
 @pytest.mark.feature("A176")
 @pytest.mark.parametrize("geom", range(len(SOLIDS)))
 def test_solids_have_their_size_and_face_outward(model: mjjax.Model, geom: int) -> None:
-    """The middle is the geom's, the volume nearly, and positive: triangles are the right way."""
+    """Solids have the centre of the geom and nearly its volume, which is positive."""
     shape, (volume, half) = shape_of(model, geom), SOLIDS[geom]
     made = trimesh.Trimesh(shape.vert, shape.face)
     np.testing.assert_allclose(made.bounds, np.outer([-1, 1], half), atol=0.01)

@@ -1,4 +1,4 @@
-"""What runs behind the browser: steps, pulling, and what is seen."""
+"""The worlds behind the browser: steps, pulling, and the shapes that are shown."""
 
 import jax
 import jax.numpy as jnp

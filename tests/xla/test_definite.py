@@ -1,4 +1,4 @@
-"""Definite systems of many worlds: what a GPU does differently."""
+"""Definite systems of many worlds, which a GPU treats differently."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ def systems(*batch: int, n: int) -> tuple[jax.Array, jax.Array]:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs on a GPU, its kernels interpreted."""
+    """Runs the code for GPUs with interpreted kernels."""
 
     def on_gpu(*args: Any, cuda: Any, default: Any) -> Any:
         return cuda(*args)
@@ -45,7 +45,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n", [1, 2, 6, 27, 33])
 @pytest.mark.parametrize("m", [1, 40])
 def test_kernels_factor_and_solve(n: int, m: int) -> None:
-    """Against numpy, of upper triangles; rows and matrices fill no tile, and more than one."""
+    """Kernels agree with numpy, for sizes that fill a tile partly and that need several."""
     a, b = systems(m, n=n)
     exact = np.float64(a)
     factors = lanes.factors(jnp.triu(a), interpret=True)
@@ -56,14 +56,14 @@ def test_kernels_factor_and_solve(n: int, m: int) -> None:
 
 @pytest.mark.parametrize("array", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
 def test_factors_are_of_upper_triangles(array: Any) -> None:
-    """Whatever stands below the diagonal, which callers need not compute."""
+    """Factors do not depend on entries below the diagonal, which callers need not compute."""
     (a,), _ = systems(1, n=7)
     half = array(np.where(np.tri(7, k=-1), np.nan, a))
     np.testing.assert_allclose(np.tril(definite.factor(half)), np.linalg.cholesky(a), **CLOSE)
 
 
 def test_kernels_show_what_is_not_definite() -> None:
-    """The last pivot, by which `solve_symmetric` chooses, is no number for that matrix alone."""
+    """The last pivot, which `solve_symmetric` tests, is NaN for an indefinite matrix only."""
     a, _ = systems(3, n=4)
     last = lanes.factors(a.at[1, 0, 0].set(-1), interpret=True)[:, -1, -1]
     assert jnp.isfinite(last).tolist() == [True, False, True]
@@ -100,7 +100,7 @@ def test_systems_of_a_gpu(name: str, shared: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("gpu")
 def test_one_indefinite_system_of_a_gpu() -> None:
-    """It goes through LU as on a CPU."""
+    """One indefinite system of a batch is solved by LU, as on a CPU."""
     a, b = systems(4, n=5)
     a = a.at[2].add(-20 * jnp.eye(5, dtype=a.dtype))
     assert np.linalg.eigvalsh(a[2])[0] < -1
@@ -112,7 +112,7 @@ def test_one_indefinite_system_of_a_gpu() -> None:
 @pytest.mark.filterwarnings("ignore:The Pallas Triton backend")
 @pytest.mark.parametrize("n", [2, 27, 64])
 def test_kernels_are_compiled_for_a_gpu(n: int) -> None:
-    """Triton takes the kernels: what can be known of them without a GPU."""
+    """Triton accepts the kernels, as far as this can be tested without a GPU."""
     h100 = AbstractDevice("NVIDIA H100 80GB HBM3", 132, "gpu")
     a, b = systems(100, n=n)
 

@@ -25,14 +25,14 @@ loop = grouped_loop(halved, above_one)
 
 
 def halve(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What is left of a number, and how often it was halved."""
+    """The rest of a number, and how often it was halved."""
     return loop(jnp.full_like(x, 2), (x, jnp.zeros(x.shape, int)))
 
 
 @pytest.mark.feature("A073", "D10")
 @pytest.mark.parametrize("size", [1, WORLDS_IN_GROUPS - 1, WORLDS_IN_GROUPS, 200, 1000])
 def test_each_world_stops_on_its_own(size: int) -> None:
-    """However many worlds there are, and in a batch of batches, each is iterated as if alone."""
+    """Each world is iterated as if alone, for any number of worlds and in nested batches."""
     start = 2.0 ** np.random.default_rng(0).integers(-2, 12, size) * 0.9
     count = np.maximum(0, np.ceil(np.log2(start)))
     x, n = jax.jit(jax.vmap(halve))(start)
@@ -44,7 +44,7 @@ def test_each_world_stops_on_its_own(size: int) -> None:
 
 @pytest.mark.feature("D10")
 def test_accelerators_iterate_all_worlds_at_once() -> None:
-    """Groups, one after the other, are for processors: on a GPU it is a loop for each quarter."""
+    """Processors iterate groups one after the other; a GPU has a loop for each quarter."""
     run = jax.jit(jax.vmap(halve))
 
     def loops(platform: str, size: int) -> int:
@@ -64,7 +64,7 @@ def test_accelerators_iterate_all_worlds_at_once() -> None:
     "size", [WORLDS_IN_QUARTERS - 1, WORLDS_IN_QUARTERS, 5 * WORLDS_IN_QUARTERS + 3]
 )
 def test_the_last_quarter_goes_on_alone(size: int) -> None:
-    """What a GPU runs, here on the CPU: each world is iterated as if alone."""
+    """The loop for GPUs, run on the CPU, iterates each world as if alone."""
     start = 2.0 ** np.random.default_rng(1).integers(-2, 12, size) * 0.9
     count = np.maximum(0, np.ceil(np.log2(start)))
     state = jnp.asarray(start), jnp.zeros(size, int)

@@ -1,4 +1,4 @@
-"""Indexing by static lists: what numpy gives, with its derivative, without moving a batch."""
+"""Indexing by static lists gives numpy's results and derivatives, without moving a batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 )
 @pytest.mark.parametrize("width", [5, 200])
 def test_rows_is_indexing(index: list, width: int) -> None:
-    """The fast forms of static indexing give what indexing gives, with the same derivative."""
+    """The fast forms of static indexing have the results and derivatives of plain indexing."""
     x, at = jnp.asarray(random(width, 2)), np.asarray(index)
     np.testing.assert_array_equal(indexing.gather(x, at), x[at])
     weight = jnp.asarray(random(*x[at].shape, seed=1))

@@ -52,7 +52,7 @@ def test_where_of_numpy_is_numpy():
 
 
 def test_where_is_one_operation():
-    """No program of its own, which every use would trace and lower; worlds keep their mask."""
+    """`where` is one operation without a program of its own; worlds keep their mask."""
 
     def choose(mask, x):
         return where(mask, x, 0)

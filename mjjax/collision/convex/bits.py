@@ -1,4 +1,4 @@
-"""Sets of slots, 32 in a word: what is free is found without looking at every slot."""
+"""Sets of slots, 32 in a word, so that a free slot is found without looking at every slot."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Several contacts of boxes and meshes from one: the faces that touch are clipped."""
+"""Makes several contacts of boxes and meshes from one, by clipping the faces that touch."""
 
 from typing import NamedTuple
 
@@ -32,9 +32,9 @@ class Clipped(NamedTuple):
     """Contacts of N pairs in 4 slots.
 
     Attributes:
-        count: (N,) number of contacts, 0 where nothing was clipped.
+        count: (N,) number of contacts, 0 if nothing was clipped.
         two: (4, N) points of geom 2 [m].
-        step: (N,) from the points of geom 1 to those of geom 2 [m].
+        step: (N,) vector from the points of geom 1 to the points of geom 2 [m].
     """
 
     count: jax.Array
@@ -43,12 +43,12 @@ class Clipped(NamedTuple):
 
 
 def clip(pools: Pools, sides: Sides, deep: Depth) -> Clipped:
-    """Contacts where two faces, or a face and an edge, lie flat against each other.
+    """Contacts of two faces, or a face and an edge, that lie flat against each other.
 
     Args:
         pools: the pools.
         sides: boxes and meshes.
-        deep: their depths; the features that touch are those of its three points.
+        deep: their depths; the features that touch are those of the three points in it.
     """
     n = deep.depth.shape[0]
     one, two = (jax.tree.map(lambda x, h=h: x[..., h], sides) for h in (slice(n), slice(n, None)))
@@ -106,13 +106,13 @@ def clip_polygon(
 
     Args:
         window: (P, N) convex polygons, clockwise seen against `normal`.
-        sides: (N,) how many vertices they have.
+        sides: (N,) numbers of their vertices.
         subject: (P, N) polygons to be clipped.
-        count: (N,) how many vertices these have.
-        normal: (N,) along the planes.
+        count: (N,) numbers of vertices of these polygons.
+        normal: (N,) direction along the planes.
 
     Returns:
-        What remains (2 P, N), and how many vertices that has (N,).
+        The remaining polygons (2 P, N) and the numbers of their vertices (N,).
     """
     room = len(window.x)
 

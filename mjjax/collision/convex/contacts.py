@@ -37,12 +37,12 @@ def convex(
 ) -> tuple[ContactSet, jax.Array]:
     """Contacts of N pairs of convex shapes.
 
-    The shapes are inflated by half the margin each; where they then overlap there is a contact.
-    Its distance is the margin less the depth, its position the middle between the deepest points.
-    With `multiccd` there are five slots: boxes and meshes without margin get up to four contacts
-    where a face lies flat on a face or an edge; other pairs, but those with a sphere or ellipsoid,
-    get up to four more where they touch when both are turned a little. Without `native` it is all
-    pairs that do, and depths are those to a portal (see `portal.py`); the derivative is still that
+    Each shape is inflated by half the margin. If the shapes then overlap, there is a contact. Its
+    distance is the margin minus the depth, and its position the middle of the deepest points.
+    With `multiccd` there are five slots. Boxes and meshes without margin get up to four contacts if
+    a face lies flat on a face or an edge. Other pairs get up to four more contacts by turning both
+    shapes a little, unless one is a sphere or an ellipsoid. Without `native` all pairs are turned
+    in this way, and depths are measured to a portal (see `portal.py`). The derivative is still that
     of the surfaces which touch along the normal.
 
     Args:
@@ -53,10 +53,11 @@ def convex(
         settings: options.
 
     Returns:
-        Contacts (N, m, ...); the features that touch (N, m, 6): up to three vertices of geom 1,
-        then of geom 2, by id within the hull or as corner of the box (x, y, z positive: 1 + 2 + 4);
-        -1 where there is none or the shape is smooth. With `multiccd` (N, m, 7), the last which of
-        `SMALL_TURNS` it was, from 1.
+        Contacts (N, m, ...), and certificates (N, m, 6): the features that touch, as up to three
+        vertices of geom 1, then of geom 2. A vertex is an id within the hull, or a corner of the
+        box (1, 2 and 4 are added for positive x, y and z), or -1 if there is none or the shape is
+        smooth. With `multiccd` they are (N, m, 7); the last entry is the place in `SMALL_TURNS`,
+        counted from 1, of the turn that found the contact.
     """
     sides = sides_of(pools, one, two, 0.5 * margin)
     if settings.multiccd:
@@ -82,7 +83,7 @@ def convex_distance(
         pools: vertices of the meshes.
         one: geoms 1, in the order of the caller: exchanging the geoms may change the last digits.
         two: geoms 2.
-        limit: (N,) distances of interest [m]; of further pairs nothing is found.
+        limit: (N,) distances of interest [m]; pairs further apart get no contact.
         settings: options.
     """
     sides = sides_of(pools, one, two, jnp.zeros_like(limit))
@@ -193,7 +194,7 @@ def signed_distance(
         flat: (N,) pairs whose faces are clipped; if `None`, none.
 
     Returns:
-        Distances and points; what was clipped, without slots if nothing was to be.
+        Distances and points, and the contacts from clipping, which have no slots without `flat`.
     """
     tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
     settings = settings._replace(tolerance=tolerance)

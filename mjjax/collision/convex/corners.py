@@ -1,4 +1,4 @@
-"""Points of the Minkowski difference of two shapes: what simplices and polytopes are made of."""
+"""Points of the Minkowski difference of two shapes, the vertices of simplices and polytopes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from mjjax.collision.shape.lanes import Vec
 
 
 class Corners(NamedTuple):
-    """Points of the Minkowski difference with where they come from.
+    """Points of the Minkowski difference, and the points of both geoms that give them.
 
     Attributes:
         ends: (3, 2, k, N) points of geom 1 and of geom 2.
-        label: (2, k, N) their vertices, see `support`.
+        label: (2, k, N) vertices of the geoms at these points; see `support`.
     """
 
     ends: jax.Array

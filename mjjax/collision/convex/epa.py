@@ -1,9 +1,9 @@
 """The expanding-polytope algorithm on batches, along MuJoCo's path: depth, normal, witnesses.
 
-Each trip of the loop takes the face nearest to the origin of every item, asks for the support
-point in its direction and replaces the faces that see this point by faces from it to the horizon.
-The horizon is walked edge by edge as MuJoCo does, so that faces of equal distance come in its
-order. Slots of faces that are gone are used again.
+Each trip of the loop takes every item's face that is nearest to the origin, finds the support point
+in its direction, and replaces the faces that see this point by faces from it to the horizon. The
+horizon is walked edge by edge, as in MuJoCo, so that faces of equal distance come in MuJoCo's
+order. Slots of removed faces are used again.
 """
 
 import functools
@@ -39,7 +39,7 @@ class Depth(NamedTuple):
         depth: (N,) penetration depth [m], positive.
         one: (N,) deepest point of geom 1 [m].
         two: (N,) deepest point of geom 2 [m].
-        normal: (N,) from geom 1 to geom 2, of length `depth`.
+        normal: (N,) vector from geom 1 to geom 2, of length `depth`.
         corners: the three points of the Minkowski difference that span the face.
         weight: (3, N) their barycentric coordinates at the deepest points.
     """
@@ -64,7 +64,7 @@ class Expansion(NamedTuple):
         faces: the faces.
         free: (W, N) bits of the slots that are free.
         best: the vertices (N,) of the face that is the result, packed.
-        foot: (3, N) projection of the origin on it.
+        foot: (3, N) projection of the origin on this face.
         hint: (2 N,) vertices at which searches over meshes ended.
     """
 
@@ -101,7 +101,7 @@ def epa(
         pools: the pools.
         sides: shapes of both sides of N pairs.
         simplex: the points (4) with which `gjk` ended.
-        count: (N,) how many of them count; items with fewer than two have no result.
+        count: (N,) number of points in use; items with fewer than two have no result.
         hint: (2 N,) vertices at which `gjk` ended.
         settings: options.
     """

@@ -1,10 +1,10 @@
 """Gilbert, Johnson and Keerthi's algorithm on batches, along MuJoCo's path.
 
-MuJoCo's results are not converged: where the iteration stops decides normals in the third digit.
-So the same start, updates, fallback and stopping rules are used. An item is in one of three modes:
-searching for the nearest point, deciding on whether the origin is inside (after a tetrahedron is
-found and no distance is needed), or done. Every trip of the loop takes one support point of every
-item, and finished items are frozen.
+MuJoCo's results are not converged: the step at which the iteration stops changes normals in the
+third digit. So start, updates, fallback and stopping rules are those of MuJoCo. An item is in one
+of three modes. It searches for the nearest point, or it decides whether the origin is inside (if a
+tetrahedron is found and no distance is needed), or it is done. Every trip of the loop computes one
+support point for every item; items that are done do not change.
 """
 
 import functools
@@ -49,10 +49,10 @@ class Settings(NamedTuple):
         iterations: `ccd_iterations`, static.
         tolerance: `ccd_tolerance`, one for all or (N,) [m].
         multiccd: whether pairs get several contacts, static.
-        sdf_initpoints: starts of the descents into signed distance fields, static.
-        sdf_iterations: their steps, static.
-        native: whether convex shapes meet by this algorithm and the polytope, or by the portal;
-            static.
+        sdf_initpoints: number of starts of the descents into signed distance fields, static.
+        sdf_iterations: number of steps of these descents, static.
+        native: whether convex shapes are treated by this algorithm and the polytope, or by the
+            portal; static.
     """
 
     iterations: int
@@ -68,16 +68,16 @@ class GjkSearch(NamedTuple):
 
     Attributes:
         mode: (N,) `SEARCH`, `DECIDE` or `DONE`.
-        core: (N,) whether spheres and capsules are points and segments still.
+        core: (N,) whether spheres and capsules are still treated as points and segments.
         fallback: (N,) whether a tetrahedron leads to `DECIDE`.
         x: (3, N) nearest point so far.
-        length: (N,) its distance when the iteration began, at the end the result: `FAR` where the
-            shapes are apart.
-        direction: (3, N) where the next support point is sought.
+        length: (N,) its distance at the beginning of the trip, and finally the result, which is
+            `FAR` if the shapes are apart.
+        direction: (3, N) direction of the next support point.
         corners: the simplex, 4 of them.
-        count: (N,) how many of them count.
+        count: (N,) number of corners in use.
         saved: the simplex before `DECIDE`.
-        place: (N,) where the next support point goes.
+        place: (N,) place of the next support point in the simplex.
         weight: (4, N) barycentric coordinates of x.
         trip: (N,) iterations.
         hint: (2 N,) vertices at which searches over meshes ended.
@@ -101,10 +101,10 @@ class GjkSearch(NamedTuple):
 def gjk(
     pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array
 ) -> GjkSearch:
-    """Distances of N pairs, or for zero `cutoff` only whether they overlap.
+    """Distances of N pairs; if `cutoff` is zero, only whether they overlap.
 
-    Pairs with a sphere or capsule are first tried with its point or segment; where these overlap,
-    once more with the full shapes.
+    Spheres and capsules are first treated as points and segments. If these overlap with the other
+    shape, the pair is treated once more with the full shapes.
 
     Args:
         pools: the pools.

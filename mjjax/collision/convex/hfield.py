@@ -1,9 +1,9 @@
 """Height fields: prisms under their triangles, each tested as a convex shape.
 
-A pair of a height field and another geom becomes as many items as there are triangles under the
-geom's box. They are worked off in chunks, in MuJoCo's order: by row, column and triangle. As in
-MuJoCo this is done in the frame of the height field, where the walls of the prisms are upright
-without a rounding error: which of two equally deep corners is taken depends on it.
+A pair of a height field and another geom becomes one item for each triangle under the geom's box.
+The items are treated in chunks, in MuJoCo's order: by row, column and triangle. As in MuJoCo they
+are treated in the frame of the height field, in which the walls of the prisms are upright without a
+rounding error. The choice between two equally deep corners depends on this.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ PRISMS_AT_ONCE = 64  # prisms that are tested together
 
 
 class Cells(NamedTuple):
-    """Triangles to test for N pairs: `rows` rows of `per_row` triangles from the first of each.
+    """Triangles to test for N pairs: rows of `per_row` triangles each, from the first one on.
 
     Attributes:
         first: (N,) first triangle, counted over the whole height field.
@@ -47,16 +47,16 @@ class Cells(NamedTuple):
 def hfield(
     pools: Pools, one: Shape, two: Shape, margin: jax.Array, settings: Settings
 ) -> tuple[ContactSet, jax.Array]:
-    """Contacts of height fields with convex shapes (N, 50), and their certificates (N, 50, 7).
+    """Contacts (N, 50) of height fields with convex shapes, and their certificates (N, 50, 7).
 
-    The certificate is that of the convex pair, and the triangle of the height field.
+    A certificate consists of that of the convex pair and the triangle of the height field.
 
     Args:
         pools: vertices and heights.
         one: height fields.
         two: other shapes.
         margin: (N,) [m].
-        settings: of the convex collisions.
+        settings: options of the convex collisions.
     """
     upright, local = _in_field(one, two)
     low, high = _bounds(pools, upright, local)
@@ -112,7 +112,7 @@ def hfield_motion(
     contact: ContactSet,
     certificate: jax.Array,
 ) -> ContactSet:
-    """What has the derivative of one contact of a height field, see `convex/motion.py`.
+    """A function with the derivative of one contact of a height field; see `convex/motion.py`.
 
     The prism was raised by the margin, and the other geom inflated by half of it.
     """

@@ -1,11 +1,11 @@
-"""Derivatives of contacts of convex shapes, from what touches: nothing is derived through a loop.
+"""Derivatives of contacts of convex shapes from the features that touch, not through a loop.
 
-With h the support function of a shape, the signed distance of two shapes along a unit normal n is
-d(n) = -h1(n) - h2(-n); contacts are where it is stationary, and there b - a = d n for the support
-points a of shape 1 and b of shape 2. So dist moves as n . (db - da) at a fixed normal, and the
-normal turns by the solution of K dn = db - da in the tangent plane, where K = H1 + H2 + d I and H
-is the Hessian of h. A direction e in which a surface is flat, an edge's or a face's, has no
-Hessian: it replaces a row by e . dn = -n . de.
+Let h be the support function of a shape. The signed distance of two shapes along a unit normal n is
+d(n) = -h1(n) - h2(-n). Contacts are where d is stationary, and there b - a = d n for the support
+points a of shape 1 and b of shape 2. So the distance changes by n . (db - da) at a fixed normal.
+The normal turns by the solution of K dn = db - da in the tangent plane, where K = H1 + H2 + d I and
+H is the Hessian of h. There is no Hessian in a direction e in which a surface is flat, that of an
+edge or in a face. Such a direction replaces a row of the system by e . dn = -n . de.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _RIM = 1e-3
 
 
 class Touch(NamedTuple):
-    """Where a shape touches, seen along the outward normal.
+    """The surface of a shape where it touches, seen along the outward normal.
 
     Attributes:
         point: (3,) support point [m]; its derivative is that at a fixed normal.
@@ -59,16 +59,16 @@ def motion(
 ) -> ContactSet:
     """One contact (fields without a slot axis) as a function of the shapes.
 
-    The value is the contact that is given; the derivative with respect to the shapes, for a given
-    contact, is that of the contact. Where the normal is not determined (vertex on vertex at
-    distance zero) it is bounded by the rounding error of the shapes' sizes.
+    The value is the given contact, and the derivative with respect to the shapes is that of this
+    contact. If the normal is not determined (vertex on vertex at distance zero), its derivative is
+    bounded by the rounding error of the shapes' sizes.
 
     Args:
         pools: vertices of meshes.
         one: shape of geom 1, unbatched.
         two: shape of geom 2, unbatched.
-        margin: has no influence: what is inflated is not what touches.
-        contact: what the narrow phase found for them.
+        margin: not used, because the shapes themselves touch, not the inflated ones.
+        contact: contact that the narrow phase found for the shapes.
         certificate: (6, or more) vertices that touch, three of each shape, -1 for none.
     """
     del margin
@@ -95,7 +95,7 @@ def further_motion(
 ) -> ContactSet:
     """`motion` of a contact of shapes that were turned about the `first` one of their pair.
 
-    Its distance is that of the first one. The `certificate` (7,) ends with which turn it was.
+    Its distance is that of the first one. The last entry of `certificate` (7,) says which turn.
     """
     turn = certificate[6]
     one, two = turned_about(one, first, turn, 1), turned_about(two, first, turn, -1)

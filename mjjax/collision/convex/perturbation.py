@@ -1,4 +1,4 @@
-"""Further contacts of a pair, found after turning both geoms a little about the first contact."""
+"""Finds further contacts of a pair by turning both geoms a little about the first contact."""
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,13 @@ SMALL_TURNS = ((1, -1), (1, 1), (2, -1), (2, 1))  # axis of the contact frame an
 
 
 def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
-    """Both geoms turned about a point in opposite directions; as they are where `trip` is 0.
+    """Both geoms turned about a point in opposite directions; unchanged if `trip` is 0.
 
     Args:
         sides: the shapes.
         pos: (N,) first contact [m].
         normal: (N,) its normal.
-        trip: which of `SMALL_TURNS`, from 1.
+        trip: place in `SMALL_TURNS`, counted from 1.
     """
     across = normal.joined().T
     frame = make_frame(across, jnp.zeros_like(across))

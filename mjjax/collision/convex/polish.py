@@ -1,10 +1,11 @@
 """Depths in single precision, made exact: Newton's method on the support function.
 
-The depth is the least of F(n) = h1(n) + h2(-n) over unit vectors n, where h are the support
-functions. The polytope leaves an error of the normal of the square root of its own: 1e-2 in
-float32. So the features that touch are taken from it (a smooth piece or vertex, an edge, a face, on
-each side), the normal is computed for each combination of them, and the one with the least F is
-the result. In float64 the result stays MuJoCo's, which is not converged.
+The depth is the least value of F(n) = h1(n) + h2(-n) over unit vectors n, where h1 and h2 are the
+support functions. The error that the polytope leaves in the normal is the square root of its own
+error: 1e-2 in float32. So only the features that touch are taken from it, which on each side are a
+smooth piece or vertex, an edge, or a face. The normal is computed for each combination of features,
+and the one with the least F is the result. In float64 the result stays that of MuJoCo, which is not
+converged.
 """
 
 import functools
@@ -65,12 +66,12 @@ class FeatureTouch(NamedTuple):
     """Signed distances of N pairs of shapes.
 
     Attributes:
-        dist: (N,) distance [m], negative in penetration, `FAR` beyond what is of interest; 0 in
-            penetration of which nothing more is known.
+        dist: (N,) distance [m], negative in penetration, `FAR` beyond the distance of interest; 0
+            if only the fact of a penetration is known.
         one: (N,) nearest or deepest point of geom 1, relative to geom 1 [m].
-        two: (N,) that of geom 2, relative to geom 1 [m].
+        two: (N,) nearest or deepest point of geom 2, relative to geom 1 [m].
         normal: (N,) unit vector from geom 1 to geom 2.
-        label: (2, 3, N) of each side the vertices that the points lie between.
+        label: (2, 3, N) for each side the vertices between which the points lie.
         weight: (3, N) their barycentric coordinates.
     """
 
@@ -206,7 +207,7 @@ def _largest(values: list[jax.Array]) -> jax.Array:
 
 
 def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
-    """Where the corners of boxes and prisms and vertices of hulls with labels (N,) are (N,)."""
+    """Positions (N,) of the corners of boxes and prisms and vertices of hulls with labels (N,)."""
     point = box_corner(side.size, label)
     if len(pools.hulls.vert):
         mesh = (side.kind >= GeomType.MESH) & (label >= 0)

@@ -1,8 +1,8 @@
 """The polytope of the expanding-polytope algorithm: its faces, and the first one.
 
-The first polytope is made of what the search for the nearest point ended with: a tetrahedron, or a
-triangle or segment that the origin lies on, to which support points are added. Where MuJoCo gives
-up, so does this: the pair then has no contact.
+The first polytope is made of the simplex with which the search for the nearest point ended. This is
+a tetrahedron, or a triangle or segment that contains the origin, to which support points are added.
+If MuJoCo gives up, this module gives up as well, and the pair has no contact.
 """
 
 from collections.abc import Sequence
@@ -55,11 +55,11 @@ class Faces(NamedTuple):
     """Faces of polytopes in S slots. Edge k of a face leads from its vertex k to the next.
 
     Attributes:
-        plane: (4, S, N) squared distance of the face's plane from the origin, `FAR` if the face
-            cannot be the nearest one or the slot is free; the projection of the origin on the
-            plane, also its normal, zero if the slot is free.
-        across: (3, S, N) what lies across each edge: `edge * S + face` of the same edge seen from
-            there.
+        plane: (4, S, N) first the squared distance of the face's plane from the origin, `FAR` if
+            the face cannot be the nearest one or the slot is free. Then the projection of the
+            origin on the plane, which is also its normal; zero if the slot is free.
+        across: (3, S, N) the face across each edge: `edge * S + face`, with the number that the
+            edge has in that face.
         vertex: (S, N) the three vertices, packed.
     """
 
@@ -74,7 +74,7 @@ class Faces(NamedTuple):
 
 
 def foot_of(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
-    """Projection of the origin on faces, and its squared length: zero where there is no plane."""
+    """Projection of the origin on faces, and its squared length; zero if there is no plane."""
     foot, flat = project_plane(c, b, a)
     return foot, where(flat, 0, dot(foot, foot))
 
@@ -96,12 +96,12 @@ def first_polytope(
         pools: the pools.
         sides: shapes of both sides.
         simplex: 4 points of the Minkowski difference.
-        count: (N,) how many of them count, 2 at least; fewer give no polytope.
+        count: (N,) number of points in use; fewer than two give no polytope.
         hint: (2 N,) vertices to start searches at.
 
     Returns:
-        Its 5 points, of which a tetrahedron leaves the last one out; its faces in 6 slots;
-        whether there is one (N,).
+        The 5 points of the polytope, of which a tetrahedron does not use the last; its faces in 6
+        slots; whether there is a polytope (N,).
     """
     n = count.shape[0]
     tripled = sides.repeat(3)

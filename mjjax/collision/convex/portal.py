@@ -1,13 +1,13 @@
 """Penetration without flag `nativeccd`: Minkowski portal refinement on batches.
 
-The origin lies in the difference of two convex shapes where these overlap. A ray from the
-difference of their centres to the origin leaves the difference through a triangle of three of its
-points, the portal. It is moved outward until no point is further out than the tolerance; the depth
-is its distance from the origin. That is no least depth: it depends on the centres, and differs from
-that of the polytope where the shapes are deep in each other.
+If two convex shapes overlap, the origin lies in their Minkowski difference. A ray from the
+difference of their centres through the origin leaves the Minkowski difference through a triangle of
+three of its points, the portal. The portal is moved outward until no point lies beyond it by more
+than the tolerance. The depth is its distance from the origin. This is not the least depth: it
+depends on the centres, and differs from that of the polytope if the shapes are deep in each other.
 
-As in the searches beside this one, results are not converged, so start, tests and stopping rules
-are those of MuJoCo's library (libccd). Every trip takes one support point of every item.
+As in the other searches, results are not converged, so start, tests and stopping rules are those of
+MuJoCo's library (libccd). Every trip of the loop computes one support point for every item.
 """
 
 import functools
@@ -71,13 +71,13 @@ class _PortalState(NamedTuple):
 def portal(
     pools: Pools, sides: Sides, tolerance: jax.Array, iterations: int, on: jax.Array
 ) -> FeatureTouch:
-    """Depths of N pairs; distance 0 where they do not overlap.
+    """Depths of N pairs; the distance is 0 if they do not overlap.
 
     Args:
         pools: the pools.
         sides: shapes of both sides.
-        tolerance: (N,) by how much the difference may reach beyond the portal [m].
-        iterations: steps with the origin behind the portal.
+        tolerance: (N,) length by which the difference may reach beyond the portal [m].
+        iterations: number of steps with the origin behind the portal.
         on: (N,) pairs to do.
     """
     n = tolerance.shape[0]

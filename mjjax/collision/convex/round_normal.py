@@ -1,8 +1,8 @@
 """Normals of round shapes at a point near their surface (`mjc_fixNormal`).
 
-The portal's normal is that of a triangle between points of the surfaces. Spheres, capsules,
-ellipsoids and the sides of cylinders have a better one, from where the contact is; where both
-shapes have one, it is the mean.
+The portal's normal is that of a triangle between points of the surfaces. For spheres, capsules,
+ellipsoids and the sides of cylinders a better normal follows from the place of the contact. If both
+shapes have such a normal, the mean is used.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ def round_normals(sides: Sides, pos: Vec, normal: Vec, on: jax.Array) -> Vec:
     Args:
         sides: the shapes.
         pos: (N,) contacts, relative to geom 1 [m].
-        normal: (N,) normals that stay where no shape is round.
+        normal: (N,) normals, which stay if no shape is round.
         on: (N,) pairs that touch.
     """
     n = on.shape[0]

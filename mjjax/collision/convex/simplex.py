@@ -1,8 +1,8 @@
 """The point of a simplex nearest to the origin, for simplices of one to four vertices.
 
-The signed-volumes method (Montanari, Petrinic, Barbieri 2017) with MuJoCo's choices: where its
-rounding decides, the same quantities are compared. All six edges and four faces of a tetrahedron
-are computed; a simplex of fewer vertices uses its own.
+This is the signed-volumes method (Montanari, Petrinic, Barbieri 2017) with MuJoCo's choices: if the
+rounding of MuJoCo decides, the same quantities are compared here. All six edges and four faces of a
+tetrahedron are computed; a simplex with fewer vertices uses those that it has.
 """
 
 import functools
@@ -30,10 +30,10 @@ def nearest(corners: list[Vec], count: jax.Array, on: jax.Array) -> Weights:
     """Barycentric coordinates, four arrays (N,), of the points nearest to the origin.
 
     Args:
-        corners: three of (4, N), those of the `FACES` of a tetrahedron; what comes from vertices
-            beyond `count` is ignored.
+        corners: three arrays (4, N), the corners of the `FACES` of a tetrahedron; corners that are
+            vertices beyond `count` are ignored.
         count: (N,) number of vertices.
-        on: (N,) items to do; the others get anything.
+        on: (N,) items to do; the results of the others mean nothing.
     """
     sides, foot, minors = when_any(on, _features, corners)
     choice, area, shares = when_any(on, _nearest_sides, corners, sides, foot, minors)
@@ -92,7 +92,7 @@ def same_sign(a: jax.Array, b: jax.Array) -> jax.Array:
 def project_plane(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
     """The origin's projection on the plane of a triangle; whether there is no plane.
 
-    By the sides at b, or for a tiny area or a plane through b those at c.
+    It uses the sides at b, or those at c if the area is tiny or the plane passes through b.
     """
     cb = c - b
     at_b, at_c = cross(cb, b - a), cross(c - a, cb)

@@ -1,6 +1,6 @@
 """Support functions: the point of a shape that lies furthest in a direction.
 
-All kinds are evaluated for all items and one is selected; meshes share one climb over the hulls in
+All kinds are evaluated for all items and one is selected. Meshes share one climb over the hulls in
 the pool. Both sides of the pairs are one array of shapes, so that the program holds one copy.
 """
 
@@ -35,10 +35,10 @@ class Sides(NamedTuple):
     """The shapes of both sides, L = 2 N of them: first those of geom 1, then those of geom 2.
 
     Attributes:
-        real: (16 or 34, L) position [m], rotation by rows, size [m], by how much the surface is
-            moved outward [m]; where there are height fields, the six corners of the prism [m].
-        whole: (5, L) `GeomType`, meshes and SDFs as meshes; first vertex and first face of the hull
-            in the static tables; what to add to the address of a vertex; whether all vertices of
+        real: (16 or 34, L) position [m], rotation by rows, size [m], inflation of the surface
+            [m]; if there are height fields, also the six corners of the prism [m].
+        whole: (5, L) `GeomType`, with SDFs as meshes; first vertex and first face of the hull in
+            the static tables; number to add to the address of a vertex; whether all vertices of
             the mesh are compared.
     """
 
@@ -62,18 +62,18 @@ class Sides(NamedTuple):
 
     @property
     def inflate(self) -> jax.Array:
-        """(L,) by how much the surface is moved outward [m]."""
+        """(L,) length by which the surface is moved outward [m]."""
         return self.real[15]
 
     @property
     def prism(self) -> Vec | None:
-        """(6, L) corners of the prism of a height field [m]; `None` where there are none at all."""
+        """(6, L) corners of prisms of height fields [m]; `None` if there are no height fields."""
         rest = self.real[16:]
         return Vec.of(rest.reshape(3, 6, -1)) if len(rest) else None
 
     @property
     def kind(self) -> jax.Array:
-        """(L,) `GeomType`, meshes and SDFs as meshes."""
+        """(L,) `GeomType`, with SDFs as meshes."""
         return self.whole[0]
 
     @property
@@ -88,7 +88,7 @@ class Sides(NamedTuple):
 
     @property
     def offset(self) -> jax.Array:
-        """(L,) what to add to the address of a vertex."""
+        """(L,) number to add to the address of a vertex."""
         return self.whole[3]
 
     @property
@@ -112,9 +112,9 @@ class Sides(NamedTuple):
 
     @property
     def has_core(self) -> jax.Array:
-        """(L,) whether the shape is a smaller one with a radius: in MuJoCo, `round` ones.
+        """(L,) whether the shape is a smaller shape with a radius; in MuJoCo only `round` ones are.
 
-        In float32 what is inflated is, too: its distance is exact, unlike a depth.
+        In float32 inflated shapes are as well, because a distance is exact, unlike a depth.
         """
         single = self.real.dtype == np.float32
         return self.round | ((self.inflate > 0) & single)
@@ -126,15 +126,15 @@ class Sides(NamedTuple):
 
     @property
     def polyhedral(self) -> jax.Array:
-        """(L,) whether the shape has corners only: what is inflated has none."""
+        """(L,) whether the shape has corners only; an inflated shape has none."""
         flat = (self.kind == GeomType.BOX) | (self.kind >= GeomType.MESH)
         return (flat | (self.kind == GeomType.HFIELD)) & (self.inflate == 0)
 
     def rounding(self) -> jax.Array:
-        """(N,) what rounding may change in a point of a pair [m]; zero in float64.
+        """(N,) largest rounding error of a point of a pair [m]; zero in float64.
 
         In float64 it is far below MuJoCo's own limits, which then decide. In float32 differences
-        below it mean nothing: an iteration that waits for less would not end, or end at random.
+        below it mean nothing: an iteration that waits for less would never end, or end at random.
         """
         eps = jnp.finfo(self.real.dtype).eps
         reach = norm(self.pos) + norm(self.size) + self.inflate
@@ -150,7 +150,7 @@ class Sides(NamedTuple):
         return keep(self.kind == GeomType.HFIELD, mean, self.pos)
 
     def repeat(self, times: int) -> "Sides":
-        """The pairs several times over, in the same arrangement."""
+        """The pairs repeated several times, in the same arrangement."""
         return jax.tree.map(lambda x: repeat(x, times), self)
 
     def take(self, index: jax.Array) -> "Sides":
@@ -160,7 +160,7 @@ class Sides(NamedTuple):
 
 
 def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
-    """Both sides of N pairs; `inflate` (N,) is the half of the margin [m].
+    """Both sides of N pairs; `inflate` (N,) is half of the margin [m].
 
     Positions are relative to geom 1: far from the origin differences would be rounded.
     """
@@ -231,8 +231,8 @@ def support(
 ) -> tuple[Vec, jax.Array]:
     """Furthest points in a direction.
 
-    Where several are equally far, MuJoCo takes another one without flag `nativeccd`: across an
-    edge of a box or capsule its middle, and of a mesh, however small, the one nearest to the start.
+    If several points are equally far, MuJoCo takes another one without flag `nativeccd`: of an edge
+    of a box or capsule the middle, and of a mesh of any size the vertex nearest to the start.
 
     Args:
         pools: the pools.
@@ -240,12 +240,12 @@ def support(
         direction: (L,) unit vectors, world axes.
         hint: (L,) vertices from which the search over a mesh starts, -1 for none.
         core: (L,) whether to take the core of shapes that have one: the point or segment inside
-            of a sphere or capsule.
+            a sphere or capsule.
         on: (L,) which points are needed.
         native: the flag.
 
     Returns:
-        The points (L,); the corner of a box or vertex of a hull (L,), -1 where there is none.
+        The points (L,); the corner of a box or vertex of a hull (L,), -1 if there is none.
     """
     local = when_any(on, turn_back, sides.mat, direction)
     radius = where(core & sides.round, 0, sides.size.x)

@@ -1,7 +1,8 @@
-"""Signed distance fields of shapes of any kind, and the gradients that MuJoCo descends along.
+"""Signed distance fields of shapes of any kind, and the gradients along which MuJoCo descends.
 
-The distance of a point from a mesh is trilinear in the leaf of the octree around it; beyond the
-octree's box it is that at the nearest point of the box and the way there.
+The distance of a point from a mesh is interpolated trilinearly in the leaf of the octree that
+contains the point. Outside the octree's box it is the distance at the nearest point of the box plus
+the length of the way to this point.
 """
 
 import jax
@@ -14,22 +15,22 @@ from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.xla.namespace import Array, where
 
-_STEP = 1e-8  # of MuJoCo's differences [m]
-_WITHIN = 1e-6  # how far below the surface of the octree's box nearest points are [m]
+_STEP = 1e-8  # step of MuJoCo's finite differences [m]
+_WITHIN = 1e-6  # depth of nearest points below the surface of the octree's box [m]
 FIELD_SOLIDS = [kind for kind in DISTANCE if kind != GeomType.PLANE]
 
 
 def octree(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
-    """Distances of points (..., 3) in the frames of meshes, and what scales MuJoCo's gradients.
+    """Distances of points (..., 3) in the frames of meshes, and scales of MuJoCo's gradients.
 
     Args:
-        pools: with octrees.
-        shape: meshes; their `asset` and `field` have the shape of the distances or broadcast.
+        pools: pools with octrees.
+        shape: meshes; their `asset` and `field` have the shape of the distances or broadcast to it.
         p: points.
 
     Returns:
-        Distances (...) with their exact derivatives, and factors (..., 3): the widths of the leaf,
-        exactly 1 beyond the box.
+        Distances (...) with their exact derivatives, and factors (..., 3), which are the widths of
+        the leaf, or exactly 1 outside the octree's box.
     """
     tables, mesh = pools.fields, jnp.maximum(jnp.asarray(shape.asset), 0)
     offset = 0 if shape.field is None else shape.field
@@ -61,8 +62,8 @@ def octree(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
 def octree_slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
     """Distances of points (..., 3) in the frames of meshes, and MuJoCo's gradients (..., 3).
 
-    Within the octree these are per width of the leaf. Beyond it MuJoCo takes differences, of which
-    single precision would leave nothing: there the gradient is the exact one.
+    Within the octree the gradients are per width of the leaf. Outside it MuJoCo takes finite
+    differences. In single precision rounding would destroy them, so the exact gradient is returned.
     """
     value, pull, scale = jax.vjp(lambda x: octree(pools, shape, x), p, has_aux=True)
     gradient = pull(jnp.ones_like(value))[0] * scale
@@ -78,7 +79,7 @@ def octree_slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
 
 
 def solid(shape: Shape, p: Array, otherwise: Array) -> Array:
-    """Distances of points (..., 3) in the frames of solids, `otherwise` (...) from other kinds."""
+    """Distances of points (..., 3) in the frames of solids; other kinds give `otherwise` (...)."""
     value = otherwise
     for kind in FIELD_SOLIDS:
         mine = shape.kind == int(kind)
@@ -89,15 +90,15 @@ def solid(shape: Shape, p: Array, otherwise: Array) -> Array:
 
 
 def distance(pools: Pools, shape: Shape, p: Array) -> Array:
-    """Distances of points (..., 3) in the frames of shapes whose arrays broadcast with them."""
+    """Distances of points (..., 3) in the frames of shapes, whose arrays broadcast with them."""
     return solid(shape, p, octree(pools, shape, p)[0])
 
 
 def slope(pools: Pools, shape: Shape, p: Array) -> tuple[Array, Array]:
-    """Distances of points (..., 3), and the gradients that MuJoCo takes for theirs (..., 3).
+    """Distances of points (..., 3), and the gradients (..., 3) that MuJoCo uses for them.
 
-    Of solids these are exact but for two: those of an ellipsoid are of unit length, and within a
-    box they turn from the ray out of the centre to the normals of the faces.
+    The gradients of solids are exact, with two exceptions. For an ellipsoid they have unit length.
+    Within a box they turn gradually from the ray out of the centre to the normals of the faces.
     """
     value, gradient = octree_slope(pools, shape, p)
     kind = shape.kind[..., None]

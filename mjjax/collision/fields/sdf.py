@@ -1,8 +1,9 @@
-"""Signed distances of points from the surfaces of shapes, negative inside, as MuJoCo has them.
+"""Signed distances of points from the surfaces of shapes, negative inside, as in MuJoCo.
 
-A function takes points (..., 3) in the frame of the shape and sizes (..., 3) as in MuJoCo. Outside
-it is exact but for the ellipsoid; inside a box it is a smooth field that is zero on the faces.
-Derivatives are exact, zero where a point is on the axis or in the centre of a round shape.
+Each function takes points (..., 3) in the frame of the shape and sizes (..., 3) as in MuJoCo.
+Outside a shape the distance is exact, except for the ellipsoid. Inside a box it is replaced by a
+smooth field that is zero on the faces. Derivatives are exact; they are zero if a point lies on the
+axis or in the centre of a round shape.
 """
 
 from collections.abc import Callable
@@ -16,31 +17,31 @@ from mjjax.xla.namespace import Array, where
 
 
 def sphere(p: Array, size: Array) -> Array:
-    """Of a sphere."""
+    """Signed distances from a sphere."""
     return safe.norm(p) - size[..., 0]
 
 
 def capsule(p: Array, size: Array) -> Array:
-    """Of a capsule along z."""
+    """Signed distances from a capsule along z."""
     height = p[..., 2:] - jnp.clip(p[..., 2:], -size[..., 1:2], size[..., 1:2])
     return safe.norm(jnp.concatenate([p[..., :2], height], axis=-1)) - size[..., 0]
 
 
 def ellipsoid(p: Array, size: Array) -> Array:
-    """Of an ellipsoid to first order; zero in the centre."""
+    """Signed distances from an ellipsoid, to first order; zero in the centre."""
     scaled = p / size
     reach = safe.norm(scaled)
     return safe.divide(reach * (reach - 1), safe.norm(scaled / size))
 
 
 def cylinder(p: Array, size: Array) -> Array:
-    """Of a cylinder along z."""
+    """Signed distances from a cylinder along z."""
     side = safe.norm(p[..., :2], keepdims=True) - size[..., :1]
     return _outside(jnp.concatenate([side, jnp.abs(p[..., 2:]) - size[..., 1:2]], axis=-1))
 
 
 def box(p: Array, size: Array) -> Array:
-    """Of a box; inside, the way to the faces along a field that points away from the centre."""
+    """Signed distances from a box; inside, along a field that points away from the centre."""
     gap = jnp.abs(p) - size
     inside = jnp.all(gap < 0, axis=-1)
     depth = where(inside[..., None], -gap, size)
@@ -52,7 +53,7 @@ def box(p: Array, size: Array) -> Array:
 
 
 def _outside(gap: Array) -> Array:
-    """Of a product of intervals, from how far the point is beyond the end of each."""
+    """Signed distances from a product of intervals; `gap` is how far each end is exceeded."""
     return safe.norm(jnp.maximum(gap, 0)) + jnp.minimum(largest(gap), 0)
 
 

@@ -1,10 +1,10 @@
-"""Meshes against SDF geoms: triangle by triangle, the points deepest in the distance field.
+"""Meshes against SDF geoms: finds the deepest points of each triangle in the distance field.
 
-MuJoCo walks through the mesh's tree of boxes, and on every triangle that may be inside the field
-runs the algorithm of Frank and Wolfe from as many starts as `sdf_initpoints` says; the first 50
-results count, and of equal ones the first. As with its first step a run is at a corner of the
-triangle, three runs are enough here. Where some triangles are deep, they take all 50: a mesh has
-contacts on one side only.
+MuJoCo walks through the mesh's tree of boxes. On every triangle that may be inside the field it
+runs the algorithm of Frank and Wolfe from `sdf_initpoints` starts. The first 50 results count, and
+only the first of equal results. The first step of a run always ends at a corner of the triangle, so
+three runs are enough here. If some triangles are deep, they use up all 50 results, so that a mesh
+can have contacts on one side only.
 """
 
 from typing import Any, NamedTuple
@@ -25,12 +25,12 @@ from mjjax.xla.linalg import dot, matmul3, matvec3
 from mjjax.xla.loops import fori_loop, while_loop
 from mjjax.xla.namespace import Array, where
 
-_OFFSET = 0.1  # of the distance, by which the fourth point is off the triangle
-_LEAST = 0.1  # offset below which the triangle's own circle decides [m]
+_OFFSET = 0.1  # height of the fourth point over the triangle, relative to the distance
+_LEAST = 0.1  # height of that point below which the triangle's circumcircle decides [m]
 
 
 class _TreeWalk(NamedTuple):
-    """Where N walks stand: the next box, results so far, their points and distances."""
+    """State of N walks: the next box, and the number, points and distances of results so far."""
 
     node: Array
     count: Array
@@ -41,14 +41,14 @@ class _TreeWalk(NamedTuple):
 def mesh_sdf(
     pools: Pools, one: Shape, two: Shape, margin: Array, settings: Any
 ) -> tuple[ContactSet, Array]:
-    """Contacts of meshes with SDF geoms (N, 50); certificates are empty.
+    """Contacts (N, 50) of meshes with SDF geoms; the certificates are empty.
 
     Args:
         pools: octrees, triangles and their boxes.
         one: meshes.
         two: SDF geoms.
         margin: (N,) not used, as in MuJoCo.
-        settings: with `sdf_initpoints` and `sdf_iterations`.
+        settings: settings with `sdf_initpoints` and `sdf_iterations`.
     """
     n, dtype = margin.shape[0], two.pos.dtype
     turn = matmul3(two.mat.mT, one.mat)
@@ -72,7 +72,7 @@ def mesh_sdf(
         place = walk.count[:, None] + upto - 1
         place = where(
             deep & (place < MAXCONPAIR), place, MAXCONPAIR
-        )  # one more takes what is left out
+        )  # the last place takes all further results
         row = np.arange(n)[:, None]
         return _TreeWalk(
             where(node < end, node + 1, node),
@@ -108,7 +108,7 @@ def _weights(count: int) -> np.ndarray:
 def _next_leaf(
     pools: Pools, one: Shape, two: Shape, turn: Array, offset: Array, end: Array, walk: _TreeWalk
 ) -> Array:
-    """The next boxes (N,) with a triangle that may be in the field; `end` if there is none."""
+    """The next boxes (N,) whose triangle may be in the field; `end` if there is none."""
     tables = pools.fields
     skip, leaf = jnp.asarray(tables.skip), jnp.asarray(tables.leaf)
     first = 0 if one.field is None else one.field
@@ -129,9 +129,9 @@ def _next_leaf(
 def _may_touch(pools: Pools, two: Shape, corner: Array) -> Array:
     """Whether triangles (N, 3, 3) may be in the field, by MuJoCo's test.
 
-    The distance at the centre of the circumsphere of the triangle and a point above or below it
-    is less than the radius; near the surface, that of the triangle's centroid less than the radius
-    of its circle.
+    MuJoCo takes the sphere through the triangle's corners and a point above or below the triangle.
+    The distance at the centre of this sphere must be less than its radius. Near the surface the
+    distance at the triangle's centroid must be less than the radius of its circumcircle instead.
     """
 
     def distance(p: Array) -> Array:
@@ -159,10 +159,9 @@ def _may_touch(pools: Pools, two: Shape, corner: Array) -> Array:
 def _deepest(
     pools: Pools, two: Shape, corner: Array, weights: Array, iterations: int
 ) -> tuple[Array, Array]:
-    """Points (N, S, 3) of triangles (N, 3, 3) and their distances, from S starts.
+    """Deepest points (N, S, 3) of triangles (N, 3, 3), found from S starts, and their distances.
 
-    In every step the point goes towards the corner that is lowest along the gradient, by
-    2 / (k + 2) of the way.
+    In step k the point goes 2 / (k + 2) of the way to the corner that is lowest along the gradient.
     """
 
     def lowest(x: Array) -> Array:
@@ -192,9 +191,9 @@ def mesh_sdf_motion(
     contact: ContactSet,
     certificate: Array,
 ) -> ContactSet:
-    """What has the derivative of one contact; its value does not count.
+    """A function of the shapes that has the derivative of one contact; its value is not used.
 
-    The point is fixed to the mesh, and the normal to the SDF geom.
+    The point moves with the mesh, and the normal turns with the SDF geom.
     """
     del margin, certificate
     middle = contact.pos + 0.5 * contact.dist * contact.normal

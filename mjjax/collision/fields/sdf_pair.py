@@ -1,9 +1,10 @@
-"""Solids and SDF geoms against SDF geoms: points deep in both, by descent from many starts.
+"""Solids and SDF geoms against SDF geoms: finds points deep in both by descent from many starts.
 
-A is the signed distance from geom 2, which is an SDF, B that from geom 1. From the points of a
-Halton sequence in the common part of both boxes the descent minimizes A + B + |max(A, B)|, and one
-more step max(A, B): half of the depth, reached where A = B. MuJoCo neither converges nor joins
-points that come to the same place, unless they are equal to rounding.
+A is the signed distance from geom 2, which is an SDF, and B is the signed distance from geom 1. The
+descents start from the points of a Halton sequence in the common part of both boxes. They minimize
+A + B + |max(A, B)|, and in one last step max(A, B), whose minimum is half of the depth, at a point
+with A = B. As in MuJoCo, the descents do not run until they converge, and points that come to the
+same place are joined only if they are equal up to rounding.
 """
 
 from typing import Any, NamedTuple
@@ -24,13 +25,13 @@ from mjjax.xla.loops import fori_loop, while_loop
 from mjjax.xla.namespace import Array, where
 
 _LARGER = 1.1  # the root of an octree is larger than the mesh by this factor
-_DECREASE = 0.1  # of what the gradient promises, for a step to be taken
-_SHORTEST = 1e-4  # step at which the search for one ends
+_DECREASE = 0.1  # a step has to lower the objective by this part of the gradient's prediction
+_SHORTEST = 1e-4  # length at which the search for a step ends
 _BASES = (2, 3, 5)
 
 
 def halton(index: np.ndarray, base: int) -> np.ndarray:
-    """Elements of the Halton sequence: digits of the index, mirrored at the point."""
+    """Elements of the Halton sequence: the digits of the index, mirrored at the radix point."""
     value, weight, left = np.zeros(len(index)), 1 / base, index
     while left.any():
         value += weight * (left % base)
@@ -42,10 +43,10 @@ class _Both(NamedTuple):
     """N pairs in the frames of their second geoms, as arrays that broadcast with (N, P).
 
     Attributes:
-        pools: with octrees.
-        one, two: shapes; poses do not count.
-        turn: (N, 1, 3, 3) from the frame of geom 2 to that of geom 1.
-        offset: (N, 1, 3) the same.
+        pools: pools with octrees.
+        one, two: shapes; their poses are not used.
+        turn: (N, 1, 3, 3) rotation from the frame of geom 2 to the frame of geom 1.
+        offset: (N, 1, 3) translation from the frame of geom 2 to the frame of geom 1.
     """
 
     pools: Pools
@@ -60,7 +61,7 @@ class _Both(NamedTuple):
         return octree(self.pools, self.two, x)[0], distance(self.pools, self.one, y)
 
     def slopes(self, x: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """A and its gradient, B and its gradient, as MuJoCo has them."""
+        """A and its gradient, B and its gradient; the gradients are those of MuJoCo."""
         b, gradient = slope(self.pools, self.one, matvec3(self.turn, x) + self.offset)
         back = matvec3(self.turn.mT, gradient)
         return octree_slope(self.pools, self.two, x), (b, back)
@@ -69,14 +70,14 @@ class _Both(NamedTuple):
 def sdf_pair(
     pools: Pools, one: Shape, two: Shape, margin: Array, settings: Any
 ) -> tuple[ContactSet, Array]:
-    """Contacts of solids or SDF geoms with SDF geoms (N, 50); certificates are empty.
+    """Contacts (N, 50) of solids or SDF geoms with SDF geoms; the certificates are empty.
 
     Args:
         pools: octrees.
         one: solids, or SDF geoms.
         two: SDF geoms.
         margin: (N,) not used, as in MuJoCo.
-        settings: with `sdf_initpoints` and `sdf_iterations`.
+        settings: settings with `sdf_initpoints` and `sdf_iterations`.
     """
     del margin
     back = one.mat.mT
@@ -91,7 +92,7 @@ def sdf_pair(
 
 
 def _wide(shape: Shape) -> Shape:
-    """Shapes whose arrays, but for the poses, have an axis for points."""
+    """The shapes with an axis for points in all arrays except the poses."""
     field = None if shape.field is None else shape.field[:, None]
     size, kind, asset = (x[:, None] for x in (shape.size, shape.kind, shape.asset))
     return shape._replace(size=size, kind=kind, asset=asset, field=field)
@@ -120,7 +121,7 @@ def _starts(
 ) -> tuple[Array, Array]:
     """Points (N, count, 3) in the frames of geoms 2, and whether (N,) the boxes overlap.
 
-    The boxes are along the axes of geom 1; that of geom 2 is around its own, turned one.
+    Both boxes lie along the axes of geom 1. The box of geom 2 encloses its own, rotated box.
     """
     centre, half = _bounds(pools, one)
     middle, reach = _bounds(pools, two)
@@ -136,9 +137,9 @@ def _starts(
 
 
 class _DescentWalk(NamedTuple):
-    """Where N P descents stand: points, values there, whether they go on, and normals.
+    """State of N P descents: points, values there, whether they go on, and normals.
 
-    The normals are those at the beginning of the last step.
+    The normals belong to the points at the beginning of the last step.
     """
 
     x: Array
@@ -148,17 +149,17 @@ class _DescentWalk(NamedTuple):
 
 
 def _objective(a: Array, b: Array, common: Array) -> Array:
-    """What is minimized: max(A, B), or at first what the two have in `common`."""
+    """The function to minimize: A + B + |max(A, B)| if `common`, otherwise max(A, B)."""
     most = jnp.maximum(a, b)
     return where(common, a + b + jnp.abs(most), most)
 
 
 def _descend(pair: _Both, x: Array, iterations: int) -> _DescentWalk:
-    """Where descents from points (N, P, 3) end.
+    """Runs descents from points (N, P, 3) and returns their ends.
 
-    A step halves until the objective falls by a tenth of what the gradient promises; a descent
-    ends with the first step that does not lower it. After the common objective's steps there is
-    one of the other, and after that the normals are found.
+    A step is halved until the objective falls by a tenth of what the gradient predicts. A descent
+    ends with the first step that does not lower the objective. After `iterations` steps with the
+    common objective there is one step with the other one. The last iteration finds the normals.
     """
 
     def step(k: Array, walk: _DescentWalk) -> _DescentWalk:
@@ -205,12 +206,12 @@ def _line(
 
 
 def known(x: Array, exists: Array, near: Array) -> Array:
-    """Whether points (N, P, 3) are where an earlier one that exists is.
+    """Whether points (N, P, 3) are at the same place as an earlier point that exists.
 
     Args:
         x: points.
         exists: (N, P) which of them exist.
-        near: (N, 1) distance up to which two are the same.
+        near: (N, 1) distance up to which two places count as the same.
     """
     gap = x[:, :, None] - x[:, None]
     same = dot(gap, gap) < (near * near)[..., None]
@@ -221,7 +222,7 @@ def known(x: Array, exists: Array, near: Array) -> Array:
 def listed(
     two: Shape, x: Array, value: Array, outward: Array, exists: Array
 ) -> tuple[ContactSet, Array]:
-    """Contacts (N, 50) at points (N, P, 3) in the frames of geoms 2, the first that exist.
+    """Contacts (N, 50) at the first points (N, P, 3) that exist, in the frames of geoms 2.
 
     Args:
         two: SDF geoms.
@@ -258,11 +259,11 @@ def sdf_motion(
     contact: ContactSet,
     certificate: Array,
 ) -> ContactSet:
-    """What has the derivative of one contact; its value does not count.
+    """A function of the shapes that has the derivative of one contact; its value is not used.
 
-    The distance changes by the mean of A and B at the contact's point, which is where they are
-    equal: the point goes half the way with each geom, and along the normal until they are equal
-    again. Gradients turn with their geoms.
+    The distance is the mean of A and B at the contact's point, where A = B. The point moves half
+    the way with each geom, and then along the normal until A and B are equal again. The gradients
+    of the fields turn with their geoms.
     """
     del margin, certificate
     middle = contact.pos + 0.5 * contact.dist * contact.normal

@@ -1,1 +1,1 @@
-"""Which pairs of geoms may collide, by which function, and how much room they take."""
+"""Plans which pairs of geoms may collide, by which kernel, and with how many contact slots."""

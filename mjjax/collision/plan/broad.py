@@ -1,9 +1,9 @@
-"""Broad phase: which of many pairs are near, in all worlds, as a queue.
+"""Broad phase: finds the pairs that are near, in all worlds, and makes a queue of them.
 
-Bounding spheres decide first, for all pairs at once; the answers are kept as bits, so that the
-k-th pair that is near is found by counting them. Oriented boxes (`boxes_near`) decide about pairs
-that have passed, before their kernel is run. Nothing that touches is ever left out: the tests
-allow for rounding.
+The bounding spheres of all pairs are compared at once. The answers are kept as bits, so that the
+k-th near pair is found by counting bits. Oriented boxes (`boxes_near`) are compared for the pairs
+that have passed this test, before their kernel is run. Both tests allow for rounding errors, so
+that no pair that touches is left out.
 """
 
 from typing import NamedTuple
@@ -16,15 +16,15 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-WORD_BITS = 32  # of a word
+WORD_BITS = 32  # bits of a word
 
 
 class Near(NamedTuple):
-    """Queue of the pairs that are near, by their bits in words.
+    """Queue of the pairs that are near, which are bits in words.
 
     Attributes:
-        words: (n,) a bit for every pair.
-        upto: (n,) number of pairs near up to each word, inclusive.
+        words: (n,) words with one bit for every pair.
+        upto: (n,) number of near pairs in all words up to each word, inclusive.
     """
 
     words: Array
@@ -32,11 +32,11 @@ class Near(NamedTuple):
 
     @property
     def total(self) -> Array:
-        """Number of pairs near."""
+        """Number of near pairs."""
         return self.upto[-1]
 
     def take(self, k: Array) -> tuple[Array, Array]:
-        """Words and bits of the k-th entries, for `k` (n,) less than `total`."""
+        """Words and bits at which the k-th entries stand, for `k` (n,) less than `total`."""
         place = jnp.searchsorted(self.upto, k, side="right").astype(jnp.int32)
         place = jnp.minimum(place, self.upto.shape[0] - 1)
         word = self.words[place]
@@ -45,7 +45,7 @@ class Near(NamedTuple):
 
 
 def _bit(word: Array, rank: Array) -> Array:
-    """Place of the bit of a word that has `rank` set bits below it, by halves."""
+    """Place of the set bit of a word with `rank` set bits below it, found by halving the word."""
     place = jnp.zeros_like(rank)
     for half in (16, 8, 4, 2, 1):
         low = lax.population_count(word & np.uint32((1 << half) - 1)).astype(jnp.int32)
@@ -57,7 +57,7 @@ def _bit(word: Array, rank: Array) -> Array:
 
 
 def packed(near: Array) -> Array:
-    """Words (W width,) of the pairs for which `near` (n, W) is true, by world, then by pair."""
+    """Words (W width,) with the bits of `near` (n, W), by world, then by pair."""
     count, worlds = near.shape
     width = -(-count // WORD_BITS)
     near = jnp.pad(near, ((0, width * WORD_BITS - count), (0, 0))).reshape(width, WORD_BITS, worlds)
@@ -73,7 +73,7 @@ def queue(words: Array) -> Near:
 
 
 def chosen(mask: Array) -> tuple[Array, Array]:
-    """Indices (n,) of what `mask` (n,) holds true, first of all, and how many there are."""
+    """Indices at which `mask` (n,) is true, at the start of an array (n,), and their number."""
     upto = jnp.cumsum(mask, dtype=jnp.int32)
     target = where(mask, upto - 1, len(mask))
     index = jnp.zeros(len(mask), jnp.int32)
@@ -89,10 +89,10 @@ def spheres_near(
     Args:
         pos: (ngeom, 3, W) positions [m].
         mat: (ngeom, 9, W) rotations.
-        rbound: (ngeom, W) radii [m], 0 where a geom has no bounds; W may be 1 here and below.
+        rbound: (ngeom, W) radii [m], 0 if a geom has no bounds; W may be 1 here and below.
         margin: (n, W) distances that count as near [m].
         geom: (n, 2) pairs.
-        plane: whether the first geoms are planes; then the second one's height decides.
+        plane: whether the first geoms are planes; then the height of the second geom decides.
     """
     g1, g2 = geom.T
     offset = gather(pos, g2) - gather(pos, g1)
@@ -147,5 +147,5 @@ def boxes_near(one: Boxes, two: Boxes, margin: Array) -> Array:
 
 
 def rounding(x: Array) -> float:
-    """Relative differences that rounding may have made."""
+    """The largest relative difference that rounding is assumed to make."""
     return 16 * float(jnp.finfo(x.dtype).eps)

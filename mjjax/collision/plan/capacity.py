@@ -1,4 +1,4 @@
-"""How many contact slots the data of a model gets, where the user does not say."""
+"""Chooses the number of contact slots of a model's data if the user does not give it."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from mjjax.model.structure import Structure
 
 LEAST = 64
 PER_BODY = 320  # contacts that a single body is expected to have at most
-ALONE = (3, 6)  # contacts that a geom of a body is expected to have, if the body moves on its own
-LINKED = (1.5, 4)  # and if it is part of a mechanism
-IN_FIELD = 40  # and if it may touch an SDF, in both cases
+ALONE = (3, 6)  # contacts expected, least and most, of a geom of a body that moves on its own
+LINKED = (1.5, 4)  # contacts expected of a geom whose body is part of a mechanism
+IN_FIELD = 40  # contacts expected of a geom that may touch an SDF, in both cases
 
 
 class Capacity(NamedTuple):
@@ -23,7 +23,7 @@ class Capacity(NamedTuple):
 
     Attributes:
         nconmax: number of slots.
-        reason: why, for the user.
+        reason: text that tells the user why.
     """
 
     nconmax: int
@@ -33,12 +33,17 @@ class Capacity(NamedTuple):
 def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
     """Contact slots chosen for the user.
 
-    All candidate contacts have one if they are few, or if at least half of some hundreds of cheap
-    ones are expected, for slots of their own are found faster. Otherwise the number is what is
-    expected of the bodies that move: three for two geoms of a mechanism (an arm, a legged robot),
-    up to four for one where it may meet a height field; three to six for each geom of a body that
-    moves on its own (an object), the more the more contacts its pairs can have; forty for each geom
-    that may touch an SDF. No body counts for more than 320, and there are 64 slots at least.
+    All candidate contacts get a slot of their own if they are few. They also do if they are a few
+    hundred cheap ones of which at least half are expected to touch, because such slots are filled
+    faster. Otherwise there are as many slots as contacts are expected of the bodies that move:
+
+    - in a mechanism (an arm, a legged robot) three for two geoms, or up to four for a geom that may
+      meet a height field;
+    - for a body that moves on its own (an object) three to six for each geom, according to the
+      number of contacts that its pairs can have;
+    - forty for each geom that may touch an SDF.
+
+    At most 320 contacts are expected of one body, and there are at least 64 slots.
     """
     if contact_disabled(model):
         return Capacity(0, "contacts are disabled")
@@ -55,7 +60,7 @@ def capacity_of(model: Model, rules: CollisionRules) -> Capacity:
 
 
 def _expected(s: Structure, plan: PairPlan) -> tuple[int, int]:
-    """Contacts expected of bodies that move on their own, and of the others that move."""
+    """Contacts expected of bodies that move on their own, and of the other moving bodies."""
     ncon = np.diff(np.append(plan.start, plan.ncandidate))
     most = np.zeros(s.ngeom, int)
     for side in plan.geom.T:

@@ -1,9 +1,9 @@
-"""A number for every pair of geoms, from which follows all that is static about the pair.
+"""Numbers of pairs of geoms: everything static about a pair follows from its number.
 
-An explicit pair's number is its row in the `pair_*` fields; that of any other pair is
-npair + g1 ngeom + g2, the geom of the lower type first. So nothing has to be looked up in a list of
-all pairs, which is long where geoms are many. Of the pairs of two bodies MuJoCo's order is that of
-their numbers.
+The number of an explicit pair is its row in the `pair_*` fields. Any other pair has the number
+npair + g1 ngeom + g2, with the geom of the lower type first. So nothing has to be looked up in a
+list of all pairs, which is long if there are many geoms. MuJoCo orders the pairs of two bodies by
+these numbers.
 """
 
 from typing import cast
@@ -21,13 +21,13 @@ def explicit_geoms(s: Structure) -> np.ndarray:
 
 
 def by_type(s: Structure, geom: np.ndarray) -> np.ndarray:
-    """Pairs (n, 2) with the geom of the lower type first; of equal types the order stays."""
+    """Pairs (n, 2) with the geom of the lower type first; equal types keep their order."""
     kind = s.geom_type[geom]
     return np.where(kind[:, :1] <= kind[:, 1:], geom, geom[:, ::-1])
 
 
 def number_of(s: Structure, geom: A, explicit: A | None = None) -> A:
-    """Numbers (n,) of pairs of geoms (n, 2), the lower type first.
+    """Numbers (n,) of pairs of geoms (n, 2), in each of which the lower type comes first.
 
     Args:
         s: structure.
@@ -44,7 +44,7 @@ def explicit_of(s: Structure, number: A) -> A:
 
 
 def geoms_of(s: Structure, number: A) -> A:
-    """Geoms (n, 2) of pairs, the lower type first."""
+    """Geoms (n, 2) of pairs; the lower type comes first."""
     xp = namespace(number)
     free = xp.maximum(number - np.int32(s.npair), 0)
     geom = xp.stack([free // np.int32(s.ngeom), free % np.int32(s.ngeom)], axis=-1)
@@ -55,7 +55,7 @@ def geoms_of(s: Structure, number: A) -> A:
 
 
 def bodies_of(s: Structure, number: A) -> A:
-    """A number (n,) of the pair of bodies; pairs of lower ones come first."""
+    """Numbers (n,) of the pairs of bodies; pairs of lower bodies have lower numbers."""
     xp = namespace(number)
     body = lookup(s.geom_bodyid, geoms_of(s, number))
     low, high = xp.min(body, axis=-1), xp.max(body, axis=-1)
@@ -63,7 +63,7 @@ def bodies_of(s: Structure, number: A) -> A:
 
 
 def dimension_of(s: Structure, number: A) -> A:
-    """Contact dimension (n,): the explicit pair's, the higher priority's, or the larger."""
+    """Contact dimension (n,): of the explicit pair, of the higher priority, or the larger one."""
     xp = namespace(number)
     g1, g2 = geoms_of(s, number).T
     p1, p2 = lookup(s.geom_priority, g1), lookup(s.geom_priority, g2)

@@ -1,4 +1,4 @@
-"""Which pairs of geoms may collide: the static half of collision detection."""
+"""Lists the pairs of geoms that may collide: the static half of collision detection."""
 
 import dataclasses
 import functools
@@ -12,8 +12,8 @@ from mjjax.model.data import CollisionRules
 from mjjax.model.structure import Structure
 
 PLAIN = CollisionRules()
-NTYPE = 16  # more than there are types of geoms
-PAIRS_AT_ONCE = 1 << 22  # pairs that the filters look at together
+NTYPE = 16  # larger than the number of geom types
+PAIRS_AT_ONCE = 1 << 22  # pairs that the filters treat at once, which bounds their memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +36,11 @@ class PairPlan:
     Attributes:
         geom: (P, 2) geom ids, the lower type first.
         explicit: (P,) row of the explicit `pair_*` fields, or -1.
-        number: (P,) number of the pair, see `collision/plan/numbers.py`.
+        number: (P,) number of the pair; see `collision/plan/numbers.py`.
         dim: (P,) contact dimension.
         start: (P,) index of the pair's first candidate contact.
-        kinds: pairs by types.
-        ncandidate: candidate contacts in all.
+        kinds: the pairs, grouped by their geom types.
+        ncandidate: number of candidate contacts of all pairs.
     """
 
     geom: np.ndarray
@@ -75,11 +75,11 @@ def pair_plan(
     Args:
         s: structure.
         filterparent: whether bodies do not collide with their parents (flag `filterparent`).
-        rules: what callbacks change.
+        rules: changes by callbacks.
         multiccd: whether convex geoms may have several contacts (flag `multiccd`).
-        midphase: whether the pairs of two bodies are ordered as MuJoCo's trees of bounding boxes
-            leave them (flag `midphase`): by geom, the one of the lower type first. If not: the one
-            of the lower body first.
+        midphase: how the pairs of two bodies are ordered. If true, as MuJoCo's trees of bounding
+            boxes leave them (flag `midphase`): by geom, where the geom of the lower type counts
+            first. If false, the geom of the lower body counts first.
     """
     listed = explicit_geoms(s)
     free = _dynamic_pairs(s, filterparent, rules)
@@ -120,7 +120,7 @@ def _signatures(s: Structure, geom: np.ndarray) -> np.ndarray:
 
 
 def _code(s: Structure, geom: np.ndarray) -> np.ndarray:
-    """One number for a pair of geoms in either order."""
+    """One number for each pair of geoms, the same for both orders."""
     low_high = np.sort(geom, axis=1).astype(np.int64)
     return low_high[:, 0] * s.ngeom + low_high[:, 1]
 
@@ -158,7 +158,7 @@ def _dynamic_pairs(s: Structure, filterparent: bool, rules: CollisionRules) -> n
 
 
 def _masks(s: Structure, rules: CollisionRules) -> tuple[np.ndarray, np.ndarray]:
-    """Bitmasks of the geoms; those of their bodies where a callback decides about the geoms."""
+    """Bitmasks of the geoms, or those of their bodies if a callback decides about the geoms."""
     if not rules.filtered:
         return s.geom_contype, s.geom_conaffinity
     masks = []

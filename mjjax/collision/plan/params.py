@@ -1,4 +1,4 @@
-"""Contact parameters of pairs of geoms, mixed as in MuJoCo; they depend on the model only."""
+"""Contact parameters of pairs of geoms, mixed as in MuJoCo; they depend only on the model."""
 
 from typing import NamedTuple
 
@@ -24,17 +24,18 @@ class PairParams(NamedTuple):
 
 
 def lookup(table: np.ndarray, index: Array) -> Array:
-    """A static table at a static or traced index: integers, of the same kind as the index."""
+    """Entries of a static table of integers: a numpy array if the index is one, else traced."""
     return table[index] if isinstance(index, np.ndarray) else jnp.asarray(table, jnp.int32)[index]
 
 
 def pair_params(model: Model, geom: Array, explicit: Array) -> PairParams:
     """Margin, gap, friction and solver parameters of pairs of geoms.
 
-    Margins and gaps add up. With equal priority friction is the larger, solimp (and solref, if
-    both are of the standard kind) the weighted mean by `solmix`, direct solrefs the smaller; with
-    different priority all are the winner's. Explicit pairs have their own values. The flag
-    `override` puts the options `o_*` in place of all but the gaps.
+    Margins and gaps add up. If the geoms have equal priority, the larger friction counts and solimp
+    is the mean weighted by `solmix`. So is solref if both are of the standard kind; otherwise the
+    smaller values count. If the priorities differ, friction, solref and solimp are those of the
+    geom with the higher priority. Explicit pairs have their own values. With the flag `override`
+    the options `o_*` replace all parameters except the gaps.
 
     Args:
         model: model.
@@ -84,7 +85,7 @@ class _GeomParams(NamedTuple):
 
 
 def _of_geoms(model: Model, geom: Array) -> tuple[_GeomParams, _GeomParams]:
-    """Parameters of either geom of pairs (n, 2)."""
+    """Parameters of the first and of the second geoms of pairs (n, 2)."""
     leaves = (
         model.geom_margin, model.geom_gap, model.geom_solmix,
         model.geom_solref, model.geom_solimp, model.geom_friction,
@@ -96,7 +97,7 @@ def _of_geoms(model: Model, geom: Array) -> tuple[_GeomParams, _GeomParams]:
 
 
 def _mix(s1: Array, s2: Array) -> Array:
-    """Weight of the first of two solmix values; halves if both vanish."""
+    """Weight of the first of two solmix values; one half if both are zero."""
     both = (s1 >= MINVAL) & (s2 >= MINVAL)
     total = where(both, s1 + s2, 1)
     neither = (s1 < MINVAL) & (s2 < MINVAL)

@@ -1,9 +1,10 @@
-"""What is searched for contacts, and how: everything about it that is static.
+"""Plans how contacts are searched for: everything about the search that is static.
 
-Few candidates of cheap kinds are all computed (`collision/queue/dense.py`). Otherwise only pairs
-that are near are, by a queue over the pairs of all worlds (`collision/queue/detect.py`): the
-bounding spheres of all pairs are compared, or, where pairs are very many, those that a sweep over
-the sorted geoms finds (`collision/queue/sweep.py`).
+If there are few candidates of cheap kinds, all are computed (`collision/queue/dense.py`).
+Otherwise only the pairs that are near are computed, in a queue over the pairs of all worlds
+(`collision/queue/detect.py`). To find them, the bounding spheres of all pairs are compared. If
+there are very many pairs, only those that a sweep over the sorted geoms finds are compared
+(`collision/queue/sweep.py`).
 """
 
 import dataclasses
@@ -23,11 +24,11 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.xla.namespace import Array
 
-SWEEP_FROM = 50_000  # pairs; with fewer a test of every one is as fast (measured, CPU)
+SWEEP_FROM = 50_000  # with fewer pairs a test of every pair is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}
-_SEVERAL = 3  # contacts of a cheap kernel from which more make no difference
+_SEVERAL = 3  # cheap kernels with so many contacts or more count as one sort
 FEW_CANDIDATES = 64  # candidate contacts up to which all are computed, and have slots by default
-FEW_CHEAP = 320  # up to which all are computed by kernels that are not long (measured)
+FEW_CHEAP = 320  # the same limit if no kernel is long (measured)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class KernelClass:
         collider: the kernel.
         pairs: indices into the plan's list of pairs.
         plane: whether the first geoms are planes.
-        swept: whether they are found by sweep and prune, else by a test of every pair.
+        swept: whether near pairs are found by sweep and prune instead of a test of every pair.
     """
 
     collider: Collider
@@ -53,7 +54,7 @@ class KernelClass:
 
     @property
     def sort(self) -> tuple[bool, bool, int]:
-        """Neighbours of one sort go through one loop if their kernels are cheap."""
+        """Key of the order; neighbours with equal keys share a loop if their kernels are cheap."""
         return self.collider.costly, self.swept, min(self.collider.ncon, _SEVERAL)
 
 
@@ -63,7 +64,8 @@ class Swept:
 
     Attributes:
         geoms: (n,) their ids, by body.
-        legal: (n, ceil(n / 32)) of each a bit for every other one: whether they may collide.
+        legal: (n, ceil(n / 32)) words with a bit for every pair of these geoms that says whether
+            they may collide.
     """
 
     geoms: np.ndarray
@@ -80,7 +82,7 @@ class SearchPlan:
         classes: the pairs by kernel, those with cheap kernels first.
         override: whether options replace the margins.
         multiccd: whether convex geoms may have several contacts.
-        native: whether they meet by MuJoCo's own algorithm (flag `nativeccd`).
+        native: whether convex geoms collide by MuJoCo's own algorithm (flag `nativeccd`).
         iterations: largest number of iterations for convex geoms.
         sdf: `sdf_initpoints` and `sdf_iterations`.
         swept: geoms whose pairs are found by sweep and prune; `None` if there are none.
@@ -108,7 +110,7 @@ class SearchPlan:
 
     @functools.cached_property
     def lines(self) -> tuple[tuple[int, ...], ...]:
-        """The classes that go through one loop, by their places: a costly one alone."""
+        """Places of the classes that go through each loop; a costly class has its own loop."""
         lines: list[list[int]] = []
         for k, kind in enumerate(self.classes):
             last = self.classes[k - 1]
@@ -127,7 +129,7 @@ class SearchPlan:
 
     @functools.cached_property
     def _class_by_types(self) -> np.ndarray:
-        """Class of pairs that are explicit or not, by their types; flat."""
+        """Class of pairs by whether they are explicit and by their types; a flat table."""
         found = np.zeros((2, NTYPE, NTYPE), np.int32)
         for k, kind in enumerate(self.classes):
             types = self.structure.geom_type[self.plan.geom[kind.pairs]]
@@ -137,7 +139,7 @@ class SearchPlan:
 
 
 def hulls_among(s: Structure, pairs: np.ndarray) -> tuple[int, ...]:
-    """Meshes that are hulls in some of the pairs (n, 2) of geoms: an SDF is one for planes only."""
+    """Meshes used as hulls in some of the pairs (n, 2) of geoms; an SDF is one only with planes."""
     kind = s.geom_type[pairs]
     lying = (kind[:, :1] == GeomType.PLANE) & (kind == GeomType.SDF)
     meshes = s.geom_dataid[pairs[(kind == GeomType.MESH) | lying]]
@@ -150,7 +152,7 @@ def contact_disabled(model: Model) -> bool:
 
 
 def plan_of(model: Model, rules: CollisionRules) -> PairPlan:
-    """Candidate pairs under the model's options and what callbacks change."""
+    """Candidate pairs under the model's options and the changes by callbacks."""
     opt = model.opt
     return pair_plan(
         model.structure,
@@ -166,9 +168,9 @@ def search_of(model: Model, rules: CollisionRules, sweep_from: int = SWEEP_FROM)
 
     Args:
         model: model.
-        rules: what callbacks change.
-        sweep_from: pairs from which sweep and prune replaces the test of every pair, unless flag
-            `midphase` is off.
+        rules: changes by callbacks.
+        sweep_from: number of pairs from which sweep and prune replaces the test of every pair,
+            unless flag `midphase` is off.
     """
     opt = model.opt
     return _search(
@@ -197,7 +199,7 @@ def _search(
     sweep_from: int,
 ) -> SearchPlan:
     table, free = colliders(rules), plan.explicit < 0
-    # planes have no bounds, height fields large ones; a filter is asked about every pair
+    # Planes have no bounds and height fields large ones. A filter is asked about every pair.
     many = {k.types: free[k.pairs] for k in plan.kinds if not _UNSWEPT.intersection(k.types)}
     sweep = not rules.filtered and sum(x.sum() for x in many.values()) >= sweep_from
     groups: dict[tuple, tuple[Collider, list[np.ndarray]]] = {}
@@ -221,7 +223,7 @@ def _search(
 
 
 def _swept(s: Structure, geom: np.ndarray) -> Swept:
-    """Geoms of pairs (n, 2), and which may collide."""
+    """Geoms of pairs (n, 2), and which of them may collide."""
     geoms = np.unique(geom)
     geoms = geoms[np.argsort(s.geom_bodyid[geoms], kind="stable")].astype(np.int32)
     place = np.zeros(s.ngeom, int)
@@ -234,7 +236,7 @@ def _swept(s: Structure, geom: np.ndarray) -> Swept:
 
 
 def few_of(plan: PairPlan, rules: CollisionRules) -> int:
-    """Candidates up to which all are computed, whatever the slots: none by batched kernels."""
+    """Number of candidates up to which all are computed; 0 if a kernel is batched."""
     table = colliders(rules)
     kinds = [table[kind.types] for kind in plan.kinds]
     if any(kind.batched for kind in kinds):
@@ -243,20 +245,20 @@ def few_of(plan: PairPlan, rules: CollisionRules) -> int:
 
 
 def every_candidate(model: Model, rules: CollisionRules, nconmax: int) -> bool:
-    """Whether all candidates are computed: they are cheap, and few or all of them have slots."""
+    """Whether all candidates are computed: cheap ones are if they are few or all have slots."""
     plan = plan_of(model, rules)
     few = few_of(plan, rules)
     return few > 0 and plan.ncandidate <= max(few, nconmax)
 
 
 def slot_geoms(model: Model, data: Data) -> np.ndarray | None:
-    """Geoms (nconmax, 2) of every slot where each candidate has its own, otherwise None."""
+    """Geoms (nconmax, 2) of every slot if each candidate has its own slot, otherwise None."""
     pairs = slot_pairs(model, data)
     return None if pairs is None else plan_of(model, data.rules).geom[pairs]
 
 
 def slot_pairs(model: Model, data: Data) -> np.ndarray | None:
-    """Candidate pairs (nconmax,) of every slot where each has its own slots, otherwise None."""
+    """Candidate pair (nconmax,) of every slot if each candidate has its own slot, else None."""
     plan, slots = plan_of(model, data.rules), data.contact.dist.shape[0]
     if contact_disabled(model) or plan.ncandidate != slots:
         return None

@@ -1,7 +1,7 @@
-"""Which kernel serves which pair of geom types.
+"""The table of collision kernels by pairs of geom types.
 
-To add a pair: a kernel of the form described in `contact_set.py`, and a line here. A pair of convex
-geoms without one is served by `convex`.
+To add a pair, write a kernel of the form described in `contact_set.py` and add a line here. Pairs
+of convex geoms without a line are served by `convex`.
 """
 
 import functools
@@ -33,20 +33,19 @@ from mjjax.model.data import CollisionRules
 class Collider(NamedTuple):
     """Kernel of a kind of pairs.
 
-    Cheap kernels are those of `contact_set.py`, for one pair. Batched ones take many pairs of
-    shapes of any types, `(pools, one, two, margin, settings)`, and return contacts and what the
-    derivative needs to know about them (see `convex/contacts.py`); kinds that share one are tested
-    together.
+    A kernel that is not batched treats one pair, in the form described in `contact_set.py`. A
+    batched kernel takes many pairs of shapes of any types, `(pools, one, two, margin, settings)`,
+    and returns contacts and certificates, which say what their derivative depends on (see
+    `convex/contacts.py`). Kinds of pairs that share a batched kernel are tested together.
 
     Attributes:
         function: the kernel.
         ncon: the most contacts that a pair can have.
-        multi: the same with flag `multiccd`; None if the flag makes no difference.
-        motion: of a batched kernel: the function with the derivative of its contacts, of one
-            contact (see `convex/motion.py`). None: the kernel is cheap, and its own derivative
-            is exact.
-        further: with flag `multiccd`, that of the contacts after a pair's first (see
-            `convex/motion.py`), where these depend on it.
+        multi: `ncon` with flag `multiccd`; None if the flag makes no difference.
+        motion: for a batched kernel, a function that has the derivative of one contact (see
+            `convex/motion.py`). None if the kernel is not batched; its own derivative is exact.
+        further: with flag `multiccd`, the function for the contacts after a pair's first one, if
+            these depend on the first (see `convex/motion.py`).
         long: whether a kernel that is not batched costs many times a comparison of boxes.
     """
 
@@ -58,7 +57,7 @@ class Collider(NamedTuple):
     long: bool = False
 
     def slots(self, multiccd: bool) -> int:
-        """The most contacts of a pair, by the flag."""
+        """The most contacts of a pair, with or without the flag."""
         return self.multi if multiccd and self.multi is not None else self.ncon
 
     @property
@@ -68,11 +67,11 @@ class Collider(NamedTuple):
 
     @property
     def costly(self) -> bool:
-        """Whether boxes are compared before the kernel is run, in a loop of its own."""
+        """Whether the kernel has a loop of its own, and boxes are compared before it is run."""
         return self.batched or self.long
 
 
-# The lower type first, as in the kernels' arguments.
+# The lower type comes first, as in the kernels' arguments.
 COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.PLANE, GeomType.SPHERE): Collider(plane_sphere, 1),
     (GeomType.PLANE, GeomType.CAPSULE): Collider(plane_capsule, 2),
@@ -88,7 +87,7 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
     (GeomType.BOX, GeomType.BOX): Collider(box_box, 9, long=True),
 }
 
-# Pairs without a kernel of their own, of geoms that are convex; with a smooth one there is never
+# Pairs of convex geoms without a kernel of their own. If one of the geoms is smooth, there is never
 # more than one contact.
 _FLAT = {GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX, GeomType.MESH}
 _SMOOTH = {GeomType.SPHERE, GeomType.ELLIPSOID}
@@ -111,10 +110,10 @@ SDF: dict[tuple[GeomType, GeomType], Collider] = {
     for kind in (*FIELD_SOLIDS, GeomType.SDF)
 } | {(GeomType.MESH, GeomType.SDF): Collider(mesh_sdf, MAXCONPAIR, None, mesh_sdf_motion)}
 
-# All of them.
+# All colliders in one table.
 EVERY = COLLIDERS | CONVEX | HFIELD | PLANE_MESH | SDF
 
-# Pairs that MuJoCo, too, lets pass through each other: of static geoms, and what it does not have.
+# Pairs that pass through each other in MuJoCo as well: static geoms, and a pair without a kernel.
 NEVER_COLLIDE = frozenset(
     {
         (GeomType.PLANE, GeomType.PLANE),
@@ -127,7 +126,7 @@ NEVER_COLLIDE = frozenset(
 
 @functools.lru_cache(maxsize=64)
 def colliders(rules: CollisionRules) -> dict[tuple[GeomType, GeomType], Collider]:
-    """The table with what callbacks put in its place."""
+    """The table of all colliders with the changes by callbacks."""
     table = dict(EVERY)
     for (first, second), function in rules.colliders:
         types = (GeomType(first), GeomType(second))
@@ -142,7 +141,7 @@ def _joined(function: Callable[..., Any]) -> Callable[..., ContactSet]:
 
 
 def _slots(function: Callable[..., Any]) -> int:
-    """Number of contact slots of the result of a narrow phase."""
+    """Number of contact slots in the result of a kernel."""
     pose = [jax.ShapeDtypeStruct(shape, float) for shape in ((3,), (3, 3), (3,))]
     touch = jax.eval_shape(function, *pose, *pose, jax.ShapeDtypeStruct((), float))
     return ContactSet(*touch).dist.shape[0]

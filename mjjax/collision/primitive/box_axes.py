@@ -1,10 +1,11 @@
 """The separating axis of two boxes, and the two faces that meet along it.
 
-Fifteen axes can separate two boxes: the normals of their faces, and the products of their edges.
-Along each the overlap is known in closed form; the least one decides. On a face's normal this face
-is the reference, and the other box's lowest corner with the edges that are flat enough is clipped
-against it. On a product of edges the reference is the face of box 1 at its edge that is the nearest
-to being normal to the axis, and the face of box 2 is chosen likewise.
+Fifteen axes can separate two boxes: the normals of their faces, and the cross products of their
+edges. The overlap along each axis is known in closed form, and the axis with the least overlap is
+chosen. If it is the normal of a face, this face is the reference. The other box's lowest corner is
+clipped against it, together with those edges at the corner that are flat enough. If the axis is a
+product of edges, the reference is a face of box 1 at its edge, namely the one that is closest to
+being normal to the axis. The face of box 2 is chosen in the same way.
 """
 
 from typing import NamedTuple
@@ -18,14 +19,14 @@ from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, matmul, matmul3, matvec3, matvec3_t, smallest
 from mjjax.xla.namespace import Array, where
 
-BIAS = 1e-12  # relative difference of overlaps below which the earlier axis is kept
-FLAT_EDGE = 0.5  # edges at a larger sine to the reference face are not clipped
-# The axis that is neither of two, as a map of sizes to a symmetric matrix.
+BIAS = 1e-12  # if overlaps differ by less, relatively, the earlier axis is kept
+FLAT_EDGE = 0.5  # edges whose angle to the reference face has a larger sine are not clipped
+# Maps sizes to a symmetric matrix: entry (i, j) is the size along the third axis, zero for i = j.
 _THIRD = np.array(
     [[[i != j and k not in (i, j) for k in range(3)] for j in range(3)] for i in range(3)]
 )
-# Rotations (6, 3, 3) from a box to its face, z outwards: the upper faces, then the lower ones. A
-# quarter turn about another axis, so that the order of the corners is MuJoCo's.
+# Rotations (6, 3, 3) from a box to its faces, with z outwards: first the upper faces, then the
+# lower ones. They turn about such axes that the corners come in MuJoCo's order.
 _TURN = np.array(
     [
         [[0, 0, -1], [0, 1, 0], [1, 0, 0]],
@@ -44,12 +45,14 @@ class Facing(NamedTuple):
     Attributes:
         apart: whether an axis separates the boxes by more than the margin.
         edge: whether the axis is a product of edges.
-        second: whether the reference face is box 2's.
-        turn: (3, 3) rotation from the reference box to its face, z outwards.
-        normal: (3,) the axis in the frame of box 1 if it is a product of edges, towards box 2.
-        upper: (3,) on which side of the other box its clipped corner is, per axis.
-        first_edge: (3,) direction of one edge of the other box at that corner; none if false.
-        second_edge: (3,) of another.
+        second: whether the reference face belongs to box 2.
+        turn: (3, 3) rotation from the reference box to its face, with z outwards.
+        normal: (3,) if the axis is a product of edges, the axis in the frame of box 1, towards
+            box 2.
+        upper: (3,) for each axis, whether the clipped corner of the other box is on its upper side.
+        first_edge: (3,) mask of the direction of one edge of the other box at that corner; all
+            false if there is none.
+        second_edge: (3,) mask of the direction of a second edge.
     """
 
     apart: Array
@@ -73,7 +76,7 @@ def facing(
         pos12: (3,) centre of box 1 in the frame of box 2 [m].
         size1: (3,) half sizes of box 1 [m].
         size2: (3,) half sizes of box 2 [m].
-        margin: contacts up to this distance [m].
+        margin: largest distance of contacts [m].
     """
     faces, edges = _overlaps(rot, pos21, pos12, size1, size2)
     scale = jnp.sum(size1 + size2)
@@ -81,7 +84,7 @@ def facing(
     apart = jnp.minimum(least_face, least_edge) < -margin
     edge = least_edge < least_face - jnp.sign(least_face) * _tie(least_face, scale)
 
-    # Of equal overlaps of edges the first one counts, of equal distances the last one.
+    # Among equal overlaps of edges the first counts, but among equal distances the last.
     equal = edges <= least_edge + _tie(least_edge, scale)
     last = 8 - jnp.argmax(equal[::-1])
     index = where(least_edge > 0, jnp.argmax(equal), last)
@@ -111,8 +114,9 @@ def _overlaps(
 ) -> tuple[Array, Array]:
     """Overlaps [m] along the faces' normals (6,), boxes alternating, and the edges' products (9,).
 
-    The overlap along a x b / |a x b| is known to the rounding error of the sizes over |a x b|; this
-    is added, so that noise of edges that are almost parallel neither separates nor decides.
+    The overlap along a x b / |a x b| has an error: the rounding error of the sizes over |a x b|.
+    This is added to the overlap. Otherwise edges that are almost parallel could separate the boxes,
+    or have the least overlap, by noise.
     """
     steep = jnp.abs(rot)
     one = size1 + matvec3(steep, size2) - jnp.abs(pos21)
@@ -134,16 +138,16 @@ def _overlaps(
 
 
 def _tie(overlap: Array, scale: Array) -> Array:
-    """Difference of overlaps [m] that counts as none."""
+    """Difference up to which two overlaps [m] count as equal."""
     return BIAS * jnp.abs(overlap) + 16 * float(jnp.finfo(scale.dtype).eps) * scale
 
 
 def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tuple[Array, ...]:
-    """The faces at the edges of directions `edge1` (3,) of box 1 and `edge2` (3,) of box 2.
+    """The faces at the edges with directions `edge1` (3,) of box 1 and `edge2` (3,) of box 2.
 
     Returns:
-        Normal axis of box 1's face, whether it is the lower one; `upper`, `first_edge`,
-        `second_edge` and `normal` of `Facing`.
+        The normal axis of box 1's face, whether it is the lower face, and then `upper`,
+        `first_edge`, `second_edge` and `normal` of `Facing`.
     """
     one = edge1.astype(rot.dtype)
     row, column = matvec3_t(rot, one), matvec3(rot, edge2.astype(rot.dtype))
@@ -151,7 +155,7 @@ def _edge_features(rot: Array, pos21: Array, edge1: Array, edge2: Array) -> tupl
     back = dot(product, pos21) < 0
     normal = safe.normalize(where(back, -product, product))[0]
 
-    # Signs are those of entries of the rotation, exact where axes are parallel.
+    # The signs come from entries of the rotation, so they are exact if axes are parallel.
     after, before = jnp.roll(edge2, 1), jnp.roll(edge2, 2)
     rises = where(after, _entry(row, before) <= 0, _entry(row, after) > 0)
     upper = edge2 | (rises ^ back)
@@ -167,7 +171,7 @@ def _entry(row: Array, pick: Array) -> Array:
 
 
 def _by_slope(edge: Array, slope: Array) -> tuple[Array, Array]:
-    """The two other axes (3,): the one of lower slope, the one of higher (equal: MuJoCo's)."""
+    """The two other axes (3,), the one with lower slope first; equal ones are in MuJoCo's order."""
     usual = jnp.stack([edge[1], ~edge[1], jnp.zeros_like(edge[1])])
     other = ~(edge | usual)
     swap = _entry(slope, usual) < _entry(slope, other)

@@ -1,9 +1,11 @@
-"""Boxes against boxes: a face, or the face at an edge, clipped against another one.
+"""Boxes against boxes: a face of one box is clipped against the reference face of the other.
 
-In the frame of the reference face a point is written (x, y, g): the place at which the line along
-the contact normal meets the plane of the face, and the distance g along that line. This map is
-linear, so the clipped parallelogram stays one. Candidates, in MuJoCo's order: its edges with the
-four lines of the rectangle, the corners of the rectangle in it, its corners in the rectangle.
+In the frame of the reference face a point has coordinates (x, y, g). The line through the point
+along the contact normal meets the plane of the face at (x, y), and g is the distance along this
+line. The map is linear, so the other face becomes a parallelogram, while the reference face is a
+rectangle. The candidates are, in MuJoCo's order: where edges of the parallelogram meet the four
+lines of the rectangle, corners of the rectangle in the parallelogram, and corners of the
+parallelogram in the rectangle.
 """
 
 from typing import NamedTuple
@@ -19,10 +21,11 @@ from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
 BOX_SLOTS = 9
-FURTHER = 1.01  # contacts beyond this many times the size of a box are dropped
+FURTHER = 1.01  # contacts outside a box that is larger by this factor are dropped
 BOX_SIDES = np.array([-1, 1])
 RECTANGLE = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
-# Corners of the parallelogram, and its edges: the corner at which each starts and its direction.
+# Corners of the parallelogram; then, for each of its edges, the corner where it starts and its
+# direction.
 RECTANGLE_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
 STARTS, DIRECTION = RECTANGLE_CORNERS[[0, 0, 1, 2]], np.array([0, 1, 1, 0])
 
@@ -34,9 +37,9 @@ class BoxFaces(NamedTuple):
         size: (3,) half sizes of the reference box.
         normal: (3,) unit direction of the contact, away from the reference box.
         corner: (3,) corner of the parallelogram.
-        edges: (2, 3) its edges; zero where there is none.
+        edges: (2, 3) its two edges; zero if there is none.
         centre: (3,) centre of the other box, in the frame of the face.
-        rot: (3, 3) rotation of the other box in that frame.
+        rot: (3, 3) rotation of the other box in the frame of the face.
         other: (3,) half sizes of the other box.
     """
 
@@ -50,7 +53,7 @@ class BoxFaces(NamedTuple):
 
 
 class ClippedPoints(NamedTuple):
-    """Candidates: places (n, 2) in the plane of the face, distance g and that of the contact."""
+    """Candidates: places (n, 2) in the plane of the face, distances g, distances of contacts."""
 
     place: Array
     height: Array
@@ -61,7 +64,7 @@ class ClippedPoints(NamedTuple):
 def box_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
-    """Two boxes: up to eight contacts of two faces."""
+    """Two boxes: the contacts of two faces, in nine slots."""
     rot = matmul3(mat1.T, mat2)
     pos21, pos12 = matvec3_t(mat1, pos2 - pos1), matvec3_t(mat2, pos1 - pos2)
     choice = facing(rot, pos21, pos12, size1, size2, margin)
@@ -88,7 +91,7 @@ def box_box(
 def _faces(
     choice: Facing, rot: Array, pos21: Array, pos12: Array, size1: Array, size2: Array
 ) -> tuple[BoxFaces, Array]:
-    """The two faces; false if the reference face contains the normal."""
+    """The two faces, and false if the normal lies in the plane of the reference face."""
     second, turn = choice.second, choice.turn
     rot = matmul3(turn, where(second, rot.T, rot))
     centre = matvec3(turn, where(second, pos12, pos21))
@@ -109,8 +112,9 @@ def _faces(
 def _candidates(faces: BoxFaces, choice: Facing, margin: Array) -> ClippedPoints:
     """All 24 candidates.
 
-    On an edge's normal, corners count also outside if no edge of the parallelogram meets the
-    rectangle: clipped to it, as far away as they then are.
+    If the axis is a product of edges and no edge of the parallelogram meets the rectangle, corners
+    outside the rectangle count as well. They are clipped to it, and the way to the clipped place is
+    part of their distance.
     """
     both = jnp.any(choice.second_edge)
     there = jnp.stack([jnp.any(choice.first_edge), both, both, both])
@@ -140,9 +144,9 @@ def _rectangle(
 ) -> ClippedPoints:
     """Corners of the rectangle in the parallelogram: four candidates.
 
-    Their coordinates (u, v) along the edges follow from division by the parallelogram's area. On an
-    edge's normal MuJoCo divides, once it has accepted a corner, by the square of that corner's
-    distance instead; hardly any further corner passes.
+    Their coordinates (u, v) along the edges follow from division by the parallelogram's area. If
+    the axis is a product of edges, MuJoCo does so only until it has accepted a corner. From then on
+    it divides by the square of that corner's distance, so that hardly any further corner passes.
     """
     size = faces.size[:2]
     slack = tolerance(jnp.ones((), size.dtype))
@@ -175,7 +179,7 @@ def _rectangle(
 
 
 def _crossings(faces: BoxFaces, there: Array, margin: Array) -> ClippedPoints:
-    """Where the edges of the parallelogram meet the lines of the rectangle: 16 candidates."""
+    """Points where edges of the parallelogram meet lines of the rectangle: 16 candidates."""
     size = faces.size[:2]
     start = _points(faces, jnp.asarray(STARTS, size.dtype))
     way = faces.edges[DIRECTION]
@@ -201,12 +205,12 @@ def _points(faces: BoxFaces, along: Array) -> Array:
 
 
 def _signed(height: Array, square: Array) -> Array:
-    """Distance from its square; negative below the face."""
+    """Distance, computed from its square; negative below the face."""
     return safe.sqrt(square) * plus_minus(height >= 0, height.dtype)
 
 
 def _outside(local: Array, faces: BoxFaces, margin: Array) -> Array:
-    """Points (n, 3) outside one of the boxes and not well inside the other."""
+    """Whether points (n, 3) are outside one of the boxes and not well inside the other."""
     reach = jnp.stack([faces.size, faces.other])[:, None] + margin
     centre = faces.size * jnp.asarray([0, 0, -1], local.dtype)
     inner = matmul3(local - faces.centre[None] - centre[None], faces.rot)
@@ -217,7 +221,7 @@ def _outside(local: Array, faces: BoxFaces, margin: Array) -> Array:
 
 
 def _repeated(local: Array, good: Array, scale: Array) -> Array:
-    """Points (n, 3) for which a later one stands at the same place."""
+    """Whether a later one of the points (n, 3) stands at the same place."""
     later = np.triu(np.ones((len(local), len(local)), bool), 1)
     same = jnp.all(jnp.abs(local[:, None] - local[None]) <= tolerance(scale), axis=-1)
     return jnp.any(same & later & good[None], axis=1)

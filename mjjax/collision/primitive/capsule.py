@@ -12,7 +12,8 @@ from mjjax.xla.linalg import dot, matmul
 from mjjax.xla.namespace import Array, where
 
 ENDS = np.array([1, -1])
-# Candidates: the nearest pair of points, or for parallel axes each end of capsule 1, then of 2.
+# The candidate is the nearest pair of points. If the axes are parallel, there are four candidates:
+# the ends of capsule 1, then the ends of capsule 2.
 GENERAL = np.array([True, False, False, False])
 END_OF_1 = np.array([True, True, False, False])
 
@@ -22,8 +23,8 @@ def capsule_capsule(
 ) -> ContactSet:
     """Two capsules: the nearest points of their axes, or two contacts if the axes are parallel.
 
-    Points of the axes are `pos + x * half` with x in [-1, 1]. For parallel axes the four ends are
-    tried, each with the nearest point of the other axis; the first two that touch are kept.
+    Points of the axes are `pos + x * half` with x in [-1, 1]. If the axes are parallel, each of the
+    four ends is tried with the nearest point of the other axis. The first two that touch are kept.
     """
     half1, half2 = size1[1] * mat1[:, 2], size2[1] * mat2[:, 2]
     offset = pos2 - pos1
@@ -43,16 +44,16 @@ def capsule_capsule(
 def _nearest(half1: Array, half2: Array, offset: Array) -> tuple[Array, Array]:
     """Candidate pairs of points (4, 2) on two segments, and whether the segments are parallel.
 
-    With r the part of `half1` normal to `half2`, the lines are nearest at x1 = r.offset / r.r.
-    Clipping x1, then taking the best x2 for it, then the best x1 for that, gives the nearest
-    points of the segments.
+    If r is the part of `half1` that is normal to `half2`, the lines are nearest at
+    x1 = r.offset / r.r. To find the nearest points of the segments, x1 is clipped, then the best x2
+    is taken for this x1, and then the best x1 for this x2.
     """
     vectors = jnp.stack([half1, half2, offset])
     gram = matmul(vectors, vectors.T)
     ends = jnp.asarray(ENDS, offset.dtype)
     normal = half1 - safe.divide(gram[0, 1], gram[1, 1]) * half2
     square = jnp.sum(normal * normal)
-    # `normal` is small by subtraction, so its square is exact to the square of the rounding error
+    # `normal` has the rounding error of a subtraction, so its square has the square of this error.
     least = tolerance(jnp.ones_like(square)) ** 2 * gram[0, 0] * gram[1, 1]
     parallel = square * gram[1, 1] < jnp.maximum(least, MINVAL)
     line = jnp.sum(normal * offset) / where(parallel, 1, square)

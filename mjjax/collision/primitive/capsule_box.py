@@ -1,10 +1,11 @@
 """Capsules against boxes.
 
-The first contact is at the point of the capsule's axis nearest to the box, sought among the ends
-over a face and the nearest points to the twelve edges. The second one follows MuJoCo's rule: from
-the first point the axis is followed in the direction in which it stays over the box, as far as it
-does. Both points then count as balls against the box. Like MuJoCo's, the search does not see an
-axis that pierces two faces with neither end inside: then the nearest edge is the result.
+The first contact is at the point of the capsule's axis that is nearest to the box. This point is
+sought among the ends that lie over a face and the nearest points to the twelve edges. The second
+contact follows MuJoCo's rule: from the first point the axis is followed in the direction in which
+it stays over the box, as far as it stays there. Both points are then the centres of balls that
+touch the box. As in MuJoCo, the search does not notice an axis that pierces two faces with both
+ends outside. Its result is then the nearest edge.
 """
 
 from typing import NamedTuple
@@ -19,16 +20,16 @@ from mjjax.xla.linalg import dot, matmul, smallest
 from mjjax.xla.namespace import Array, where
 
 AXES = np.eye(3, dtype=bool)
-# Middles of the cube's edges (3, 4, 3): by direction; among the parallel ones x changes fastest.
+# Middles of the cube's edges (3, 4, 3), by direction; among parallel edges x changes fastest.
 EDGES = np.stack([np.where(AXES[j], 0, BOX_CORNERS[BOX_CORNERS[:, j] < 0]) for j in range(3)])
 
 
 class CapsuleAxis(NamedTuple):
-    """Axis of the capsule in the frame of the box: points `centre + x * half`, -1 <= x <= 1.
+    """Axis of the capsule in the frame of the box: the points `centre + x * half`, -1 <= x <= 1.
 
     Attributes:
         centre: (3,) middle [m].
-        half: (3,) from the middle to the upper end [m].
+        half: (3,) vector from the middle to the upper end [m].
         axis: (3,) direction of `half`, unit.
         length: half length [m].
     """
@@ -40,14 +41,14 @@ class CapsuleAxis(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Nearest pair of points of segment and box, and where the segment may be followed.
+    """Nearest points of segment and box, and how the segment is followed from there.
 
     Attributes:
         square: squared distance [m^2].
         x: place on the segment.
         point: (3,) point of the box [m].
-        forth: direction along the segment in which the box is followed, 1 or -1.
-        bound: (3,) axes of the box along which its surface ends the following.
+        forth: direction in which the segment is followed, 1 or -1.
+        bound: (3,) axes of the box; leaving the box along one of them ends the way.
         follow: whether there is a second contact.
     """
 
@@ -62,26 +63,26 @@ class Nearest(NamedTuple):
 def capsule_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
-    """Capsule and box: the nearest point of the axis, and how far the axis stays over the box."""
+    """Capsule and box: contacts at the nearest point of the axis and where it leaves the box."""
     local = matmul(jnp.stack([pos1 - pos2, mat1[:, 2]]), mat2)
     half = size1[1] * local[1]
     segment = CapsuleAxis(local[0], half, local[1], size1[1])
     end = _nearest_end(segment, size2)
     edge = _nearest_edge(segment, size2)
-    # MuJoCo starts its search from this value, a length compared with squared lengths: a very
-    # thick capsule can miss a small box.
+    # MuJoCo starts its search from this value. It is a length but is compared with squared lengths,
+    # so that a very thick capsule can miss a small box.
     start = margin + 2 * (size1[0] + size1[1] + jnp.sum(size2))
     best = jnp.minimum(end.square, start)
     on_edge = edge.square < best - tolerance(best)
     nearest = Nearest(*(where(on_edge, a, b) for a, b in zip(edge, end, strict=True)))
 
-    # The second point: on to the segment's end, or to where the segment leaves the box sideways.
+    # The second point is the segment's end, or the place where it leaves the box sideways.
     speed = jnp.abs(half)
     room = 1 - nearest.forth * nearest.x
     reach = size2 - nearest.forth * plus_minus(half > 0, half.dtype) * nearest.point
-    # A face that an end is level with does not bound the way of that end.
+    # If an end is level with a face, this face does not bound the way from that end.
     leaves = nearest.bound & (on_edge | (reach > 0)) & (reach < room * speed)
-    # The derivative divides by the square of the speed; if that underflows, the reach is zero.
+    # The derivative divides by the square of the speed; if this underflows, the reach is zero.
     divisible = leaves & (speed * speed > float(jnp.finfo(half.dtype).tiny))
     way = reach / where(divisible, speed, 1)
     way = smallest(where(leaves, way, room))
@@ -95,9 +96,10 @@ def capsule_box(
 
 
 def _nearest_end(segment: CapsuleAxis, size: Array) -> Nearest:
-    """End of the segment nearest to the box (equally near: the lower), if over a face or inside.
+    """The nearer of those ends of the segment that are over a face of the box or inside.
 
-    From an end over a face the segment is followed to its other end, within that face.
+    If both are equally near, the lower end counts. From an end over a face the segment is followed
+    towards its other end, within that face.
     """
     sides = jnp.asarray([[-1], [1]], size.dtype)
     ends = segment.centre[None] + sides * segment.half[None]
@@ -112,7 +114,7 @@ def _nearest_end(segment: CapsuleAxis, size: Array) -> Nearest:
 
 
 def _nearest_edge(segment: CapsuleAxis, size: Array) -> Nearest:
-    """Nearest points of the segment and the twelve edges (equally near ones: the first)."""
+    """Nearest points of the segment and the twelve edges; of equally near ones the first counts."""
     x, y, clipped, parallel = _nearest_on_edges(segment, size)
     axes = jnp.asarray(AXES, size.dtype)[:, None]
     point = jnp.asarray(EDGES, size.dtype) + axes * y[..., None]
@@ -134,13 +136,14 @@ def _nearest_edge(segment: CapsuleAxis, size: Array) -> Nearest:
 def _nearest_on_edges(segment: CapsuleAxis, size: Array) -> tuple[Array, Array, Array, Array]:
     """Nearest points of the segment and each edge.
 
-    With the edge's points `middle + y * size_j * e_j`, the squared distance is a quadratic form in
-    x and y; its minimum is clipped in y, then in x for this y, then again in y for this x.
+    The points of an edge are `middle + y * size_j * e_j`, so the squared distance is a quadratic
+    form in x and y. Its minimum is clipped in y, then in x for this y, then again in y for this x.
 
     Returns:
-        Place x on the segment and y on the edge, both in [-1, 1]; the end to which y was clipped
-        (1, -1 or 0), where a first clipping counts even if clipping x then moves y back into the
-        edge; (3, 4) each. Whether the edges are parallel to the segment (3, 1).
+        Four arrays. The first three have shape (3, 4): the place x on the segment and the place y
+        on the edge, both in [-1, 1], and the end to which y was clipped, 1, -1 or 0. A clipping
+        of y counts even if clipping x then moves y back into the edge. The fourth array (3, 1)
+        says whether the edges are parallel to the segment.
     """
     centre, half = segment.centre, segment.half
     yy = (size * size)[:, None]
@@ -148,7 +151,7 @@ def _nearest_on_edges(segment: CapsuleAxis, size: Array) -> tuple[Array, Array, 
     xy = -(size * half)[:, None]
     along_y = (size * centre)[:, None]
     along_x = matmul(jnp.asarray(EDGES, size.dtype), size * half) - jnp.sum(half * centre)
-    # yy * xx - xy * xy, without the cancellation for edges almost parallel to the segment
+    # This is yy * xx - xy * xy, without cancellation if edges are almost parallel to the segment.
     det = yy * matmul(jnp.asarray(~AXES, size.dtype), half * half)[:, None]
     parallel = det < tolerance(yy * xx)
     line = (xx * along_y - xy * along_x) / where(parallel, 1, det)
@@ -166,22 +169,23 @@ def _nearest_on_edges(segment: CapsuleAxis, size: Array) -> tuple[Array, Array, 
 def _follow(
     segment: CapsuleAxis, point: Array, along: Array, corner: Array
 ) -> tuple[Array, Array, Array]:
-    """MuJoCo's rule for the second contact when the first one is at an edge or corner.
+    """MuJoCo's rule for the second contact if the first one is at an edge or a corner.
 
-    At a corner the lone axis is the one on which the segment enters the box in another direction
-    than on the two others. A segment steep against the other two follows the edge along the lone
-    axis; otherwise it follows the face normal to that axis. A segment that enters or leaves on
-    all three has no second contact. At an edge it follows the face that it meets at the lower
-    angle, if it enters on one of the two axes normal to the edge and leaves on the other.
+    At a corner the segment enters the box along some axes and leaves it along the others. The lone
+    axis is the one on which it does otherwise than on the other two. A segment that is close to the
+    lone axis follows the edge along it; otherwise it follows the face normal to it. A segment that
+    enters or leaves along all three axes has no second contact. At an edge the segment follows the
+    face that it meets at the lower angle, if it enters along one of the two axes normal to the edge
+    and leaves along the other.
 
     Args:
         segment: axis of the capsule.
-        point: (3,) nearest point of the cube to which the box is scaled; 1 or -1 but on an edge.
+        point: (3,) nearest point, scaled so that the box is a cube: 1 or -1 except along an edge.
         along: (3,) direction of the nearest edge.
         corner: whether the nearest point is a corner.
 
     Returns:
-        `forth`, `bound` and `follow` of `Nearest`.
+        The fields `forth`, `bound` and `follow` of `Nearest`.
     """
     inward = ((segment.half > 0) == (point < 0)) & (corner | ~along)
     count = jnp.sum(inward, dtype=jnp.int32)

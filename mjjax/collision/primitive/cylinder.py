@@ -1,7 +1,7 @@
 """Cylinders against planes and spheres.
 
-Both kernels work in the frame of the cylinder, in which the direction from its axis is exact, also
-for an axis that is almost normal to the plane or passes the centre of the sphere.
+Both kernels work in the frame of the cylinder. There, directions away from the axis are exact, even
+if the axis is almost normal to the plane or passes through the centre of the sphere.
 """
 
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, matmul, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-# Contacts with a plane: near rim, far rim, and two points that make the near rim's first one a
-# triangle. Per contact: along the direction to the plane, sideways, and the end of the cylinder.
+# Contacts with a plane: one on the near rim, one on the far rim, and two more that make a triangle
+# with the first. Each has a place along the direction to the plane, a place sideways, and an end.
 ALONG = np.array([1, 1, -0.5, -0.5])
 SIDEWAYS = np.array([0, 0, 1, -1]) * np.sqrt(0.75)
 END = np.array([1, -1, 1, 1])
@@ -26,7 +26,7 @@ def plane_cylinder(
 ) -> ContactSet:
     """Plane and cylinder: the lowest points of both rims, then two more of the lower rim.
 
-    A cylinder that stands upright has no lowest point; its x axis takes the place.
+    A cylinder that stands upright has no lowest points; then its x axis serves as the direction.
     """
     del size1
     dtype = size2.dtype
@@ -53,8 +53,8 @@ def sphere_cylinder(
 ) -> ContactSet:
     """Sphere and cylinder: one contact, with its side, an end or a rim.
 
-    From within the cylinder the way out is the shorter one. Where the normal is undefined it is
-    normal to both z axes.
+    If the sphere's centre is within the cylinder, the contact is on the nearer surface, the side or
+    an end. Where the normal is undefined, it is chosen normal to both z axes.
     """
     radius, half = size2[0], size2[1]
     local = matvec3_t(mat2, pos1 - pos2)
@@ -75,7 +75,7 @@ def sphere_cylinder(
     spare = cross(mat1[:, 2], mat2[:, 2])
     world = matvec3(mat2, way)
     normal = safe.normalize(where(undefined, spare, world))[0]
-    # A length, written so that its derivative is the normal even at zero length.
+    # The inner product is the length, but its derivative is the normal even at zero length.
     length = dot(world, normal)
     gap = where(over, height - half, length - where(beside, radius, 0))
     dist = (gap - size1[0])[None]

@@ -1,9 +1,9 @@
 """Planes against spheres, capsules, ellipsoids and boxes.
 
-A plane is the half space below the z axis of its frame; its size only serves drawing. Contacts
-are sought at a few points of the other geom: the centre of the sphere, the ends of the capsule's
-axis, the lowest point of the ellipsoid, the corners of the box. Distances are heights over the
-plane, less the radius.
+A plane stands for the half space z < 0 of its frame; its size is only used to draw it. Contacts are
+sought at a few points of the other geom: the centre of the sphere, the ends of the capsule's axis,
+the lowest point of the ellipsoid, the corners of the box. Distances are the heights of these points
+over the plane, minus the radius.
 """
 
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def plane_sphere(
 def plane_capsule(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
-    """Plane and capsule: one contact per end, the upper end first; tangents along the capsule."""
+    """Plane and capsule: one contact per end, the upper end first; tangents lie along the axis."""
     del size1
     axis, normal = mat2[:, 2], mat1[:, 2]
     sides = np.array([1, -1], axis.dtype)
@@ -60,8 +60,8 @@ def plane_box(
 ) -> ContactSet:
     """Plane and box: the first four corners below the box's centre that are near the plane.
 
-    Corners are signs times the size in the frame of the box; only the four that are kept are
-    brought to the world frame.
+    In the frame of the box, corners are signs times the size. Only the four corners that are kept
+    are transformed to the world frame.
     """
     del size1
     normal = mat1[:, 2]

@@ -1,7 +1,7 @@
 """Planes against meshes: the lowest vertex of the hull, and two of its neighbours.
 
-MuJoCo climbs down over the hull from its first vertex. Neighbours of the vertex at which it ends
-make contacts, too, in the order in which the hull lists them, unless they are near the first one.
+MuJoCo climbs down over the hull from its first vertex. The neighbours of the vertex where the climb
+ends make contacts too, in the order in which the hull lists them, unless they are near this vertex.
 """
 
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
 MESH_SLOTS = 3
-NEAR_RADIUS = 0.3  # of the bounding radius: closer neighbours make no contact
+NEAR_RADIUS = 0.3  # closer neighbours make no contact; relative to the bounding radius
 
 
 class _VertexClimb(NamedTuple):
-    """Where N searches stand; `best` is the lowest of `vertex` and the neighbours seen so far."""
+    """State of N climbs; `best` is the lowest of `vertex` and its neighbours seen so far."""
 
     vertex: Array
     best: Array
@@ -41,7 +41,7 @@ class _Scan(NamedTuple):
 def plane_mesh(
     pools: Pools, one: Shape, two: Shape, margin: Array, settings: Any
 ) -> tuple[ContactSet, Array]:
-    """Contacts of planes with meshes (N, 3), and the vertices that touch (N, 3, 1), -1 for none.
+    """Contacts (N, 3) of planes with meshes, and the vertices (N, 3, 1) that touch, -1 for none.
 
     Args:
         pools: vertices of the meshes.
@@ -69,13 +69,13 @@ def plane_mesh_motion(
     contact: ContactSet,
     certificate: Array,
 ) -> ContactSet:
-    """What has the derivative of one contact: that of the vertex `certificate` (1,)."""
+    """The contact of vertex `certificate` (1,), which has the derivative of one contact."""
     del margin, contact
     return _contact(pools, one, two, jnp.maximum(certificate[0], 0))
 
 
 def _contact(pools: Pools, one: Shape, two: Shape, vertex: Array) -> ContactSet:
-    """Contact of one plane and a vertex of one mesh, however far."""
+    """Contact of one plane and a vertex of one mesh, at any distance."""
     offset = matvec3(two.mat, pools.vert[vertex + _first(pools, two)]) + (two.pos - one.pos)
     normal = one.mat[:, 2]
     dist = dot(normal, offset)
@@ -89,7 +89,7 @@ def _first(pools: Pools, two: Shape) -> Array:
 
 
 def _lowest(pools: Pools, one: Shape, two: Shape) -> Array:
-    """Vertices (N,) at which the climbs end; of equally low ones the first met is kept."""
+    """Vertices (N,) at which the climbs end; of equally low ones the first that was met is kept."""
     hulls, mesh = pools.hulls, jnp.maximum(two.asset, 0)
     normal = matvec3_t(two.mat, one.mat[:, :, 2])
     first, own = _first(pools, two), _table(hulls.vert_adr)[mesh]
@@ -127,7 +127,7 @@ def _neighbours(
     margin: Array,
     touching: Array,
 ) -> Array:
-    """The first two neighbours (N, 2) within the margin and not near `first` (N, 3); else -1."""
+    """First two neighbours (N, 2) within the margin and not near `first` (N, 3); -1 for none."""
     hulls = pools.hulls
     own = _table(hulls.vert_adr)[jnp.maximum(two.asset, 0)] + lowest
     blocks = _table(hulls.blocks)
@@ -142,7 +142,7 @@ def _neighbours(
         way = point - first[:, None]
         good = jnp.sqrt(dot(way, way)) >= apart
         good &= (contact.dist < margin[:, None]) & (s.left[:, None] > 0)
-        # blocks are filled with their last entry
+        # Blocks are filled up with copies of their last entry, which must not count twice.
         good &= jnp.pad(near[:, 1:] != near[:, :-1], ((0, 0), (1, 0)), constant_values=True)
         good &= near != lowest[:, None]
         had = jnp.sum(s.found >= 0, axis=1, keepdims=True, dtype=jnp.int32)

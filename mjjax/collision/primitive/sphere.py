@@ -1,7 +1,7 @@
-"""Spheres against spheres, capsules and boxes, and the balls to which capsules reduce.
+"""Spheres against spheres, capsules and boxes, and contacts of balls on the axes of capsules.
 
-A capsule touches where a ball of its radius, centred on its axis, touches; the capsule kernels
-find the centres and leave the rest to `touch_balls` and `touch_box`.
+A capsule touches wherever a ball of its radius, centred on its axis, touches. The kernels for
+capsules find the centres of these balls and leave the rest to `touch_balls` and `touch_box`.
 """
 
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from mjjax.xla.namespace import Array, where
 def sphere_sphere(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
-    """Two spheres: one contact; with coincident centres the normal is normal to both z axes."""
+    """Two spheres: one contact; if the centres coincide, its normal is normal to both z axes."""
     spare = cross(mat1[:, 2], mat2[:, 2])
     return touch_balls(pos1[None], size1[0], pos2[None], size2[0], spare, margin)
 
@@ -37,7 +37,7 @@ def sphere_capsule(
 def sphere_box(
     pos1: Array, mat1: Array, size1: Array, pos2: Array, mat2: Array, size2: Array, margin: Array
 ) -> ContactSet:
-    """Sphere and box: one contact; from within the box the way out is through the nearest face."""
+    """Sphere and box: one contact; if the centre is within the box, at the nearest face."""
     del mat1
     return touch_box(pos1[None], size1[0], pos2, mat2, size2, margin)
 
@@ -47,15 +47,15 @@ def touch_balls(
 ) -> ContactSet:
     """Contacts of m pairs of balls with centres (m, 3).
 
-    Radii are scalars. `spare` (3,) is the direction of the normal where centres coincide; if it is
-    zero too, the normal is the world's x axis.
+    Radii are scalars. If centres coincide, the normal has the direction of `spare` (3,), or of the
+    world's x axis if `spare` is zero.
     """
     offset = centre2 - centre1
     apart = row_sum(offset * offset) >= MINVAL**2
     normal = safe.normalize(where(apart, offset, spare[None]))[0]
-    # The offset's length, written so that its derivative is the normal even at zero length.
+    # This is the offset's length, but its derivative is the normal even at zero length.
     dist = dot(offset, normal) - radius1 - radius2
-    # from the middle: where equal balls coincide it moves with both, whatever the normal does
+    # The middle comes first: if equal balls coincide, `pos` moves with both, whatever the normal.
     pos = 0.5 * (centre1 + centre2) + 0.5 * (radius1 - radius2) * normal
     return ContactSet(filled(dist <= margin, dist), pos, normal, jnp.zeros_like(pos))
 
@@ -65,9 +65,9 @@ def touch_box(
 ) -> ContactSet:
     """Contacts of m balls of one radius, with centres (m, 3), and a box.
 
-    The nearest point of the box is the centre clipped to the box; for a centre within the box,
-    or on its surface, it is the projection to the nearest face (equally near ones: the first
-    axis, its lower face).
+    The nearest point of the box is the centre, clipped to the box. For a centre within the box or
+    on its surface it is the projection to the nearest face. Among equally near faces the first axis
+    counts, and its lower face.
     """
     local = matmul(centre - pos2[None], mat2)
     size = size2[None]

@@ -1,12 +1,12 @@
 """The contacts of all worlds in one list, and from it the slots of each world.
 
-Contacts are appended class by class, in each by world and by pair. Should the list fill up, or a
-world find more contacts than it has slots, `trim` keeps each world's deepest ones. Nothing here
-depends on how the contacts came in chunks.
+Contacts are appended class by class, and within a class by world and by pair. If the list fills up,
+or a world finds more contacts than it has slots, `trim` keeps each world's deepest contacts. The
+result does not depend on the chunks in which the contacts came.
 
-MuJoCo's order of a world's contacts is that of some columns of whole numbers, `keys`: either
-`BY_CANDIDATE`, the place among all candidates, or `BY_PAIR`, the pair of bodies and the pair, where
-there is no list of all candidates. Those of one pair are never out of order in the list.
+MuJoCo's order of a world's contacts follows from some columns of whole numbers, `keys`. They are
+either `BY_CANDIDATE`, the place among all candidates, or, if there is no list of all candidates,
+`BY_PAIR`, the pair of bodies and the pair. Contacts of one pair are always in order in the list.
 """
 
 from typing import NamedTuple
@@ -77,14 +77,14 @@ def empty_list(places: int, width: int, parts: int, worlds: int, dtype: jnp.dtyp
 def append(
     found: ContactList, part: Array | int, touch: ContactSet, whole: Array, exists: Array
 ) -> ContactList:
-    """The list with the contacts of a chunk of n pairs, m for each, that exist.
+    """The list with those contacts added that exist, of a chunk of n pairs with m contacts each.
 
     Args:
         found: list with room for n m more.
         part: part of the list, 1 for the first class.
         touch: contacts (n, m, ...).
         whole: (n, m, ...) their whole numbers, as many as in the list.
-        exists: (n, m) which exist.
+        exists: (n, m) whether each contact exists.
     """
     n, m = exists.shape
     source, total = chosen(exists.ravel())
@@ -99,9 +99,9 @@ def append(
 
 
 def trim(found: ContactList, slots: int, keys: tuple[int, ...]) -> ContactList:
-    """The list with the deepest contacts of each world only, as many as it has slots.
+    """The list with only the deepest contacts of each world, as many as it has slots.
 
-    Of equally deep ones those stay that come first in MuJoCo's order.
+    Among equally deep contacts the first in MuJoCo's order stay.
     """
     worlds = found.count.shape[1]
     place = jnp.arange(found.real.shape[0], dtype=jnp.int32)

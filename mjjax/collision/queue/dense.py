@@ -1,8 +1,8 @@
-"""Contacts of all candidate pairs: for few candidates of cheap kinds.
+"""Contacts of all candidate pairs, used if there are few candidates of cheap kinds.
 
-Every candidate contact has a place of its own, known before anything runs. Where there are more
-candidates than slots the deepest contacts are kept. Which has no derivative; their distances,
-points and frames do.
+Every candidate contact has a place of its own, which is static. If there are more candidates than
+slots, the deepest contacts are kept. This choice has no derivative, but the distances, points and
+frames of the contacts have one.
 """
 
 import jax

@@ -1,10 +1,10 @@
-"""Contacts by a queue over the pairs of all worlds: the cost follows the pairs that are near.
+"""Contacts by a queue over the pairs of all worlds; the cost depends on the number of near pairs.
 
-For each class of kernel the broad phase leaves a queue of pairs, by world and by pair. Chunks of
-it go through the kernel until none is left, so that nothing is dropped before its distance is
-known. Any `vmap`s around are one queue (`collision/queue/worlds.py`).
+For each class of kernel the broad phase makes a queue of pairs, by world and by pair. The kernel
+treats the queue in chunks until none is left, so that no pair is dropped before its distance is
+known. All surrounding `vmap`s share one queue (`collision/queue/worlds.py`).
 
-The queue has no derivative. That of the contacts is found on the final slots
+The queue has no derivative. The derivative of the contacts is computed for the final slots
 (`collision/queue/moving.py`).
 """
 
@@ -127,7 +127,7 @@ class Line(NamedTuple):
         return self.kinds[0].swept
 
     def begin(self, total: Array) -> "QueuePlace":
-        """At the beginning of a queue."""
+        """The place at the beginning of a queue."""
         held = 2 * self.chunk if self.kinds[0].tested else 0
         return QueuePlace(total, jnp.int32(0), jnp.zeros(held, jnp.int32), jnp.int32(0))
 
@@ -144,13 +144,13 @@ def _line_of(
 
 
 class QueuePlace(NamedTuple):
-    """How far a queue has come.
+    """The progress of a queue.
 
     Attributes:
         total: entries of the queue.
         start: entries taken from it.
-        held: (2 C,) entries taken that wait for the kernel, where boxes are compared before.
-        nheld: how many wait.
+        held: (2 C,) entries that wait for the kernel after a comparison of boxes.
+        nheld: number of entries that wait.
     """
 
     total: Array
@@ -178,13 +178,13 @@ class QueueState(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The queue of a line: those of its classes, one after the other.
+    """The queue of a line, which consists of the queues of its classes, one after the other.
 
     Attributes:
         near: the queue.
         upto: (k,) number of entries up to each class, inclusive.
-        pair: from the entries (n,) of a class, given its place in the line, their worlds, numbers
-            and orders.
+        pair: function of the place of a class in the line and of entries (n,) of this class; it
+            returns their worlds, numbers and orders.
     """
 
     near: Near

@@ -1,7 +1,7 @@
-"""Derivatives of contacts that were found: on the final slots only, class by class.
+"""Derivatives of the contacts in the final slots, class by class.
 
-Which contacts there are, and where, is given. A cheap kernel is run once more on the pair in the
-slot, and its own derivative counts; for a batched one it is that of its `motion`.
+The contacts and their places are given. A cheap kernel is run once more on the pair in each slot,
+and its own derivative is used. For a batched kernel the derivative of its `motion` is used.
 """
 
 import functools

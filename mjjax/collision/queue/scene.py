@@ -1,7 +1,7 @@
-"""The geoms of one or of many worlds, and what kernels are given of them.
+"""The geoms of one or of many worlds, and the arguments that kernels get from them.
 
-In the queue every array of a `CollisionScene` is a `Leaf`, with rows for the worlds, and a pair is
-taken by its world and its index in the plan.
+In the queue every array of a `CollisionScene` is a `Leaf`, with rows for the worlds. A pair is
+looked up by its world and its number.
 """
 
 import functools
@@ -32,7 +32,7 @@ FAR_AWAY = 1e6  # [m]
 
 
 class CollisionScene(NamedTuple):
-    """What the contacts of a world follow from; in the queue every array is a `Leaf`.
+    """The arrays that determine a world's contacts; in the queue every array is a `Leaf`.
 
     Attributes:
         pos: (ngeom, 3) positions [m].
@@ -56,12 +56,12 @@ class CollisionScene(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What the broad phase needs beside a scene.
+    """Arrays that the broad phase needs beside a scene.
 
     Attributes:
         rbound: (ngeom,) radii of bounding spheres [m].
         aabb: (ngeom, 6) bounding boxes [m].
-        discard: (P,) pairs that a callback discards, or `None`.
+        discard: (P,) whether a callback discards a pair, or `None`.
     """
 
     rbound: Any
@@ -70,7 +70,7 @@ class Bounds(NamedTuple):
 
 
 def worlds_last(x: Leaf) -> Array:
-    """An array with the worlds as its last axis, of length 1 if shared: it is read row by row."""
+    """An array with the worlds as last axis, of length 1 if shared; it is read row by row."""
     return jnp.moveaxis(x.all(), 0, -1)
 
 
@@ -125,7 +125,7 @@ def touch(
 ) -> tuple[ContactSet, Array]:
     """Contacts (n, m, ...) of pairs of one of several classes, with their certificates (n, m, c).
 
-    Those that are not `used` (n,) make no contact, nor much work.
+    Pairs that are not `used` (n,) make no contact and little work.
     """
     margin = margins_of(search, scene, world, number)
     one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
@@ -168,7 +168,7 @@ def _kernel(search: SearchPlan, function: Callable) -> Callable:
 
 
 def pools_in(s: Structure, meshes: tuple[int, ...], faces: bool, scene: CollisionScene) -> Pools:
-    """The pools of all worlds end to end."""
+    """The pools of all worlds, joined end to end."""
     return Pools(*_joined(scene), *tables_of(s, meshes, faces))
 
 

@@ -1,11 +1,11 @@
-"""Sweep and prune: pairs of many geoms that are near, without a test of all pairs.
+"""Sweep and prune: finds the near pairs among many geoms without a test of all pairs.
 
-The geoms of a world are sorted by where their bounding spheres begin along the axis on which they
-are spread the most. They stand in blocks of 32; only blocks that overlap along this axis form
-tiles, and the spheres of a tile are compared each with each, which gives a word of bits for every
-geom. Tiles are numbered through all worlds and done a chunk at a time. Their bits are counted out
-into a buffer of pairs, those left out that may not collide. Nothing is lost: once the pairs in the
-buffer are dealt with, it is filled anew.
+The geoms of a world are sorted along the axis on which they are spread the most, by the beginnings
+of their bounding spheres. They stand in blocks of 32. Two blocks that overlap along this axis form
+a tile. All spheres of one block are compared with all of the other, which gives a word of bits for
+every geom. Tiles are numbered through all worlds and treated in chunks. The pairs that their bits
+stand for are written to a buffer, except pairs that may not collide. No pair is lost, because the
+buffer is filled again once its pairs have been treated.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class Sorted(NamedTuple):
 
     Attributes:
         table: (W B, 4, 32) centres and radii of the bounding spheres, margins included [m].
-        place: (W B 32,) which of the geoms that are swept; any number beyond the last one.
+        place: (W B 32,) index among the swept geoms; places beyond the last geom hold any number.
         upto: (W B,) number of tiles of this and all earlier blocks.
     """
 
@@ -53,11 +53,11 @@ class Buffer(NamedTuple):
         world: (R,) worlds of the pairs.
         number: (R,) numbers of the pairs.
         part: (R,) their classes.
-        fill: how many are there.
+        fill: number of pairs in the buffer.
         tile: tiles tested.
         blocks: (2, T) the blocks of the last tiles, counted through all worlds.
         near: bits of the last tiles.
-        taken: of the pairs that these bits stand for, how many are done.
+        taken: number of pairs already taken from these bits.
     """
 
     world: Array
@@ -71,7 +71,7 @@ class Buffer(NamedTuple):
 
 
 class Sweep:
-    """The sweep of all worlds: `left` and `refill` of a `Buffer` that is `empty` first."""
+    """The sweep of all worlds; its `Buffer` starts `empty` and is refilled while pairs are left."""
 
     def __init__(
         self, search: SearchPlan, scene: CollisionScene, bounds: Bounds, worlds: int
@@ -88,7 +88,7 @@ class Sweep:
         self.sorted = _sorted(search, scene, bounds, worlds, self.blocks)
 
     def empty(self) -> Buffer:
-        """At the beginning."""
+        """The buffer at the beginning of the sweep."""
         none, zero = jnp.zeros(self.room, jnp.int32), jnp.int32(0)
         blocks = jnp.zeros((2, self.tiles), jnp.int32)
         words = jnp.zeros(self.tiles * WORD_BITS, jnp.uint32)
@@ -99,7 +99,7 @@ class Sweep:
         return (buffer.tile < self.sorted.upto[-1]) | (buffer.taken < buffer.near.total)
 
     def refill(self, buffer: Buffer) -> Buffer:
-        """The next pairs, as many as there is room for."""
+        """The buffer with the next pairs, as many as there is room for."""
 
         def tested(b: Buffer) -> Array:
             return (b.taken >= b.near.total) & (b.tile < self.sorted.upto[-1])

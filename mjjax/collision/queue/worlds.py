@@ -1,8 +1,9 @@
-"""Functions of all worlds at once: whatever `vmap`s surround them, they see one list of worlds.
+"""Functions of all worlds at once: they see one list of worlds, whatever `vmap`s surround them.
 
-A `vmap` of a loop over chunks would run every world's loop side by side, each with chunks of its
-own. Here the batching rule adds the new axis to a list of worlds that the function itself takes
-apart. A leaf that an axis does not batch stays as it is and is shared by the worlds of that axis.
+A plain `vmap` of a loop over chunks would run the loops of all worlds side by side, each with its
+own chunks. Instead the batching rule adds the new axis to the list of worlds, and the function
+treats this list itself. A leaf that the axis does not batch stays as it is, and the worlds of this
+axis share it.
 """
 
 from collections.abc import Callable
@@ -21,12 +22,12 @@ _ONE = (1,)
 
 
 class Leaf(NamedTuple):
-    """An array of the worlds, (rows, ...): one row for all, one for each, or for groups of them.
+    """An array of the worlds, (rows, ...): one row for all worlds, for each, or for each group.
 
     Attributes:
-        value: (rows, ...) what each group of worlds has.
+        value: (rows, ...) the values of each group of worlds.
         sizes: sizes of the axes of worlds, the outermost first.
-        member: which axes the rows are over.
+        member: for each axis, whether the rows differ along it.
     """
 
     value: Array
@@ -35,7 +36,7 @@ class Leaf(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Whether all worlds have the same."""
+        """Whether all worlds have the same value."""
         return not any(self.member)
 
     def row(self, world: Array) -> Array:
@@ -55,11 +56,11 @@ class Leaf(NamedTuple):
         return self.value[self.row(world), index]
 
     def of(self, world: Array) -> Array:
-        """`value[world]`; of a shared leaf the one row, which broadcasts."""
+        """`value[world]`; a shared leaf gives its single row, which broadcasts."""
         return self.value if self.shared else self.value[self.row(world)]
 
     def all(self) -> Array:
-        """`value` with one row per world, or one for all."""
+        """`value` with one row per world, or a single row for all worlds."""
         if self.shared or all(self.member):
             return self.value
         return self.value[self.row(np.arange(int(np.prod(self.sizes)), dtype=np.int32))]
@@ -69,7 +70,7 @@ def over_worlds(function: Callable[[int, Tree], Tree], tree: Tree) -> Tree:
     """Calls `function(W, leaves)` once for all worlds of the surrounding `vmap`s.
 
     Args:
-        function: takes the number of worlds and a tree of `Leaf`; all it returns has the worlds
+        function: takes the number of worlds and a tree of `Leaf`; all its results have the worlds
             as leading axis. It depends on no other traced array, and is not differentiated.
         tree: arrays of one world, without derivatives.
 

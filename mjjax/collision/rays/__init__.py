@@ -1,1 +1,1 @@
-"""Half lines and what they meet."""
+"""Rays, which are half lines, and the surfaces that they meet."""

@@ -1,8 +1,8 @@
 """Rays: the nearest surface that a half line meets.
 
-Geoms of a type are tried together; meshes are searched by trees of bounding boxes, height fields
-cell by cell along the ray. Which one is nearest has no derivative, its distance, point and normal
-do.
+Geoms of one type are tried together. Meshes are searched by trees of bounding boxes, and height
+fields cell by cell along the ray. The choice of the nearest geom has no derivative, but its
+distance, point and normal have one.
 """
 
 import dataclasses
@@ -28,16 +28,16 @@ from mjjax.model.structure import Structure
 from mjjax.xla.linalg import matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-MISS = 1e20  # distance that stands for none
+MISS = 1e20  # distance that stands for no hit
 
 
 class Lines(NamedTuple):
     """Half lines, world frame.
 
     Attributes:
-        point: (n, 3) where they start [m].
-        direction: (n, 3) where they go; distances are in units of its length.
-        exclude: (n,) bodies whose geoms are passed through, -1 for none.
+        point: (n, 3) points where they start [m].
+        direction: (n, 3) directions; distances are in units of their lengths.
+        exclude: (n,) body whose geoms the ray passes through, -1 for none.
     """
 
     point: Array
@@ -46,7 +46,7 @@ class Lines(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What rays meet.
+    """The surfaces that rays meet.
 
     Attributes:
         dist: (...,) distance in units of the ray's direction, -1 if nothing is met.
@@ -61,12 +61,12 @@ class Hit(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class RayPlan:
-    """What a ray may meet, in the order in which distances are joined.
+    """The geoms that a ray may meet, in the order in which their distances are joined.
 
     Attributes:
         solids: geom ids by type.
-        bases: height-field geoms, whose lower parts are boxes.
-        geom: geom of every entry: solids, then bases.
+        bases: height-field geoms; below its surface each has a box, the base.
+        geom: geom of every entry; the entries are the solids, then the bases.
         meshes: geoms with meshes.
         fields: SDF geoms.
     """
@@ -80,7 +80,7 @@ class RayPlan:
 
 @functools.lru_cache(maxsize=64)
 def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> RayPlan:
-    """What a ray may meet under the filters that do not depend on the ray."""
+    """The geoms that a ray may meet under the filters that do not depend on the ray."""
     kept = np.ones(s.ngeom, bool)
     if groups is not None:
         kept &= np.array(groups, bool)[np.clip(s.geom_group, 0, 5)]
@@ -99,19 +99,19 @@ def ray_plan(s: Structure, groups: tuple[bool, ...] | None, static: bool) -> Ray
 
 
 def cast(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
-    """First hits of rays; arguments as for `cast_faces`."""
+    """First hits of rays; the arguments are those of `cast_faces`."""
     return cast_faces(model, data, plan, lines, seen)[0]
 
 
 def cast_faces(
     model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array
 ) -> tuple[Hit, Array]:
-    """First hits of n rays, and which triangle of `mesh_face` (n,) that is, -1 for none.
+    """First hits of n rays, and the triangles (n,) of `mesh_face` that are hit, -1 for none.
 
     Args:
         model: model.
         data: data with `geom_xpos` and `geom_xmat`.
-        plan: what may be met.
+        plan: the geoms that may be met.
         lines: the rays.
         seen: (ngeom,) geoms that can be met.
     """
@@ -147,7 +147,7 @@ def _allowed(s: Structure, geoms: np.ndarray, lines: Lines, seen: Array) -> Arra
 
 
 def _nearest_field(data: Data, hit: Hit, met: FieldHit, geoms: np.ndarray, allowed: Array) -> Hit:
-    """The nearest of hits and those with m geoms that each ray can meet."""
+    """The nearest hits among `hit` and the hits `met` with m geoms, as far as `allowed` (n, m)."""
     away = where(allowed & (met.dist >= 0), met.dist, MISS)
     which = jnp.argmin(away, axis=1)[:, None]
     dist = jnp.take_along_axis(away, which, axis=1)[:, 0]
@@ -158,7 +158,7 @@ def _nearest_field(data: Data, hit: Hit, met: FieldHit, geoms: np.ndarray, allow
 def _nearer(
     data: Data, hit: Hit, dist: Array, geoms: np.ndarray, which: Array, normal: Array
 ) -> Hit:
-    """The nearer of hits and others, with normals (n, 3) in the frames of their geoms."""
+    """The nearer of `hit` and other hits, whose normals (n, 3) are in the frames of their geoms."""
     geom = jnp.asarray(geoms, jnp.int32)[which]
     better = (dist >= 0) & (dist < hit.dist)
     normal = matvec3(mat3(data.geom_xmat[geom]), safe.normalize(normal)[0])
@@ -170,7 +170,7 @@ def _nearer(
 
 
 def _entries(model: Model, data: Data, plan: RayPlan, lines: Lines, seen: Array) -> Hit:
-    """First hits of solids and bases; the distance is `MISS` where there is none."""
+    """First hits of solids and bases; the distance is `MISS` if there is none."""
     point, direction, _ = lines
     s = model.structure
     found = []
@@ -201,7 +201,7 @@ def _local(data: Data, geom: np.ndarray, point: Array, direction: Array) -> tupl
 def _base(
     model: Model, data: Data, geom: np.ndarray, point: Array, direction: Array
 ) -> tuple[tuple[Array, Array], Array]:
-    """Rays in the frames of the boxes below height fields, and the half sizes of these."""
+    """Rays in the frames of the boxes below height fields, and the half sizes of these boxes."""
     size = model.hfield_size[model.structure.geom_dataid[geom]]
     half = jnp.concatenate([size[:, :2], 0.5 * size[:, 3:]], axis=1)
     start, along = _local(data, geom, point, direction)
@@ -209,7 +209,7 @@ def _base(
 
 
 def visible(model: Model) -> Array:
-    """Whether each geom has a colour that is not fully transparent: its material's or its own."""
+    """Whether the colour of each geom, or of its material if it has one, is not transparent."""
     s = model.structure
     alpha = model.geom_rgba[:, 3]
     if s.nmat:
@@ -261,9 +261,9 @@ def ray(
     Args:
         model: model.
         data: data with `geom_xpos` and `geom_xmat`.
-        pnt: (3,) where the ray starts, world [m].
-        vec: (3,) where it goes; the distance is in units of its length.
-        geomgroup: six flags, the geom groups that are seen; None for all.
+        pnt: (3,) point where the ray starts, world [m].
+        vec: (3,) direction of the ray; the distance is in units of its length.
+        geomgroup: six flags that say which geom groups are seen; None for all.
         flg_static: whether geoms of static bodies are seen.
         bodyexclude: body whose geoms are not seen, -1 for none.
     """
@@ -286,10 +286,10 @@ def multi_ray(
 ) -> Hit:
     """The nearest visible surfaces on half lines (n, 3) from one point (`mj_multiRay`).
 
-    Arguments as for `ray`; geoms whose bounding spheres are further than `cutoff` [m] are not
-    seen (of a plane, which has none, the centre counts). Every half line meets what it meets alone
-    in `ray`; MuJoCo 3.6.0 passes over bodies by their bounds and misses some geoms of bodies with
-    several, in `rangefinder` sensors of cameras too.
+    The other arguments are those of `ray`. Geoms whose bounding spheres are further away than
+    `cutoff` [m] are not seen; a plane has no bounding sphere, so its centre counts. Each half line
+    has the result of `ray`. MuJoCo 3.6.0 skips bodies by their bounds and so misses some geoms of
+    bodies that have several, also in `rangefinder` sensors of cameras.
     """
     groups = None if geomgroup is None else tuple(bool(x) for x in geomgroup)
     if groups is not None and len(groups) != NGROUP:

@@ -1,7 +1,7 @@
-"""Rays against SDF geoms: steps as long as the distance from the surface, as in MuJoCo.
+"""Rays against SDF geoms, followed in steps as long as the distance from the surface.
 
-Distances are taken without their sign, so that a ray goes on to the far side if a step ends within
-the surface. A ray that has not arrived after 40 steps meets nothing.
+As in MuJoCo, distances are taken without their sign, so that a ray goes on to the far side if a
+step ends below the surface. A ray that has not arrived after 40 steps meets nothing.
 """
 
 import jax
@@ -21,20 +21,20 @@ from mjjax.xla.loops import fori_loop
 from mjjax.xla.namespace import Array, where
 
 _STEPS = 40
-_NEAR, _NEAR_SINGLE = 1e-7, 1e-6  # distances at which a ray has arrived [m]
+_NEAR, _NEAR_SINGLE = 1e-7, 1e-6  # distance below which a ray has arrived [m]
 _FLOATS = ("cell_box", "cell_value")
 
 
 def field_hits(model: Model, geoms: np.ndarray, point: Array, direction: Array) -> FieldHit:
     """First hits of rays (n, m) with SDF geoms (m,); distances are in metres, as in MuJoCo.
 
-    The derivative of a distance is that of the first point on the surface.
+    A distance has the derivative of the first point of the ray on the surface.
 
     Args:
         model: model.
-        geoms: geoms.
-        point: (n, m, 3) where the rays start, in the frames of the geoms.
-        direction: (n, m, 3) where they go.
+        geoms: SDF geoms.
+        point: (n, m, 3) points where the rays start, in the frames of the geoms [m].
+        direction: (n, m, 3) directions of the rays.
     """
     kind = jnp.full((1, len(geoms)), int(GeomType.SDF), jnp.int32)
     mesh = jnp.asarray(model.structure.geom_dataid[geoms], jnp.int32)[None]

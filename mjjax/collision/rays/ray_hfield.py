@@ -1,8 +1,9 @@
 """Rays against height fields: only the cells along the ray are tried.
 
-The surface lies in a box over the plane z = 0 of the geom. From where the ray enters this box a
-walk goes from cell to cell, each with two triangles, until one is hit or the box is left. Below the
-edges of the surface there are walls. (The box under the height field is a box like others.)
+The surface lies in a box over the plane z = 0 of the geom. A walk begins where the ray enters this
+box and goes from cell to cell. Each cell has two triangles; the walk ends when it hits one or
+leaves the box. Below the edges of the surface there are walls. The base under the height field is
+treated as a box in `ray.py`.
 """
 
 from typing import NamedTuple
@@ -18,8 +19,8 @@ from mjjax.model.model import Model
 from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
-_SLACK = 1024  # roundings by which triangles of the surface are larger
-# The walls: at low and high x, at low and high y.
+_SLACK = 1024  # triangles of the surface are enlarged by so many rounding errors
+# Axis and side of each wall: at low and high x, at low and high y.
 _AXIS, _SIDE = np.array([0, 0, 1, 1]), np.array([-1, 1, -1, 1])
 
 
@@ -59,7 +60,7 @@ class _Grid(NamedTuple):
 
 
 class _CellWalk(NamedTuple):
-    """Where walks stand: cell (n, m, 2), triangle hit or -1, and whether they go on."""
+    """State of walks: cell (n, m, 2), triangle that is hit or -1, and whether they go on."""
 
     cell: Array
     hit: Array
@@ -74,8 +75,8 @@ def hfield_hits(
     Args:
         model: model.
         geoms: (m,) geoms, all with height fields.
-        start: (n, m, 3) where the rays start, in the frames of the geoms [m].
-        along: (n, m, 3) where they go.
+        start: (n, m, 3) points where the rays start, in the frames of the geoms [m].
+        along: (n, m, 3) directions of the rays.
         seen: (n, m) geoms that a ray can meet.
     """
     s = model.structure
@@ -107,7 +108,7 @@ def hfield_hits(
 
 
 def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, Array]:
-    """Cells (n, m, 2) in which rays hit the surface, and the triangle, -1 where they miss it."""
+    """Cells (n, m, 2) in which rays hit the surface, and their triangles; -1 means a miss."""
     half = grid.size[..., :3] * jnp.asarray([1, 1, 0.5], start.dtype)[None, None]
     middle = half * jnp.asarray([0, 0, 1], start.dtype)[None, None]
     part = box(start - middle, along, half)
@@ -117,7 +118,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
     moves = jnp.abs(way) > MINVAL
     speed = where(moves, way, 1)
     forth = where(way > 0, 1, -1).astype(jnp.int32)
-    # over a line of the grid rounding must not let a ray pass between two cells
+    # Rounding must not let a ray pass between two cells.
     slack = _SLACK * float(jnp.finfo(start.dtype).eps)
 
     def place(x: Array) -> Array:
@@ -132,7 +133,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
         found = where(found >= 0, found, jnp.inf)
         nearest = jnp.argmin(found, axis=-1).astype(jnp.int32)
         hit = where(jnp.min(found, axis=-1) < jnp.inf, nearest, -1)
-        # the side of the cell through which the ray leaves it
+        # This is the side through which the ray leaves the cell.
         line = (
             where(forth > 0, walk.cell + 1, walk.cell).astype(start.dtype) * width
             - grid.size[..., :2]
@@ -157,7 +158,7 @@ def _walk(grid: _Grid, start: Array, along: Array, seen: Array) -> tuple[Array, 
 
 
 def _walls(grid: _Grid, start: Array, along: Array) -> Array:
-    """Hits (n, m, 4) of the walls below the surface's edges, -1 for none."""
+    """Hits (n, m, 4) of rays with the walls below the surface's edges, -1 for none."""
     size, way, point = (x[..., _AXIS] for x in (grid.size[..., :2], along, start))
     other = 1 - _AXIS
     moves = jnp.abs(way) > MINVAL

@@ -1,8 +1,9 @@
-"""Rays against meshes, by trees of bounding boxes.
+"""Rays against meshes, searched by trees of bounding boxes.
 
-A search walks over the nodes of a tree in their order. A box that the ray meets before the nearest
-hit so far is entered, any other passed by. All meshes of the scene are walked through one after the
-other, each in the frame of its geom. Which triangle is hit has no derivative; where it is does.
+A search visits the nodes of a tree in their order. It enters a box if the ray meets the box before
+the nearest hit so far, and skips any other box. The meshes of the scene are searched one after the
+other, each in the frame of its geom. The choice of the triangle has no derivative, but the place of
+the hit has one.
 """
 
 from typing import NamedTuple
@@ -37,7 +38,7 @@ class MeshHit(NamedTuple):
 
 
 class _BoxWalk(NamedTuple):
-    """Where n searches stand: geom, node, nearest hit, its triangle (-1: none) and geom."""
+    """State of n searches: geom, node, nearest hit, its triangle (-1: none) and its geom."""
 
     geom: Array
     node: Array
@@ -64,9 +65,9 @@ def mesh_hits(
     Args:
         model: model.
         geoms: (m,) geoms, all with meshes.
-        start: (n, m, 3) where the rays start, in the frames of the geoms [m].
-        along: (n, m, 3) where they go.
-        seen: (n, m) geoms that a ray can meet.
+        start: (n, m, 3) points where the rays start, in the frames of the geoms [m].
+        along: (n, m, 3) directions of the rays.
+        seen: (n, m) whether a ray can meet a geom.
         limit: (n,) distance beyond which nothing is sought.
     """
     s = model.structure
@@ -86,7 +87,7 @@ def _nodes(s: Structure, geoms: np.ndarray) -> _Nodes:
     mesh = s.geom_dataid[geoms]
     first = s.mesh_boxadr[mesh]
     columns = first, first + s.mesh_boxnum[mesh], s.mesh_vertadr[mesh], s.mesh_boxskip
-    # triangles count over all meshes
+    # In the tables of the nodes, triangles count within a mesh; here, over all meshes.
     shift = np.repeat(s.mesh_faceadr, s.mesh_boxnum)[:, None]
     face = np.where(s.mesh_boxface < 0, -1, s.mesh_boxface + shift)
     return _Nodes(*(jnp.asarray(x, jnp.int32) for x in (*columns, face)))
@@ -148,7 +149,7 @@ def _search(
 
 
 def _following(wanted: Array) -> Array:
-    """The first wanted geom (n, m + 1) from every geom on, m if there is none."""
+    """For every geom (n, m + 1) the first wanted one from there on, m if there is none."""
     n, m = wanted.shape
     index = where(wanted, jnp.arange(m, dtype=jnp.int32)[None], m)
     index = jnp.concatenate([index, jnp.full((n, 1), m, jnp.int32)], axis=1)

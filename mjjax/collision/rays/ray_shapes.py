@@ -1,9 +1,9 @@
-"""Where a line meets a shape, in the frame of the shape.
+"""Finds where lines meet shapes, in the frames of the shapes.
 
-A line is `point + x * direction`, any number of them at once: `point` and `direction` (..., 3),
-`size` (..., 3) as in MuJoCo. Convex shapes give the interval of x inside; triangles and planes a
-number. Derivatives are exact, and zero where nothing is met; where a line only grazes a round
-surface, it passes, as in MuJoCo.
+A line consists of the points `point + x * direction`. The functions take any number of lines, with
+`point` and `direction` (..., 3), and `size` (..., 3) as in MuJoCo. Convex shapes give the interval
+of x inside the shape; triangles and planes give one number. Derivatives are exact, and zero if
+nothing is met. A line that only grazes a round surface does not meet it, as in MuJoCo.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot
 from mjjax.xla.namespace import Array, where
 
-FAR = 1e10  # an end of an interval that has none
+FAR = 1e10  # stands for the missing end of an unbounded interval
 
 
 class Inside(NamedTuple):
     """Part of a line that is inside a shape.
 
     Attributes:
-        enter, leave: (...,) where it begins and ends.
+        enter, leave: (...,) values of x where this part begins and ends.
         meets: (...,) whether there is such a part.
     """
 
@@ -36,7 +36,7 @@ class Inside(NamedTuple):
 
 
 def first_hit(inside: Inside) -> Array:
-    """Smallest x >= 0 on the surface, -1 if there is none; from within, where the line leaves."""
+    """Smallest x >= 0 on the surface, -1 if there is none; from within, the end of the interval."""
     enter, leave, meets = inside
     ahead = where(enter >= 0, enter, leave)
     return where(meets & (ahead >= 0), ahead, -1)
@@ -77,7 +77,7 @@ def capsule(point: Array, direction: Array, size: Array) -> Inside:
 
 
 def plane(point: Array, direction: Array, size: Array) -> Array:
-    """Hit of a plane from above, within its size where that is not zero; -1 if there is none."""
+    """Hit of a plane from above, within its size unless that is zero; -1 if there is none."""
     down = direction[..., 2] <= -MINVAL
     x = -point[..., 2] / where(down, direction[..., 2], -1)
     at = point[..., :2] + x[..., None] * direction[..., :2]
@@ -90,7 +90,8 @@ def triangle(
 ) -> Array:
     """Hit of a triangle (..., 3) from either side, -1 if there is none.
 
-    `slack` is by how much it is larger, relative to its size: infinite for its whole plane.
+    The triangle is enlarged by `slack`, relative to its size; if this is infinite, its whole plane
+    counts.
     """
     a, b, c = corners
     one, two, start = b - a, c - a, a - point
@@ -111,7 +112,7 @@ def _ball(point: Array, direction: Array, radius: Array) -> Inside:
 
 
 def _tube(point: Array, direction: Array, size: Array) -> Inside:
-    """Inside of the infinite cylinder; a line along it is inside throughout, or outside."""
+    """Inside of an infinite cylinder; a line along its axis is wholly inside or outside."""
     p, v = point[..., :2], direction[..., :2]
     square, gap = dot(v, v), dot(p, p) - size[..., 0] * size[..., 0]
     found = _roots(square, dot(v, p), gap)
@@ -188,7 +189,7 @@ def _normal_capsule(point: Array, size: Array) -> Array:
 
 
 def _normal_cylinder(point: Array, size: Array) -> Array:
-    """Of the lid or of the side, whichever the point is nearer to."""
+    """Outward normal of the lid or of the side, whichever is nearer to the point."""
     lid = jnp.abs(jnp.abs(point[..., 2:]) - size[..., 1:2])
     side = jnp.abs(safe.norm(point[..., :2], keepdims=True) - size[..., :1])
     round_ = jnp.concatenate([point[..., :2], 0 * point[..., 2:]], axis=-1)
@@ -196,7 +197,7 @@ def _normal_cylinder(point: Array, size: Array) -> Array:
 
 
 def _normal_box(point: Array, size: Array) -> Array:
-    """Of the nearest face."""
+    """Outward normal of the nearest face."""
     face = jnp.argmin(jnp.abs(jnp.abs(point) - size), axis=-1, keepdims=True)
     axis = np.arange(3, dtype=np.int32).reshape((1,) * (point.ndim - 1) + (3,))
     return where(face.astype(jnp.int32) == axis, jnp.sign(point), 0)

@@ -1,1 +1,1 @@
-"""What a geom is for the narrow phase, and what it finds."""
+"""Geoms as the narrow phase sees them, and the contacts that it finds."""

@@ -1,12 +1,13 @@
-"""What a narrow-phase kernel returns, and the rules shared by the kernels.
+"""The result of a narrow-phase kernel, and the rules shared by the kernels.
 
 A kernel takes the poses and sizes of one pair of geoms, `(pos1, mat1, size1, pos2, mat2, size2,
-margin)`, the geom of the lower type first: positions (3,) and rotations (3, 3) in the world frame
-[m], sizes (3,) [m] as in MuJoCo, `margin` [m] a scalar. It returns a `ContactSet` with as many
-slots as the kind can have contacts. Which features touch (faces, edges, ends) is chosen by
-comparison and has no derivative; the derivatives of distances, points and normals are exact for the
-chosen features. That of a distance is the normal times the motion of geom 2's nearest point
-relative to geom 1's, also where the normal is arbitrary (coincident centres).
+margin)`, the geom of the lower type first: positions (3,) [m] and rotations (3, 3) in the world
+frame, sizes (3,) [m] as in MuJoCo, and the scalar `margin` [m]. It returns a `ContactSet` with as
+many slots as the kind can have contacts. The features that touch (faces, edges, ends) are chosen by
+comparison, and this choice has no derivative. The derivatives of distances, points and normals are
+exact for the chosen features. The derivative of a distance is the inner product of the normal with
+the motion of geom 2's nearest point relative to geom 1's. This also holds where the normal is
+arbitrary (coincident centres).
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from mjjax.math.quat import cross
 from mjjax.xla.linalg import row_sum
 from mjjax.xla.namespace import Array, namespace, where
 
-NO_CONTACT = 1e10  # distance [m] of an empty slot: beyond any margin, finite in float32
+NO_CONTACT = 1e10  # distance [m] of an empty slot: larger than any margin, finite in float32
 
 
 class ContactSet(NamedTuple):
@@ -44,19 +45,19 @@ class ContactSet(NamedTuple):
 
     @classmethod
     def of(cls, packed: Array) -> "ContactSet":
-        """The slots that are packed (m, 10)."""
+        """The slots from an array (m, 10) that `packed` returned."""
         return cls(packed[..., 0], *(packed[..., k : k + 3] for k in (1, 4, 7)))
 
 
 def filled(exists: Array, dist: Array) -> Array:
-    """Distances (m,), `NO_CONTACT` in the slots that hold no contact."""
+    """Distances (m,), with `NO_CONTACT` in the slots that hold no contact."""
     return where(exists, dist, NO_CONTACT)
 
 
 def first(valid: Array, slots: int) -> Array:
-    """One-hot rows (slots, n) of the first candidates that are `valid` (n,), in their order.
+    """One-hot rows (slots, n) that pick the first candidates that are `valid` (n,), in their order.
 
-    The row of a slot that gets no candidate is false throughout.
+    If a slot gets no candidate, its whole row is false.
     """
     rank = jnp.cumsum(valid, dtype=jnp.int32)
     slot = np.arange(1, slots + 1, dtype=np.int32)[:, None]
@@ -69,21 +70,26 @@ def plus_minus(positive: Array, dtype: Any) -> Array:
 
 
 def tolerance(scale: Array) -> Array:
-    """Differences below this count as zero: MuJoCo's `MINVAL`, or the rounding error of `scale`.
+    """The larger of MuJoCo's `MINVAL` and the rounding error of `scale`.
 
-    In float64 and at the size of robots the rounding error is the smaller one, so the decisions
-    are MuJoCo's. In float32 a difference of terms of size `scale` that is mathematically zero is
-    far above `MINVAL`: parallel axes would never be found parallel.
+    Differences below this count as zero. In float64 and at the size of robots the rounding error is
+    smaller than `MINVAL`, so the decisions are MuJoCo's. In float32 a difference of terms of size
+    `scale` that is mathematically zero comes out far above `MINVAL`. With `MINVAL` alone, parallel
+    axes would never be found parallel.
     """
     return jnp.maximum(16 * float(jnp.finfo(scale.dtype).eps) * scale, MINVAL)
 
 
 def make_frame(normal: Array, tangent: Array) -> Array:
-    """Orthonormal axes in rows (..., 3, 3): x the normal, y next to the hinted tangent.
+    """Contact frames: orthonormal axes in rows (..., 3, 3), of which x is the normal.
 
-    Without a hint (zero), y is next to the world's y axis, or to its z axis if the normal is close
-    to y; z = x cross y. Args: `normal` (..., 3) unit, `tangent` (..., 3). The derivative is exact
-    for a fixed choice of hint.
+    The y axis is as close as possible to the hint `tangent`. If this is zero, it is as close as
+    possible to the world's y axis, or to the world's z axis if the normal is close to y. The z axis
+    is x cross y. The derivative is exact for a fixed choice of hint.
+
+    Args:
+        normal: (..., 3) unit vectors.
+        tangent: (..., 3) hints.
     """
     xp = namespace(normal)
     world = np.eye(3, dtype=normal.dtype)

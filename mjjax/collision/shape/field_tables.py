@@ -1,4 +1,4 @@
-"""Static tables of signed distance fields: where the cells of octrees and the triangles are."""
+"""Static tables of signed distance fields: the places of octree cells and of triangles."""
 
 import functools
 from typing import NamedTuple
@@ -13,15 +13,15 @@ class FieldTables(NamedTuple):
     """Tables of the octrees of M meshes, and of the triangles that are tried against them.
 
     Attributes:
-        side: leaves are found in grids of this many cells along each axis.
+        side: number of cells along each axis of the grids in which leaves are looked up.
         root: (M,) row of the root in the pool of cells, 0 where there is no octree.
         grid_adr: (M,) first entry of the grid.
-        grid: rows of the leaves, by x, y and z.
-        node_adr: (M,) first box of triangles, in the order of MuJoCo's walk.
-        node_end: (M,) box after the last.
-        skip: (n,) box that follows the last one within a box.
+        grid: row in the pool of cells of the leaf at each place of the grids, by x, y and z.
+        node_adr: (M,) first box of triangles; boxes are in the order of MuJoCo's walk.
+        node_end: (M,) box after the last one.
+        skip: (n,) next box if a walk leaves this box out.
         leaf: (n,) whether a box holds a triangle.
-        corner: (n, 3) its vertices in the pool, 0 in other boxes.
+        corner: (n, 3) vertices of this triangle in the pool, 0 for boxes without one.
     """
 
     side: int
@@ -36,7 +36,7 @@ class FieldTables(NamedTuple):
 
 
 def walked(s: Structure) -> np.ndarray:
-    """Vertices of the meshes whose triangles are tried against fields."""
+    """Indices of all vertices of the meshes whose triangles are tried against fields."""
     chosen = np.flatnonzero(s.mesh_nodenum)
     parts = [np.arange(s.mesh_vertnum[k]) + s.mesh_vertadr[k] for k in chosen]
     return np.concatenate([np.zeros(0, int), *parts]).astype(np.int32)
@@ -44,7 +44,7 @@ def walked(s: Structure) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def field_tables(s: Structure, first: int) -> FieldTables:
-    """The tables; the vertices `walked` stand in the pool from place `first`."""
+    """Makes the tables; the vertices from `walked` start at place `first` of the pool."""
     most = int(s.oct_depth.max(initial=0))
     side, grids, grid_adr = 1 << most, [], np.zeros(s.nmesh, np.int32)
     for k, mesh in enumerate(np.flatnonzero(s.mesh_octnum)):

@@ -1,10 +1,11 @@
-"""Vectors by component, the items last: straight code over all items.
+"""Vectors as three separate components, each an array whose last axis runs over the items.
 
-Compilers make vectors along the last axis. A vector that is joined from its components in the
-middle of a formula, or taken apart again, is computed three times over; so formulas are about
-`Vec`, and only what is stored is joined: the components first, then rows of a table if there are
-any, then items.
-Integers pick one of few rows by comparing with each of them: a gather costs more.
+Compilers vectorize along the last axis, so the items come last. If a formula joined the components
+of a vector in the middle, or took them apart again, the vector would be computed three times. So
+formulas work with `Vec`, and vectors are joined only to be stored. The axes of a joined array are
+the components, then the rows of a table if there are any, then the items.
+To pick one of a few rows, an integer is compared with the number of each row, because a gather
+costs more.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ from mjjax.xla.namespace import where
 
 
 def over_rows(function: Callable, *arrays) -> jax.Array:
-    """A function of arrays (..., N), of which some may have fewer axes before the items."""
+    """Calls a function of arrays (..., N); some of them may have fewer axes before the items."""
     axes = max(np.ndim(x) for x in arrays)
     return function(
         *(x if np.ndim(x) in (0, axes) else x[(None,) * (axes - x.ndim)] for x in arrays)
@@ -70,7 +71,7 @@ class Vec:
         return Vec(-self.x, -self.y, -self.z)
 
     def __mul__(self, scale) -> "Vec":
-        """Times a number for each item."""
+        """The vectors times one number for each item."""
         return self._each(operator.mul, [scale] * 3)
 
     def __truediv__(self, scale) -> "Vec":
@@ -78,13 +79,13 @@ class Vec:
 
 
 def when_any(on: jax.Array, function: Callable, *operands):
-    """What `function` makes of the operands, or zeros where no item (N,) is on.
+    """Returns `function(*operands)`, or zeros if no item (N,) is on.
 
-    What goes in and what comes out is computed once. Other values are computed anew in every
-    formula that they are used in, unless they are costly (a quotient, a root), and are rounded
-    differently there. So a decision, or what one depends on, passes here before it is used twice:
-    otherwise one component of a vector might be that of another corner. All of that holds as long
-    as the compiler does not know whether any item is on.
+    Operands and results are computed once. Other values, unless they are costly (a quotient, a
+    root), are computed anew in every formula that uses them, and rounded differently there. So a
+    decision, or a value on which one depends, has to pass through this function before it is used
+    twice. Otherwise one component of a vector might be taken from another corner than the rest. All
+    of this holds as long as the compiler does not know whether any item is on.
     """
     shapes = jax.eval_shape(function, *operands)
 
@@ -121,7 +122,7 @@ def det(a: Vec, b: Vec, c: Vec) -> jax.Array:
 
 
 def normalize(a: Vec) -> Vec:
-    """Unit vectors; the x axis where the length is below `MINVAL`, as in MuJoCo."""
+    """Unit vectors; a vector shorter than `MINVAL` gives the x axis, as in MuJoCo."""
     length = norm(a)
     proper = length >= MINVAL
     unit = a / where(proper, length, 1)
@@ -130,7 +131,7 @@ def normalize(a: Vec) -> Vec:
 
 
 def combine(weight: Sequence[jax.Array], points: Sequence[Vec]) -> Vec:
-    """Sum of vectors with weights."""
+    """Weighted sum of vectors."""
     return functools.reduce(operator.add, [p * w for w, p in zip(weight, points, strict=True)])
 
 
@@ -157,7 +158,7 @@ def pick(table: Sequence, row: jax.Array):
 
 
 def put(table, row: jax.Array, value):
-    """Short tables (..., k, N) with `value` (..., N) in row `row` (N,) of each item."""
+    """Short tables (..., k, N) with `value` (..., N) written to row `row` (N,) of each item."""
 
     def written(old: jax.Array, new: jax.Array) -> jax.Array:
         rows = np.arange(old.shape[-2], dtype=np.int32)[:, None]
@@ -179,7 +180,7 @@ def look_up(table, row: jax.Array):
 
 
 def repeat(x: jax.Array, times: int) -> jax.Array:
-    """Both sides (..., 2 N) of pairs several times over, first all of the first sides."""
+    """Repeats both sides (..., 2 N) of pairs: first all copies of the first sides."""
     one, two = jnp.split(x, 2, axis=-1)
     return jnp.concatenate([one] * times + [two] * times, axis=-1)
 

@@ -1,7 +1,7 @@
 """Convex shapes by item, and the pools of vertices and heights that all items share.
 
-The convex kernels work on batches of items (pairs of geoms of any kind). What an item is, is data:
-its kind, its mesh and where in the pools the mesh begins are traced integers, so that the program
+The convex kernels work on batches of items (pairs of geoms of any kind). Traced integers say of
+which kind an item is, which mesh it has, and where in the pools this mesh begins. So the program
 does not grow with the number of meshes.
 """
 
@@ -19,7 +19,7 @@ from mjjax.xla.namespace import Array, namespace
 
 BLOCK = 8  # neighbours that the climb over a hull looks at together
 HEADER = 4  # numbers of a height field before its elevations
-CLIMB_FROM = 10  # vertices of a mesh from which MuJoCo climbs; below, it compares all of them
+CLIMB_FROM = 10  # meshes with fewer vertices are searched whole, as in MuJoCo
 
 
 class Shape(NamedTuple):
@@ -31,12 +31,12 @@ class Shape(NamedTuple):
         size: (N, 3) sizes as in MuJoCo [m].
         kind: (N,) `GeomType`.
         asset: (N,) mesh or height field, -1 where there is none.
-        offset: (N,) what to add to addresses in the pools of floats: zero, or the place of the
-            item's world in the pools of several worlds.
-        cell: (N,) triangle of the height field, two for each cell, by row and column; may be
-            `None` where no side is a height field.
-        field: (N,) the same as `offset`, for the octree of an SDF geom or the boxes of a mesh's
-            triangles; `None` is zero.
+        offset: (N,) number added to addresses in the pools of floats: zero, or the place at which
+            the item's world begins in the pools of several worlds.
+        cell: (N,) triangle of the height field; each cell has two, and cells count by row and
+            column. May be `None` if no side is a height field.
+        field: (N,) like `offset`, but for the octree of an SDF geom or the boxes of a mesh's
+            triangles; `None` stands for zero.
     """
 
     pos: Array
@@ -53,19 +53,19 @@ class Hulls(NamedTuple):
     """Static tables of the hulls of M meshes with V vertices in all; ids count within a hull.
 
     A vertex's neighbours are in `blocks[block_adr[v] : block_adr[v] + block_num[v]]`, in MuJoCo's
-    order; places beyond the last one repeat it. In a mesh that is searched whole every vertex has
-    all vertices for neighbours.
+    order; places beyond the last neighbour repeat it. In a mesh that is searched whole every vertex
+    has all vertices as neighbours.
 
     Attributes:
         vert: (V,) vertex in `mesh_vert`.
         vert_adr: (M,) first vertex of the hull.
         vert_num: (M,) number of vertices, 0 where the mesh is not in the pool.
-        whole: (M,) whether all vertices are compared, as MuJoCo does for few.
+        whole: (M,) whether all vertices are compared, as in MuJoCo if there are few.
         block_adr: (V,) first block of neighbours.
         block_num: (V,) number of blocks.
         blocks: (B, 8) ids of neighbours.
-        near_adr: (V,) the same as `block_adr`, but for the neighbours in the hull also where the
-            mesh is searched whole.
+        near_adr: (V,) like `block_adr`, but for the neighbours in the hull, even if the mesh is
+            searched whole.
         near_num: (V,) number of these blocks.
         start: (M,) first vertex of the hull's own list.
     """
@@ -83,7 +83,7 @@ class Hulls(NamedTuple):
 
 
 class Polygons(NamedTuple):
-    """Static tables of the faces of the hulls: Q polygons, coplanar triangles joined.
+    """Static tables of the faces of the hulls: Q polygons, in which coplanar triangles are joined.
 
     Attributes:
         adr: (M,) first polygon of the mesh.
@@ -93,7 +93,8 @@ class Polygons(NamedTuple):
         map_adr: (V,) first entry of a vertex in `map`.
         map_num: (V,) number of polygons around the vertex.
         map: polygons around the vertices; ids within the mesh.
-        before: the vertex that comes before, in the same polygon; ids within the hull.
+        before: for each entry of `map`, the vertex that comes before the entry's own vertex in this
+            polygon; ids within the hull.
     """
 
     adr: np.ndarray
@@ -110,16 +111,16 @@ class Pools(NamedTuple):
     """Vertices and heights shared by all items. Arrays of several worlds are joined end to end.
 
     Attributes:
-        vert: (V, 3) vertices of the hulls [m], in the frames of their meshes, then those of the
-            triangles that are tried against signed distance fields.
-        heights: (E,) of each height field its half sizes, highest point and base [m], and then its
-            elevations.
+        vert: (V, 3) vertices of the hulls [m], in the frames of their meshes, and then the vertices
+            of the triangles that are tried against signed distance fields.
+        heights: (E,) one part for each height field: half sizes, highest point and base [m], and
+            then its elevations.
         polygon_normal: (Q, 3) normals of the faces of the hulls.
         cell_box: (C, 6) centres and half sizes of the cells of octrees [m].
         cell_value: (C, 8) signed distances at their corners [m], x fastest.
         balls: (B, 4) centres and radii [m] of spheres around boxes of triangles.
         hulls: static tables of the hulls.
-        polygons: static tables of their faces; empty if they were not asked for.
+        polygons: static tables of the faces of the hulls; empty if faces were not asked for.
         hfield_adr: (nhfield,) first elevation in `heights`; static.
         hfield_nrow: (nhfield,) rows; static.
         hfield_ncol: (nhfield,) columns; static.
@@ -145,7 +146,7 @@ def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = 
 
     Args:
         model: model; its `mesh_vert`, `mesh_polynormal`, `hfield_size`, `hfield_data` are read.
-        meshes: meshes to have in the pools; if `None`, those that the compiler made a hull for.
+        meshes: meshes to put into the pools; if `None`, all for which the compiler made a hull.
         faces: whether the faces of the hulls are needed, as for `multiccd`.
     """
     floats = float_pools(model, meshes, faces)
@@ -155,7 +156,7 @@ def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = 
 def float_pools(
     model: Model, meshes: tuple[int, ...] | None, faces: bool
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """`vert`, `heights`, `polygon_normal` and so on of `Pools`, up to `balls`."""
+    """The fields of `Pools` with floats, from `vert` to `balls`."""
     s, xp = model.structure, namespace(model.hfield_data)
     fields = [model.hfield_data[:0]]
     for k, first in enumerate(s.hfield_adr):
@@ -217,7 +218,7 @@ def _ranges(s: Structure, name: str, index: np.ndarray) -> Iterator[tuple[int, i
 
 @functools.lru_cache(maxsize=64)
 def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
-    """Tables of the hulls of `meshes`, see `pools_of`."""
+    """Tables of the hulls of `meshes`; see `pools_of`."""
     chosen = np.flatnonzero(s.mesh_hulladr >= 0) if meshes is None else np.unique(meshes)
     vert_adr, vert_num, start, whole = (np.zeros(s.nmesh, t) for t in (*[np.int32] * 3, bool))
     vert, block_adr, block_num, near_adr, near_num = (np.zeros(0, np.int32) for _ in range(5))
@@ -247,13 +248,13 @@ def hulls_of(s: Structure, meshes: tuple[int, ...] | None = None) -> Hulls:
 
 
 def _all_neighbours(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Addresses, numbers and blocks of the lists of vertices that all share one list: `ids`."""
+    """Addresses, numbers and blocks of neighbours of vertices that all have the list `ids`."""
     table = _padded(ids)
     return np.zeros_like(ids), np.full_like(ids, len(table)), table
 
 
 def _graph(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Ids of a hull's vertices in the mesh; addresses, numbers and blocks of their neighbours."""
+    """Ids in the mesh of a hull's vertices; addresses, numbers and blocks of their neighbours."""
     graph = s.mesh_hull[s.mesh_hulladr[mesh] :]
     n = int(graph[0])
     start, ids, lists = graph[2 : 2 + n], graph[2 + n : 2 + 2 * n], graph[2 + 2 * n :]
@@ -264,7 +265,7 @@ def _graph(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 def _graph_by_mesh(s: Structure, mesh: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """The first vertex of a hull and the tables of `_graph`, by the vertices of the mesh."""
+    """The first vertex of a hull, and the tables of `_graph` with ids of vertices of the mesh."""
     ids, adr, num, table = _graph(s, mesh)
     every = np.zeros((2, s.mesh_vertnum[mesh]), np.int32)
     every[:, ids] = adr, num
@@ -272,5 +273,5 @@ def _graph_by_mesh(s: Structure, mesh: int) -> tuple[int, np.ndarray, np.ndarray
 
 
 def _padded(ids: np.ndarray) -> np.ndarray:
-    """A list of ids in rows of `BLOCK`; its last id fills the last row."""
+    """A list of ids in rows of `BLOCK`; copies of the last id fill the last row."""
     return np.pad(ids, (0, -len(ids) % BLOCK), mode="edge").reshape(-1, BLOCK)
