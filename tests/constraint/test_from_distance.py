@@ -63,6 +63,7 @@ def test_values_are_those_without() -> None:
     assert near.tobytes() == plain.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D20")
 def test_a_hand_that_comes_nearer_pushes() -> None:
     """The ball in reach moves away from the hand, as by a spring; the one out of it stays."""

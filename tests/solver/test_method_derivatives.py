@@ -48,7 +48,7 @@ def inputs(data: mjjax.Data) -> dict[str, Any]:
     "options",
     [
         pytest.param({"solver": SolverType.CG} | FINISHED, id="cg", marks=pytest.mark.slow),
-        pytest.param({"solver": SolverType.PGS} | FINISHED, id="pgs"),
+        pytest.param({"solver": SolverType.PGS} | FINISHED, id="pgs", marks=pytest.mark.slow),
         pytest.param({"noslip_iterations": 1} | CONVERGED, id="noslip1", marks=pytest.mark.slow),
         pytest.param({"noslip_iterations": 4, "noslip_tolerance": 0.0} | CONVERGED, id="noslip4"),
     ],
