@@ -6,7 +6,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib import metadata, resources
+from importlib import import_module, metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
-from mjjax.cli.engines import TIMED_STAGES, Engine, JaxEngine, best, installed, open_engine
-from mjjax.cli.models import UsageError, embedded
+from mjjax.cli.engines import TIMED_STAGES, Engine, JaxEngine, best, installed
+from mjjax.cli.models import UsageError, embedded, load
 from mjjax.cli.report import operation_table, stage_table, table
 from mjjax.cli.simulate import positive
 from mjjax.cli.worlds import JITTER
@@ -153,6 +153,18 @@ def measure(
         record["steps_per_s"] = worlds * args.steps / min(record["block_s"])
         record |= dict(_details(engine, args))
     return records
+
+
+def open_engine(name: str, path: str, devices: int) -> Engine:
+    """Loads the model at `path` into the engine `ours` or one of its peers.
+
+    Raises:
+        ValueError, NotImplementedError: the engine refuses the model.
+    """
+    if name == "ours":
+        return JaxEngine(name, mjjax, load(path), devices)
+    # The module `peers` imports MuJoCo, so it is imported only if a peer is asked for.
+    return import_module("mjjax.cli.peers").open_peer(name, path, devices)
 
 
 def _prepared(

@@ -2,7 +2,6 @@
 
 import abc
 import functools
-import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ import numpy as np
 from jax.extend import core
 
 import mjjax
-from mjjax.cli.models import load
 from mjjax.xla.operations import COUNTED, Counts, operations
 
 # Stages by MuJoCo's name, in the order of a step; an engine is measured on those that it has.
@@ -174,18 +172,6 @@ class JaxEngine(Engine):
             seconds = best(lambda f=f: jax.block_until_ready(f(self.model, batch)))
             times[name] = 1e6 * seconds / batch.qpos.shape[0]
         return times
-
-
-def open_engine(name: str, path: str, devices: int) -> Engine:
-    """Loads the model at `path` into the engine `ours` or one of its peers.
-
-    Raises:
-        ValueError, NotImplementedError: the engine refuses the model.
-    """
-    if name == "ours":
-        return JaxEngine(name, mjjax, load(path), devices)
-    # This module imports MuJoCo, so it is imported only if a peer is asked for.
-    return importlib.import_module("mjjax.cli.peers").open_peer(name, path, devices)
 
 
 def installed(name: str) -> bool:

@@ -43,9 +43,23 @@ ROOMS = {
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 
 
-def imports(path: str) -> Iterator[str]:
-    """Dotted names of everything the module imports, also inside functions."""
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+def imports(path: str, for_types: bool = True) -> Iterator[str]:
+    """Dotted names of everything the module imports, also inside functions.
+
+    Args:
+        path: the module.
+        for_types: whether imports for annotations alone count.
+    """
+    tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+    types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in types and not for_types:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -89,31 +103,20 @@ def test_imports_only_layers_above(path: str) -> None:
     assert not below, f"{path} imports {below}"
 
 
+def dotted(path: str) -> str:
+    """The name by which a module is imported."""
+    return f"mjjax/{path}".removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
 def graph() -> dict[str, set[str]]:
     """Modules by dotted name, with the modules that they import at any time.
 
     Imports for types alone do not count, because an element knows its model, which has elements.
     """
-    names = {f"mjjax/{p}".removesuffix(".py").replace("/", ".") for p in MODULES}
-    names = {name.removesuffix(".__init__") for name in names}
-    found: dict[str, set[str]] = {}
+    names, found = set(map(dotted, MODULES)), {}
     for path in MODULES:
-        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
-        typing = {
-            inner
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            for inner in ast.walk(node)
-        }
-        imported: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node not in typing:
-                each = {f"{node.module}.{alias.name}" for alias in node.names}
-                imported |= {x if x in names else x.rpartition(".")[0] for x in each}
-            elif isinstance(node, ast.Import):
-                imported |= {alias.name for alias in node.names}
-        own = f"mjjax/{path}".removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        found[own] = (imported & names) - {own}
+        modules = {x if x in names else x.rpartition(".")[0] for x in imports(path, False)}
+        found[dotted(path)] = (modules & names) - {dotted(path)}
     return found
 
 
