@@ -63,13 +63,14 @@ def ellipsoid_derivative(
     As in MuJoCo, the derivative of a slow or small ellipsoid is not exact, because divisors have a
     lower bound. The first number of `prm` only says whether the model is used; its size is ignored.
     """
-    unit = jnp.broadcast_to(jnp.eye(6, dtype=velocity.dtype)[:, None], (6, *velocity.shape))
+    eye = jnp.eye(6, dtype=velocity.dtype)[:, None]
+    unit = varying(jnp.broadcast_to(eye, (6, *velocity.shape)))  # over devices, as velocities do
     slopes = jax.vmap(
         lambda u: jax.jvp(lambda v: _steady(v, axes, prm, density, viscosity), (velocity,), (u,))[1]
     )
     block = _projected_slope(velocity[:, 3:], axes, prm, density)
     used = (prm[:, :1, None] != 0).astype(velocity.dtype)
-    return used * (jnp.moveaxis(slopes(varying(unit)), 0, 2) + _padded(block, 1, 2))
+    return used * (jnp.moveaxis(slopes(unit), 0, 2) + _padded(block, 1, 2))
 
 
 def _padded(x: Array, *along: int) -> Array:

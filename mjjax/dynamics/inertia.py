@@ -73,7 +73,7 @@ def dof_plan(s: Structure) -> DofPlan:
     turning, scalar = s.jnt_bodyid[~is_scalar], np.flatnonzero(is_scalar)
     rows = 3 + 3 * np.searchsorted(turning, body) + dofs.place % 3
     source = np.where(dofs.turns, rows, dofs.place)
-    source[is_scalar[s.dof_jntid]] = 3 + 3 * len(turning) + np.arange(len(scalar))
+    source[dofs.kind >= JointType.SLIDE] = 3 + 3 * len(turning) + np.arange(len(scalar))
     moved_by = tree_plan(s).moves[body]
     lost = (s.body_simple[body] > 0)[:, None] & ~np.eye(s.nv, dtype=bool)
     return DofPlan(turning, scalar, source, dofs.rotates, moved_by, (moved_by | moved_by.T) & ~lost)

@@ -77,10 +77,9 @@ class Environment:
     """Reset and step with the interface of gymnax; a subclass defines the task.
 
     An environment is pure and immutable: you can `jax.vmap` it over keys, states and actions. If
-        the
-    model in `Params` has a dimension of worlds, use `vectorize`. A step is `frame_skip` steps of
-    the simulator. Its observation, reward and end belong to the state that it returns, not to the
-    state before it.
+    the model in `Params` has a dimension of worlds, use `vectorize`. A step is `frame_skip` steps
+    of the simulator. Its observation, reward and end belong to the state that it returns, not to
+    the state before it.
 
     A subclass sets the class variables and defines `start` and `terms`. It also defines `observe`
     and `failed` if the defaults do not suit it.

@@ -34,15 +34,7 @@ OUTSIDE = {
 
 @dataclass(eq=False)
 class ElementLists:
-    """The world and the elements outside of it; `Spec` documents the lists.
-
-    Attributes:
-        worldbody: the world; bodies and frames nest in it.
-        elements: everything outside the world by kind, in document order: ``pair exclude
-            equality tendon actuator sensor key numeric text tuple mesh hfield texture material
-            skin``.
-            Assets that are read from a file hold its path under ``path``.
-    """
+    """The world and the elements outside of it, by kind; `Spec` documents both and their lists."""
 
     worldbody: Element = field(default_factory=world)
     elements: dict[str, list[Element]] = field(

@@ -45,6 +45,10 @@ class Spec(ElementLists):
             what the user wrote.
         visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
+        worldbody: the world; bodies and frames nest in it.
+        elements: everything outside the world by kind, in document order: ``pair exclude
+            equality tendon actuator sensor key numeric text tuple mesh hfield texture material
+            skin``. Assets that are read from a file hold its path under ``path``.
         origins: where the sections are in their files, for messages.
         warnings: messages for the user.
         sources: the files it was read from: its own, included ones, and those of attached models.

@@ -49,6 +49,7 @@ def grouped_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        # before the iteration is traced, which has to fit every later state
         problem, state = varying((problem, state))
         like = shapes_of(state)
         one = _program(partial(_packed_body, body, like), problem, pack(state))

@@ -37,9 +37,11 @@ def scan(
     return lax.scan(_marked(body), varying(start), *given, **options)
 
 
-def cond(true: Any, yes: Callable[..., Any], no: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
     """`jax.lax.cond`, for use inside `jax.shard_map` too."""
-    return lax.cond(true, _marked(yes), _marked(no), *operands)
+    return lax.cond(pred, _marked(true_fun), _marked(false_fun), *operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:

@@ -49,7 +49,8 @@ def test_physics_does_not_speak_of_the_machine(path: str) -> None:
     assert not lines or path == "pipeline/devices.py"
 
 
-# These call JAX's own: what runs a user's program or measures a peer's, and what looks for loops.
+# These call JAX's own loops: the room that wraps them, the command line and the viewer, which run
+# whole programs and measure peers, and the module that looks for loops of users.
 OWN_LOOPS = ("cli/", "view/", "xla/", "pipeline/refit.py")
 
 

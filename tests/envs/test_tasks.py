@@ -74,7 +74,7 @@ def test_a_thousand_random_steps(name: str) -> None:
 
     A bad action ends its own episodes; huge ones are cut off; other worlds do not notice. One task
     runs as users run it, in a batch that is large enough for groups; cheaper code and fewer worlds
-    take a third of the time in the others.
+    save time in the others.
     """
     as_users = name == "ant"
     flags = {} if as_users else {"XLA_FLAGS": as_flags(known_options())}

@@ -24,11 +24,8 @@ SCENES = {
 }
 
 
-@pytest.mark.slow(but=1)
-@pytest.mark.feature("D14")
-@pytest.mark.parametrize("name", SCENES)
-def test_steps_pass_the_checks_of_shard_map(name: str) -> None:
-    """Protects users who spread worlds with `jax.shard_map` and do not know `check_vma=False`."""
+def spread(name: str) -> tuple[mjjax.Model, Any, Any]:
+    """A model, shapes of worlds, and a step of these on two devices."""
     model = mjjax.Model.from_xml_string(SCENES[name])
     one = jax.eval_shape(mjjax.make_data, model)
     batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((WORLDS, *x.shape), x.dtype), one)
@@ -37,19 +34,28 @@ def test_steps_pass_the_checks_of_shard_map(name: str) -> None:
     def steps(model: mjjax.Model, batch: mjjax.Data) -> mjjax.Data:
         return jax.vmap(lambda data: mjjax.step(model, data))(batch)
 
-    spread: Any = jax.shard_map(
-        steps,
-        mesh=AbstractMesh((2,), ("worlds",)),
-        in_specs=(PartitionSpec(), each),
-        out_specs=each,
-    )
-    assert jax.eval_shape(spread, model, batch).qpos.shape == batch.qpos.shape
-    if name != "noslip":
-        return  # tracing a derivative takes long
+    mesh, specs = AbstractMesh((2,), ("worlds",)), (PartitionSpec(), each)
+    return model, batch, jax.shard_map(steps, mesh=mesh, in_specs=specs, out_specs=each)
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.feature("D14")
+@pytest.mark.parametrize("name", SCENES)
+def test_steps_pass_the_checks_of_shard_map(name: str) -> None:
+    """Protects users who spread worlds with `jax.shard_map` and do not know `check_vma=False`."""
+    model, batch, step = spread(name)
+    assert jax.eval_shape(step, model, batch).qpos.shape == batch.qpos.shape
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D14", "D02")
+def test_derivatives_pass_the_checks_of_shard_map() -> None:
+    """The derivative by a number that all worlds share is a sum over devices."""
+    model, batch, step = spread("noslip")
 
     def height(gravity: jax.Array, batch: mjjax.Data) -> jax.Array:
         changed = model.replace(opt=model.opt.replace(gravity=gravity))
-        return jnp.sum(spread(changed, batch).qpos)
+        return jnp.sum(step(changed, batch).qpos)
 
     slope = jax.eval_shape(jax.grad(height), model.opt.gravity, batch)
     assert slope.shape == (3,)
