@@ -149,7 +149,8 @@ def _found(task: _Task, worlds: int, tree: tuple[CollisionScene, Leaf]) -> tuple
     pair = jnp.asarray(np.tile(np.arange(n), worlds), jnp.int32)
     tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
     settings = Settings(task.iterations, tolerance, False, *task.sdf, task.native)
-    found = task.collider.function(*task.sides(scene, world), limit.at(world, pair), settings)
+    sides, reach = task.sides(scene, world), jnp.asarray(limit.at(world, pair))
+    found = task.collider.function(*sides, reach, settings)
     return jax.tree.map(lambda x: x.reshape(worlds, n, *x.shape[1:]), found)
 
 

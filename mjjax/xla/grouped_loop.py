@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
-from jax.extend.core import jaxpr_as_fun
 
 from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.loops import varying, while_loop
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
+from mjjax.xla.program import program
 
 Tree = Any
 GROUPS, WORLDS_PER_GROUP = 8, 64  # a group is an eighth of the batch, and at most 64 worlds
@@ -52,7 +52,7 @@ def grouped_loop(
         # before the iteration is traced, which has to fit every later state
         problem, state = varying((problem, state))
         like = shapes_of(state)
-        one = _program(partial(_packed_body, body, like), problem, pack(state))
+        one = program(partial(_packed_body, body, like), problem, pack(state))
         loop = _grouped(one, lambda s: running(unpack(s, like)))
         return unpack(loop(problem, pack(state)), like)
 
@@ -64,13 +64,6 @@ def _packed_body(
 ) -> Tree:
     """An iteration of a state in few arrays; see `mjjax.xla.packing`."""
     return pack(body(problem, unpack(state, like)))
-
-
-def _program(function: Callable[..., Tree], *arguments: Tree) -> Callable[..., Tree]:
-    """The function as a program for such arguments, traced once however often it is batched."""
-    closed, out = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    tree, run = jax.tree.structure(out), jaxpr_as_fun(closed)
-    return lambda *values: tree.unflatten(run(*jax.tree.leaves(values)))
 
 
 def _grouped(

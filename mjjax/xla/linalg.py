@@ -32,6 +32,14 @@ def matmul(a: Array, b: Array) -> Array:
     return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
 
 
+def matmul_few(a: Array, b: Array) -> Array:
+    """Product (m, n) of small matrices (m, k) and (k, n) as sums, without a library.
+
+    For code of `mjjax.xla.item_by_item`.
+    """
+    return jnp.sum(a[:, :, None] * b[None], axis=1)
+
+
 # The next seven functions are written out. As batched products, or as sums over a short axis, XLA
 # would run them one element at a time, up to twenty times slower (measured on CPU).
 

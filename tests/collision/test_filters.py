@@ -98,6 +98,6 @@ def test_bounding_spheres_decide_as_in_mujoco(kind: str) -> None:
         contacts.append(d.ncon > 0)
     pair = np.array([[0, 1]])
     pos, mat, bound, margin = map(jnp.asarray, (pos, mat.transpose(0, 2, 1), bound, margin))
-    near = spheres_near(pos, mat, bound, margin, pair, kind == "plane")
+    near = spheres_near(pos, mat, bound, margin, pair, np.full(len(pair), kind == "plane"))
     assert 0.2 < np.mean(contacts) < 0.9
     np.testing.assert_array_equal(near[0], contacts)

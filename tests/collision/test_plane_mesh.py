@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.primitive.plane_mesh import plane_mesh, plane_mesh_motion
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape, pools_of
@@ -19,6 +20,8 @@ from tests.derivatives import derivative_errors, directions
 
 RNG = np.random.default_rng(0)
 CUBE = "-1 -1 -1 1 -1 -1 -1 1 -1 1 1 -1 -1 -1 1 1 -1 1 -1 1 1 1 1 1"
+
+SETTINGS = Settings(35, jnp.asarray(1e-6))
 
 
 def points(n: int) -> str:
@@ -62,7 +65,7 @@ def arguments(poses: Poses, dtype: type = np.float64) -> tuple[list, jax.Array]:
 
 @quick
 def contacts(given: list, mesh: jax.Array) -> tuple[ContactSet, Array]:
-    return plane_mesh(pools(given[0].dtype), *shapes(given[:6], mesh), given[6], None)
+    return plane_mesh(pools(given[0].dtype), *shapes(given[:6], mesh), given[6], SETTINGS)
 
 
 def pair(margin: float = 0.0) -> Pair:

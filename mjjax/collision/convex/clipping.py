@@ -131,7 +131,7 @@ def clip_polygon(
 
 def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[Vec, jax.Array]:
     """What of polygons (M, N) lies on the positive side of planes through `start` (N,)."""
-    room, n = polygon.x.shape
+    room = len(polygon.x)
     place = np.arange(room, dtype=np.int32)[:, None]
     valid = place < count[None]
     rolled = jax.tree.map(lambda x: jnp.roll(x, -1, axis=0), polygon)
@@ -146,15 +146,12 @@ def _clip_once(polygon: Vec, count: jax.Array, start: Vec, plane: Vec) -> tuple[
     cut = polygon + edge * t
     kept_here = kept.astype(jnp.int32)
     here = jnp.cumsum(meets.astype(jnp.int32) + kept_here, axis=0, dtype=jnp.int32)
-    lanes = np.arange(n, dtype=np.int32)[None]
-
-    def written(table: jax.Array, cut: jax.Array, following: jax.Array) -> jax.Array:
-        # the cut before the vertex that follows; writes beyond the end are dropped
-        row = where(meets, here - 1 - kept_here, room)
-        table = table.at[row, lanes].set(cut, mode="drop")
-        return table.at[where(kept, here - 1, room), lanes].set(following, mode="drop")
-
-    new = jax.tree.map(lambda x, *y: written(jnp.zeros_like(x), *y), polygon, cut, following)
+    # each row of the new polygon is the cut before a vertex, or the vertex
+    row = np.arange(room, dtype=np.int32)[:, None]
+    source = jnp.sum(here[None] <= row[:, None], axis=1, dtype=jnp.int32)
+    source = jnp.minimum(source, room - 1)
+    is_cut = row < look_up(here - kept_here, source)
+    new = keep(is_cut, look_up(cut, source), look_up(following, source))
     return new, jnp.minimum(here[-1], room)
 
 

@@ -1,16 +1,17 @@
 """Contacts of convex shapes: `mjc_Convex` on batches of pairs of any kinds."""
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.collision.convex.clipping import POLYGON_POINTS, Clipped, clip
 from mjjax.collision.convex.corners import Corners
 from mjjax.collision.convex.epa import Depth, epa
-from mjjax.collision.convex.gjk import GjkSearch, Settings, gjk, witnesses
+from mjjax.collision.convex.gjk import Nearest, Settings, gjk, witnesses
 from mjjax.collision.convex.perturbation import (
     SMALL_TURNS,
     allowed,
@@ -21,15 +22,13 @@ from mjjax.collision.convex.perturbation import (
 from mjjax.collision.convex.polish import FeatureTouch, polish
 from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, sides_of
+from mjjax.collision.convex.support import Sides, each_pair, sides_of
 from mjjax.collision.shape.contact_set import ContactSet, filled
 from mjjax.collision.shape.lanes import Vec, keep, normalize, put
 from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
-
-DEEP_CHUNK = 32  # pairs that touch and are finished together
 
 
 def convex(
@@ -199,19 +198,72 @@ def signed_distance(
     tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
     settings = settings._replace(tolerance=tolerance)
     on = cutoff >= 0 if on is None else on
+    on = on if settings.used is None else on & settings.used
+    alone = functools.partial(_alone, settings)
     if not settings.native:
-        touch = portal(pools, sides, tolerance, settings.iterations, on)
+        touch = each_pair(alone(_penetration), on, pools, sides, tolerance)
         return touch, _unclipped(touch, flat)
-    search = gjk(pools, sides, cutoff, settings, on)
+    search = each_pair(alone(_nearest), on, pools, sides, tolerance, cutoff)
     overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
     touch = _apart(sides, search)
-    deep = overlap & ~search.core & (search.count > 1)
+    deep = on & overlap & ~search.core & (search.count > 1)
     touch = touch._replace(dist=where(overlap, 0, touch.dist))
     touch = touch._replace(dist=where(touch.dist > cutoff, FAR, touch.dist))
-    return _finish(pools, sides, search, deep, touch, flat, settings)
+    hint = search.hint.reshape(2, -1)
+    lying = deep if flat is None else flat
+    depth = alone(functools.partial(_depth, flat is not None))
+    found = each_pair(
+        depth, deep, pools, sides, tolerance, search.corners, search.count, hint, lying
+    )
+    touch, clipped = keep(deep, found, (touch, _unclipped(touch, flat)))
+    if touch.dist.dtype == np.float32:
+        touched = on & (touch.dist < FAR)
+        exact = each_pair(polish, touched, pools, sides, touch)
+        touch = keep(touched, exact, touch)
+    return touch, clipped
 
 
-def _apart(sides: Sides, s: GjkSearch) -> FeatureTouch:
+def _alone(settings: Settings, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one pair with the pair's own tolerance (1,) in its settings."""
+
+    def run(pools: Pools, sides: Sides, tolerance: jax.Array, *lanes: Any) -> Any:
+        return function(settings._replace(tolerance=tolerance), pools, sides, *lanes)
+
+    return run
+
+
+def _penetration(settings: Settings, pools: Pools, sides: Sides) -> FeatureTouch:
+    on = jnp.ones(1, bool)
+    return portal(pools, sides, settings.tolerance, settings.iterations, on)
+
+
+def _nearest(settings: Settings, pools: Pools, sides: Sides, cutoff: jax.Array) -> Nearest:
+    s = gjk(pools, sides, cutoff, settings, jnp.ones(1, bool))
+    return Nearest(s.length, s.core, s.count, s.corners, s.x, s.weight, s.hint[:, None])
+
+
+def _depth(
+    clipping: bool,
+    settings: Settings,
+    pools: Pools,
+    sides: Sides,
+    corners: Corners,
+    count: jax.Array,
+    hint: jax.Array,
+    flat: jax.Array,
+) -> tuple[FeatureTouch, Clipped]:
+    """Depth of a pair that overlaps, and the points of its faces that lie on each other."""
+    found = epa(pools, sides, corners, count, hint[:, 0], settings)
+    touch = _of_depth(found)
+    clipped = _unclipped(touch, flat if clipping else None)
+    if clipping:
+        lying = flat & found.found
+        clipped = cond(lying[0], lambda: clip(pools, sides, found), lambda: clipped)
+        clipped = clipped._replace(count=where(lying, clipped.count, 0))
+    return touch, clipped
+
+
+def _apart(sides: Sides, s: Nearest) -> FeatureTouch:
     """What the search for the nearest points found, with the radii of points and segments."""
     n = s.count.shape[0]
     extra = where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
@@ -222,62 +274,6 @@ def _apart(sides: Sides, s: GjkSearch) -> FeatureTouch:
     label = where(counts, s.corners.label[:, :3], -1)
     one, two = one + normal * extra[:n], two - normal * extra[n:]
     return FeatureTouch(dist, one, two, normal, label, s.weight[:3])
-
-
-def _finish(
-    pools: Pools,
-    sides: Sides,
-    search: GjkSearch,
-    deep: jax.Array,
-    touch: FeatureTouch,
-    flat: jax.Array | None,
-    settings: Settings,
-) -> tuple[FeatureTouch, Clipped]:
-    """Finds the depths of items that are deep; in float32 makes all that touch exact.
-
-    Few of the pairs that are near touch: what is costly takes a chunk of them at a time, those that
-    are deep first.
-    """
-    n, single = deep.shape[0], touch.dist.dtype == np.float32
-    size = min(n, DEEP_CHUNK)
-    wanted = deep | (touch.dist < FAR) if single else deep
-    rank = where(deep, 0, where(wanted, 1, 2))
-    order = jnp.argsort(rank, stable=True).astype(jnp.int32)
-    order = jnp.pad(order, (0, size), constant_values=n)
-    total = jnp.sum(wanted, dtype=jnp.int32)
-
-    def chunk(state: tuple[jax.Array, tuple]) -> tuple[jax.Array, tuple]:
-        start, tables = state
-        place = lax.dynamic_slice(order, (start,), (size,))
-        used = start + jnp.arange(size, dtype=jnp.int32) < total
-        index = jnp.minimum(place, n - 1)
-        pairs = sides.take(index)
-        old: tuple[FeatureTouch, Clipped] = jax.tree.map(lambda x: x[..., index], tables)
-        on = used & deep[index]
-
-        def expanded(old: tuple[FeatureTouch, Clipped]) -> tuple[FeatureTouch, Clipped]:
-            simplex: Corners = jax.tree.map(lambda x: x[..., index], search.corners)
-            hint = search.hint[jnp.concatenate([index, index + n])]
-            own = settings._replace(tolerance=settings.tolerance[index])
-            count = where(on, search.count[index], 0)
-            found = epa(pools, pairs, simplex, count, hint, own)
-            touch, clipped = keep(on, _of_depth(found), old[0]), old[1]
-            if flat is not None:
-                lying = flat[index] & found.found & on
-                clipped = cond(jnp.any(lying), lambda: clip(pools, pairs, found), lambda: clipped)
-                clipped = clipped._replace(count=where(lying, clipped.count, 0))
-            return touch, clipped
-
-        touch, clipped = cond(jnp.any(on), expanded, lambda x: x, old)
-        if single:
-            touch = polish(pools, pairs, touch)
-        place = where(used, place, n)
-        new = touch, clipped
-        tables = jax.tree.map(lambda t, x: t.at[..., place].set(x, mode="drop"), tables, new)
-        return start + size, tables
-
-    start = jnp.int32(0), (touch, _unclipped(touch, flat))
-    return while_loop(lambda s: s[0] < total, chunk, start)[1]
 
 
 def _unclipped(touch: FeatureTouch, flat: jax.Array | None) -> Clipped:

@@ -20,7 +20,7 @@ from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
 from mjjax.collision.convex.simplex import FAR, plane_weights
 from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.shape.lanes import Vec, combine, dot, keep, look_up, when_any
+from mjjax.collision.shape.lanes import Vec, combine, dot, keep, look_up, put_row, when_any
 from mjjax.collision.shape.shapes import Pools
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
@@ -28,7 +28,7 @@ from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 FIRST = 5  # points of the first polytope
-FACES_AT_ONCE = 8  # that are attached together
+FACES_AT_ONCE = 1  # that are attached together
 
 
 class Depth(NamedTuple):
@@ -175,7 +175,7 @@ def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _
     new, hint = when_any(going, ask, foot, lower, going)
     rest = sides, s, new, place, least, foot
     going, upper = when_any(going, functools.partial(_bounded, rules), going, *rest)
-    corners = jax.tree.map(lambda table, x: table.at[..., place, :].set(x), s.corners, new)
+    corners = put_row(s.corners, place, new)
     s = s._replace(corners=corners, upper=upper, hint=hint)
     return _grow(s, face, new.point, place, going, least, rules)
 
@@ -382,9 +382,9 @@ def _attach(
 def _written(table: jax.Array, rows: jax.Array, values: jax.Array, on: jax.Array) -> jax.Array:
     """Values (m, k, N) written to rows of a table (j, S, N), counted through, where `on` (k, N)."""
     flat = table.reshape(-1, table.shape[-1])
-    rows = where(on[None], rows, len(flat))  # writes beyond the end are dropped
-    column = np.arange(flat.shape[1], dtype=np.int32)
-    return flat.at[rows, column].set(values, mode="drop").reshape(table.shape)
+    for row, value in zip(rows, values, strict=True):
+        flat = put_row(flat, row[0, 0], where(on, value, look_up(flat, row))[0])
+    return flat.reshape(table.shape)
 
 
 def _result(s: Expansion) -> Depth:

@@ -53,6 +53,7 @@ class Settings(NamedTuple):
         sdf_iterations: number of steps of these descents, static.
         native: whether convex shapes are treated by this algorithm and the polytope, or by the
             portal; static.
+        used: (N,) which pairs are to be done, or `None` for all.
     """
 
     iterations: int
@@ -61,6 +62,7 @@ class Settings(NamedTuple):
     sdf_initpoints: int = 40
     sdf_iterations: int = 10
     native: bool = True
+    used: jax.Array | None = None
 
 
 class GjkSearch(NamedTuple):
@@ -95,6 +97,21 @@ class GjkSearch(NamedTuple):
     place: jax.Array
     weight: jax.Array
     trip: jax.Array
+    hint: jax.Array
+
+
+class Nearest(NamedTuple):
+    """Result of the iteration of N items; the names are those of `GjkSearch`.
+
+    `hint` is (2, N) here.
+    """
+
+    length: jax.Array
+    core: jax.Array
+    count: jax.Array
+    corners: Corners
+    x: jax.Array
+    weight: jax.Array
     hint: jax.Array
 
 
@@ -371,7 +388,7 @@ def _finish_core(rules: _GjkRules, s: GjkSearch) -> GjkSearch:
     return _restart(rules, s, again)
 
 
-def witnesses(s: GjkSearch) -> tuple[Vec, Vec]:
+def witnesses(s: Nearest) -> tuple[Vec, Vec]:
     """Nearest points (N,) of both sides."""
     weight = list(s.weight)
     one, two = (

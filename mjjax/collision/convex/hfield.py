@@ -85,7 +85,7 @@ def hfield(
         field = field._replace(cell=cell)
         top = prisms(pools, field.asset, cell, field.offset).z[3:]
         on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
-        chosen = settings._replace(tolerance=tolerance[pair])
+        chosen = settings._replace(tolerance=tolerance[pair], used=on)
         touch, label = convex(pools, field, other, margin[pair], chosen)
         on &= touch.dist[:, 0] < NO_CONTACT
         before = jnp.cumsum(on, dtype=jnp.int32) - on.astype(jnp.int32)

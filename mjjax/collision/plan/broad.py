@@ -72,17 +72,13 @@ def queue(words: Array) -> Near:
     return Near(words, upto)
 
 
-def chosen(mask: Array) -> tuple[Array, Array]:
-    """Indices at which `mask` (n,) is true, at the start of an array (n,), and their number."""
-    upto = jnp.cumsum(mask, dtype=jnp.int32)
-    target = where(mask, upto - 1, len(mask))
-    index = jnp.zeros(len(mask), jnp.int32)
-    place = np.arange(len(mask), dtype=np.int32)
-    return index.at[target].set(place, mode="drop", unique_indices=True), upto[-1]
-
-
 def spheres_near(
-    pos: Array, mat: Array, rbound: Array, margin: Array, geom: np.ndarray, plane: bool
+    pos: Array,
+    mat: Array,
+    rbound: Array,
+    margin: Array,
+    geom: np.ndarray,
+    plane: np.ndarray,
 ) -> Array:
     """Whether the bounding spheres of pairs (n, W) are within their margins.
 
@@ -92,18 +88,20 @@ def spheres_near(
         rbound: (ngeom, W) radii [m], 0 if a geom has no bounds; W may be 1 here and below.
         margin: (n, W) distances that count as near [m].
         geom: (n, 2) pairs.
-        plane: whether the first geoms are planes; then the height of the second geom decides.
+        plane: (n,) whether the first geom is a plane; then the height of the second geom decides.
     """
     g1, g2 = geom.T
     offset = gather(pos, g2) - gather(pos, g1)
     one, two = gather(rbound, g1), gather(rbound, g2)
     reach = one + two + margin
-    if plane:
-        height = _dot(offset, gather(mat[:, 2::3], g1))
-        slack = rounding(pos) * (_dot(jnp.abs(offset), jnp.ones_like(offset)) + jnp.abs(reach))
-        return (height - reach <= slack) | (two <= 0)
     near = _dot(offset, offset) <= (1 + rounding(pos)) * reach * reach
-    return (near & (reach >= 0)) | (one <= 0) | (two <= 0)
+    near = (near & (reach >= 0)) | (one <= 0) | (two <= 0)
+    if not plane.any():
+        return near
+    height = _dot(offset, gather(mat[:, 2::3], g1))
+    slack = rounding(pos) * (_dot(jnp.abs(offset), jnp.ones_like(offset)) + jnp.abs(reach))
+    over = (height - reach <= slack) | (two <= 0)
+    return where(plane[:, None], over, near)
 
 
 def _dot(a: Array, b: Array) -> Array:

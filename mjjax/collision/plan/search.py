@@ -22,6 +22,7 @@ from mjjax.core.enums import DisableBit, EnableBit, GeomType
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
+from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.namespace import Array
 
 SWEEP_FROM = 50_000  # with fewer pairs a test of every pair is as fast (measured, CPU)
@@ -53,9 +54,16 @@ class KernelClass:
         return self.collider.costly and not self.plane
 
     @property
-    def sort(self) -> tuple[bool, bool, int]:
-        """Key of the order; neighbours with equal keys share a loop if their kernels are cheap."""
-        return self.collider.costly, self.swept, min(self.collider.ncon, _SEVERAL)
+    def sort(self) -> tuple[bool, bool, bool, int]:
+        """Key of the order; neighbours with equal keys share a loop if their pairs can be alone.
+
+        A processor takes each pair's own branch, so that pairs of all kinds share a loop; an
+        accelerator computes all branches for every pair.
+        """
+        alone = self.collider.alone
+        if alone and on_processor():
+            return False, self.swept, False, 0
+        return not alone, self.swept, self.collider.costly, min(self.collider.ncon, _SEVERAL)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,11 +118,11 @@ class SearchPlan:
 
     @functools.cached_property
     def lines(self) -> tuple[tuple[int, ...], ...]:
-        """Places of the classes that go through each loop; a costly class has its own loop."""
+        """Places of the classes that go through each loop."""
         lines: list[list[int]] = []
         for k, kind in enumerate(self.classes):
-            last = self.classes[k - 1]
-            if k and kind.sort == last.sort and not kind.collider.costly:
+            together = kind.collider.alone and (on_processor() or not kind.collider.costly)
+            if k and together and kind.sort == self.classes[k - 1].sort:
                 lines[-1].append(k)
             else:
                 lines.append([k])

@@ -47,6 +47,9 @@ class Collider(NamedTuple):
         further: with flag `multiccd`, the function for the contacts after a pair's first one, if
             these depend on the first (see `convex/motion.py`).
         long: whether a kernel that is not batched costs many times a comparison of boxes.
+        alone: whether the kernel treats its pairs one by one (`mjjax.xla.item_by_item`), so that
+            pairs that are not used cost nothing and kinds of pairs can share a loop. A kernel that
+            is not batched then does not sort or call libraries.
     """
 
     function: Callable[..., Any]
@@ -55,6 +58,7 @@ class Collider(NamedTuple):
     motion: Callable[..., ContactSet] | None = None
     further: Callable[..., ContactSet] | None = None
     long: bool = False
+    alone: bool = False
 
     def slots(self, multiccd: bool) -> int:
         """The most contacts of a pair, with or without the flag."""
@@ -71,20 +75,24 @@ class Collider(NamedTuple):
         return self.batched or self.long
 
 
+def _primitive(function: Callable[..., ContactSet], ncon: int, long: bool = False) -> Collider:
+    return Collider(function, ncon, long=long, alone=True)
+
+
 # The lower type comes first, as in the kernels' arguments.
 COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
-    (GeomType.PLANE, GeomType.SPHERE): Collider(plane_sphere, 1),
-    (GeomType.PLANE, GeomType.CAPSULE): Collider(plane_capsule, 2),
-    (GeomType.PLANE, GeomType.ELLIPSOID): Collider(plane_ellipsoid, 1),
-    (GeomType.PLANE, GeomType.CYLINDER): Collider(plane_cylinder, 4),
-    (GeomType.PLANE, GeomType.BOX): Collider(plane_box, 4),
-    (GeomType.SPHERE, GeomType.SPHERE): Collider(sphere_sphere, 1),
-    (GeomType.SPHERE, GeomType.CAPSULE): Collider(sphere_capsule, 1),
-    (GeomType.SPHERE, GeomType.CYLINDER): Collider(sphere_cylinder, 1),
-    (GeomType.SPHERE, GeomType.BOX): Collider(sphere_box, 1),
-    (GeomType.CAPSULE, GeomType.CAPSULE): Collider(capsule_capsule, 2),
-    (GeomType.CAPSULE, GeomType.BOX): Collider(capsule_box, 2),
-    (GeomType.BOX, GeomType.BOX): Collider(box_box, 9, long=True),
+    (GeomType.PLANE, GeomType.SPHERE): _primitive(plane_sphere, 1),
+    (GeomType.PLANE, GeomType.CAPSULE): _primitive(plane_capsule, 2),
+    (GeomType.PLANE, GeomType.ELLIPSOID): _primitive(plane_ellipsoid, 1),
+    (GeomType.PLANE, GeomType.CYLINDER): _primitive(plane_cylinder, 4),
+    (GeomType.PLANE, GeomType.BOX): _primitive(plane_box, 4),
+    (GeomType.SPHERE, GeomType.SPHERE): _primitive(sphere_sphere, 1),
+    (GeomType.SPHERE, GeomType.CAPSULE): _primitive(sphere_capsule, 1),
+    (GeomType.SPHERE, GeomType.CYLINDER): _primitive(sphere_cylinder, 1),
+    (GeomType.SPHERE, GeomType.BOX): _primitive(sphere_box, 1),
+    (GeomType.CAPSULE, GeomType.CAPSULE): _primitive(capsule_capsule, 2),
+    (GeomType.CAPSULE, GeomType.BOX): _primitive(capsule_box, 2),
+    (GeomType.BOX, GeomType.BOX): _primitive(box_box, 9, long=True),
 }
 
 # Pairs of convex geoms without a kernel of their own. If one of the geoms is smooth, there is never
@@ -92,7 +100,9 @@ COLLIDERS: dict[tuple[GeomType, GeomType], Collider] = {
 _FLAT = {GeomType.CAPSULE, GeomType.CYLINDER, GeomType.BOX, GeomType.MESH}
 _SMOOTH = {GeomType.SPHERE, GeomType.ELLIPSOID}
 CONVEX: dict[tuple[GeomType, GeomType], Collider] = {
-    types: Collider(convex, 1, 5 if _FLAT.issuperset(types) else None, motion, further_motion)
+    types: Collider(
+        convex, 1, 5 if _FLAT.issuperset(types) else None, motion, further_motion, alone=True
+    )
     for types in itertools.combinations_with_replacement(sorted(_FLAT | _SMOOTH), 2)
     if types not in COLLIDERS
 }
@@ -102,7 +112,7 @@ HFIELD: dict[tuple[GeomType, GeomType], Collider] = {
     for kind in sorted(_FLAT | _SMOOTH)
 }
 PLANE_MESH = {
-    (GeomType.PLANE, kind): Collider(plane_mesh, 3, None, plane_mesh_motion)
+    (GeomType.PLANE, kind): Collider(plane_mesh, 3, None, plane_mesh_motion, alone=True)
     for kind in (GeomType.MESH, GeomType.SDF)
 }
 SDF: dict[tuple[GeomType, GeomType], Collider] = {

@@ -4,6 +4,7 @@ MuJoCo climbs down over the hull from its first vertex. The neighbours of the ve
 ends make contacts too, in the order in which the hull lists them, unless they are near this vertex.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.xla.item_by_item import item_by_item
 from mjjax.xla.linalg import dot, matvec3, matvec3_t, row_sum
 from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
@@ -48,9 +50,19 @@ def plane_mesh(
         one: planes.
         two: meshes.
         margin: (N,) [m].
-        settings: not used.
+        settings: options, of which only `used` matters.
     """
-    del settings
+    used = jnp.ones(len(margin), bool) if settings.used is None else settings.used
+
+    def single(pair: tuple[Shape, Shape, Array], floats: Sequence[Array]) -> Any:
+        found = _contacts(pools.with_floats(floats), *jax.tree.map(lambda x: x[None], pair))
+        return jax.tree.map(lambda x: x[0], found)
+
+    return item_by_item(single, used, (one, two, margin), list(pools.floats))
+
+
+def _contacts(pools: Pools, one: Shape, two: Shape, margin: Array) -> tuple[ContactSet, Array]:
+    """`plane_mesh`, side by side."""
     lowest = _lowest(pools, one, two)
     first = jax.vmap(_contact, (None, 0, 0, 0))(pools, one, two, lowest)
     touching = first.dist <= margin

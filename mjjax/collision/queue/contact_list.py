@@ -1,6 +1,6 @@
 """The contacts of all worlds in one list, and from it the slots of each world.
 
-Contacts are appended class by class, and within a class by world and by pair. If the list fills up,
+Contacts are appended line by line, and within a line by world and by pair. If the list fills up,
 or a world finds more contacts than it has slots, `trim` keeps each world's deepest contacts. The
 result does not depend on the chunks in which the contacts came.
 
@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.collision.plan.broad import chosen
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
+from mjjax.xla.item_by_item import append_rows
 from mjjax.xla.namespace import Array, where
 
 BIG = np.int32(np.iinfo(np.int32).max)
@@ -33,7 +33,7 @@ class ContactList(NamedTuple):
         whole: (R, 4 + c) world, order (see below), number of the pair, number within the pair,
             certificate.
         fill: () number of contacts.
-        count: (1 + classes, W) contacts of each world in each part of the list; the first part is
+        count: (1 + lines, W) contacts of each world in each part of the list; the first part is
             what `trim` kept.
         lost: (W,) whether a world lost contacts.
     """
@@ -75,25 +75,27 @@ def empty_list(places: int, width: int, parts: int, worlds: int, dtype: jnp.dtyp
 
 
 def append(
-    found: ContactList, part: Array | int, touch: ContactSet, whole: Array, exists: Array
+    found: ContactList, part: int, touch: ContactSet, whole: Array, exists: Array
 ) -> ContactList:
     """The list with those contacts added that exist, of a chunk of n pairs with m contacts each.
 
     Args:
         found: list with room for n m more.
-        part: part of the list, 1 for the first class.
+        part: part of the list, 1 for the first line.
         touch: contacts (n, m, ...).
         whole: (n, m, ...) their whole numbers, as many as in the list.
         exists: (n, m) whether each contact exists.
     """
     n, m = exists.shape
-    source, total = chosen(exists.ravel())
-    start = (found.fill, jnp.int32(0))
+    rows = touch.packed().reshape(n * m, -1), whole.reshape(n * m, -1)
+    (real, whole_rows), fill = append_rows(
+        (found.real, found.whole), found.fill, rows, exists.ravel()
+    )
     world = whole[:, 0, 0]
     return found._replace(
-        real=lax.dynamic_update_slice(found.real, touch.packed().reshape(n * m, -1)[source], start),
-        whole=lax.dynamic_update_slice(found.whole, whole.reshape(n * m, -1)[source], start),
-        fill=found.fill + total,
+        real=real,
+        whole=whole_rows,
+        fill=fill,
         count=found.count.at[part, world].add(jnp.sum(exists, axis=1, dtype=jnp.int32)),
     )
 

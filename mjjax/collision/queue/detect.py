@@ -1,7 +1,7 @@
 """Contacts by a queue over the pairs of all worlds; the cost depends on the number of near pairs.
 
-For each class of kernel the broad phase makes a queue of pairs, by world and by pair. The kernel
-treats the queue in chunks until none is left, so that no pair is dropped before its distance is
+For each line of kernels the broad phase makes a queue of pairs, by world and by pair. The kernels
+treat the queue in chunks until none is left, so that no pair is dropped before its distance is
 known. All surrounding `vmap`s share one queue (`collision/queue/worlds.py`).
 
 The queue has no derivative. The derivative of the contacts is computed for the final slots
@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from mjjax.collision.plan.broad import WORD_BITS, Near, chosen, packed, queue, spheres_near
+from mjjax.collision.plan.broad import WORD_BITS, Near, packed, queue, spheres_near
 from mjjax.collision.plan.numbers import bodies_of
 from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import KernelClass, SearchPlan
@@ -43,11 +42,11 @@ from mjjax.collision.queue.scene import (
 from mjjax.collision.queue.sweep import Buffer, Sweep
 from mjjax.collision.queue.worlds import over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT
+from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
 
-CHUNK_CPU = 128  # pairs at a time: what fits into the cache;
-CHEAP_CPU = 256  # or this many contacts, where kernels are cheap and trips are not
+CHUNK_CPU = 256  # pairs at a time: what fits into the cache
 QUEUE_CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host
 
 
@@ -72,7 +71,7 @@ def _search(
     lines = [_line_of(search, classes, scene, worlds) for classes in search.lines]
     width = 4 + max(line.width for line in lines)
     places = 2 * worlds * slots + max(line.room for line in lines)
-    parts = 1 + len(search.classes)
+    parts = 1 + len(lines)
     found = empty_list(places, width, parts, worlds, scene.pos.value.dtype)
     keys = BY_PAIR if search.swept else BY_CANDIDATE
     sweep: Any = Sweep(search, scene, bounds, worlds) if search.swept else None
@@ -87,9 +86,9 @@ def _search(
     def go_through(state: QueueState) -> QueueState:
         state = _swept(lines, sweep, state) if sweep else state
         places, found = [], state.found
-        for line, source, at in zip(lines, sources, state.lines, strict=True):
+        for part, (line, source, at) in enumerate(zip(lines, sources, state.lines, strict=True), 1):
             source = source or _of_buffer(search, sweep, state.buffer, line)
-            at, found = _drain(search, line, scene, bounds, source, at, found)
+            at, found = _drain(search, line, part, scene, bounds, source, at, found)
             places.append(at)
         state = QueueState(tuple(places), found, state.buffer)
         full = left(state) | jnp.any(jnp.sum(found.count, axis=0, dtype=jnp.int32) > slots)
@@ -105,7 +104,7 @@ def _search(
 
 
 class Line(NamedTuple):
-    """Classes that go through one loop, one after the other; static.
+    """Classes that go through one loop; static.
 
     Attributes:
         classes: their places among all.
@@ -128,18 +127,18 @@ class Line(NamedTuple):
 
     def begin(self, total: Array) -> "QueuePlace":
         """The place at the beginning of a queue."""
-        held = 2 * self.chunk if self.kinds[0].tested else 0
-        return QueuePlace(total, jnp.int32(0), jnp.zeros(held, jnp.int32), jnp.int32(0))
+        return QueuePlace(total, jnp.int32(0))
 
 
 def _line_of(
     search: SearchPlan, classes: tuple[int, ...], scene: CollisionScene, worlds: int
 ) -> Line:
     kinds = tuple(search.classes[k] for k in classes)
-    chunk = _chunk(kinds, worlds * sum(len(kind.pairs) for kind in kinds))
+    chunk = _chunk(worlds * sum(len(kind.pairs) for kind in kinds))
     some, used = (jax.ShapeDtypeStruct((chunk,), t) for t in (jnp.int32, bool))
-    tested = functools.partial(touch, search, kinds, 0, scene)
-    _, certificate = jax.eval_shape(tested, some, some, used)
+    _, certificate = jax.eval_shape(
+        lambda which, *pair: touch(search, kinds, which, scene, *pair), some, some, some, used
+    )
     return Line(classes, kinds, chunk, chunk * certificate.shape[1], certificate.shape[2])
 
 
@@ -149,18 +148,14 @@ class QueuePlace(NamedTuple):
     Attributes:
         total: entries of the queue.
         start: entries taken from it.
-        held: (2 C,) entries that wait for the kernel after a comparison of boxes.
-        nheld: number of entries that wait.
     """
 
     total: Array
     start: Array
-    held: Array
-    nheld: Array
 
     def left(self) -> Array:
         """Whether pairs are left."""
-        return (self.start < self.total) | (self.nheld > 0)
+        return self.start < self.total
 
 
 class QueueState(NamedTuple):
@@ -178,87 +173,62 @@ class QueueState(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The queue of a line, which consists of the queues of its classes, one after the other.
+    """The queue of a line.
 
     Attributes:
         near: the queue.
-        upto: (k,) number of entries up to each class, inclusive.
-        pair: function of the place of a class in the line and of entries (n,) of this class; it
-            returns their worlds, numbers and orders.
+        pair: function of entries (n,); it returns the places of their classes in the line, their
+            worlds, numbers and orders.
     """
 
     near: Near
-    upto: Array
-    pair: Callable[[Array, Array | int], tuple[Array, Array, Array]]
-
-
-def _source(
-    words: list[Array], widths: list[int], pair: Callable[[Array, Array, Array | int], tuple]
-) -> Source:
-    """Queue of classes by the words of each, `widths` of them for every world.
-
-    Args:
-        words: (worlds width,) of each class.
-        widths: static.
-        pair: what `Source` has, from the worlds (n,), the places of their bits within the world's
-            words, and the class.
-    """
-    near = queue(jnp.concatenate(words))
-    end = np.cumsum([len(x) for x in words], dtype=np.int32)
-    first = np.concatenate([[0], end[:-1]]).astype(np.int32)
-
-    def of_entry(entry: Array, which: Array | int) -> tuple[Array, Array, Array]:
-        word, bit = near.take(entry)
-        word = word - _at(first, which)
-        width = _at(np.asarray(widths, np.int32), which)
-        return pair(word // width, word % width * np.int32(WORD_BITS) + bit, which)
-
-    return Source(near, near.upto[end - 1], of_entry)
-
-
-def _at(table: np.ndarray, place: Array | int) -> Array:
-    """Entry of a static table."""
-    return jnp.asarray(table)[place] if isinstance(place, jax.Array) else table[place]
+    pair: Callable[[Array], tuple[Array, Array, Array, Array]]
 
 
 def _of_list(
     search: SearchPlan, line: Line, scene: CollisionScene, bounds: Bounds, worlds: int
 ) -> Source:
     """Queue of the pairs of a line by their bounding spheres, all of which are tested."""
-    plan, count = search.plan, [len(kind.pairs) for kind in line.kinds]
+    plan, structure = search.plan, search.structure
     pairs = np.concatenate([kind.pairs for kind in line.kinds])
-    first = np.cumsum([0, *count[:-1]], dtype=np.int32)
+    classes = np.repeat(np.arange(len(line.kinds)), [len(kind.pairs) for kind in line.kinds])
+    plane = np.array([kind.plane for kind in line.kinds])[classes]
+    sort = np.argsort(pairs)
+    pairs, classes, plane = pairs[sort], classes[sort].astype(np.int32), plane[sort]
+
+    geom = plan.geom[pairs]
     pos, mat, rbound = map(worlds_last, (scene.pos, scene.mat, bounds.rbound))
+    margin = margins(search, scene, geom, plan.explicit[pairs])
+    close = spheres_near(pos, mat, rbound, margin, geom, plane)
+    close = jnp.broadcast_to(close, (len(geom), worlds))
+    if bounds.discard is not None:
+        close &= ~worlds_last(bounds.discard)[pairs]
+    near = queue(packed(close))
+    width = np.int32(-(-len(pairs) // WORD_BITS))
 
-    def words(kind: KernelClass) -> Array:
-        geom = plan.geom[kind.pairs]
-        margin = margins(search, scene, geom, plan.explicit[kind.pairs])
-        near = spheres_near(pos, mat, rbound, margin, geom, kind.plane)
-        near = jnp.broadcast_to(near, (len(geom), worlds))
-        if bounds.discard is not None:
-            near &= ~worlds_last(bounds.discard)[kind.pairs]
-        return packed(near)
+    def pair(entry: Array) -> tuple[Array, Array, Array, Array]:
+        word, bit = near.take(entry)
+        place = word % width * np.int32(WORD_BITS) + bit
+        number = lookup(plan.number[pairs], place)
+        start = lookup(plan.start[pairs], place)
+        order = bodies_of(structure, number) if search.swept else start
+        return lookup(classes, place), word // width, number, order
 
-    def pair(world: Array, column: Array, which: Array | int) -> tuple[Array, Array, Array]:
-        column = column + _at(first, which)
-        number = lookup(plan.number[pairs], column)
-        if search.swept:
-            return world, number, bodies_of(search.structure, number)
-        return world, number, lookup(plan.start[pairs], column)
-
-    return _source([words(kind) for kind in line.kinds], [-(-n // WORD_BITS) for n in count], pair)
+    return Source(near, pair)
 
 
 def _of_buffer(search: SearchPlan, sweep: Sweep, buffer: Buffer, line: Line) -> Source:
     """Queue of the pairs of a line in the buffer."""
-    words = [sweep.of_class(buffer, part) for part in line.classes]
+    near = queue(sweep.of_classes(buffer, line.classes))
 
-    def pair(world: Array, place: Array, which: Array | int) -> tuple[Array, Array, Array]:
-        del world, which
+    def pair(entry: Array) -> tuple[Array, Array, Array, Array]:
+        word, bit = near.take(entry)
+        place = word * np.int32(WORD_BITS) + bit
         number = buffer.number[place]
-        return buffer.world[place], number, bodies_of(search.structure, number)
+        which = buffer.part[place] - np.int32(line.classes[0])
+        return which, buffer.world[place], number, bodies_of(search.structure, number)
 
-    return _source(words, [len(x) for x in words], pair)
+    return Source(near, pair)
 
 
 def _swept(lines: list[Line], sweep: Sweep, state: QueueState) -> QueueState:
@@ -269,8 +239,7 @@ def _swept(lines: list[Line], sweep: Sweep, state: QueueState) -> QueueState:
     buffer = cond(done, sweep.refill, lambda x: x, state.buffer)
 
     def at_beginning(line: Line, at: QueuePlace) -> QueuePlace:
-        words = [sweep.of_class(buffer, part) for part in line.classes]
-        total = queue(jnp.concatenate(words)).total
+        total = queue(sweep.of_classes(buffer, line.classes)).total
         return at._replace(total=total, start=where(done, 0, at.start))
 
     places = tuple(
@@ -283,6 +252,7 @@ def _swept(lines: list[Line], sweep: Sweep, state: QueueState) -> QueueState:
 def _drain(
     search: SearchPlan,
     line: Line,
+    part: int,
     scene: CollisionScene,
     bounds: Bounds,
     source: Source,
@@ -292,33 +262,21 @@ def _drain(
     """Takes a line's pairs from its queue until none is left or the list is full."""
     slot = np.arange(line.chunk, dtype=np.int32)
 
-    def take(at: QueuePlace) -> tuple[QueuePlace, Array, Array, Array | int]:
-        """The next entries (C,), whether each is one, and their class within the line."""
-        if line.kinds[0].tested:
-            at = _held(search, line, scene, bounds, source, at)
-            entry, used = at.held[: line.chunk], slot < at.nheld
-            held = jnp.pad(at.held[line.chunk :], (0, line.chunk))
-            left = jnp.maximum(at.nheld - line.chunk, 0)
-            return at._replace(held=held, nheld=left), entry, used, 0
-        which: Array | int = 0
-        if len(line.kinds) > 1:
-            which = jnp.sum(source.upto <= at.start, dtype=jnp.int32)
-        end = source.upto[which]
-        entry = at.start + slot
-        start = jnp.minimum(at.start + line.chunk, end)
-        return at._replace(start=start), jnp.minimum(entry, end - 1), entry < end, which
-
     def test(state: tuple[QueuePlace, ContactList]) -> tuple[QueuePlace, ContactList]:
         at, found = state
-        at, entry, used, which = take(at)
-        world, number, order = source.pair(entry, which)
+        entry = at.start + slot
+        used = entry < at.total
+        entry = jnp.minimum(entry, at.total - 1)
+        at = at._replace(start=at.start + line.chunk)
+        which, world, number, order = source.pair(entry)
+        used &= _boxes_near(search, line, scene, bounds, which, world, number)
         contacts, certificate = touch(search, line.kinds, which, scene, world, number, used)
         order = jnp.broadcast_to(order[:, None], contacts.dist.shape)
         if not search.swept:
             order += np.arange(order.shape[1], dtype=np.int32)[None]
         whole = _whole(world, order, number, certificate, found.whole.shape[1])
         exists = jnp.logical_and(used[:, None], contacts.dist < NO_CONTACT)
-        return at, append(found, 1 + line.classes[0] + which, contacts, whole, exists)
+        return at, append(found, part, contacts, whole, exists)
 
     def room(state: tuple[QueuePlace, ContactList]) -> Array:
         at, found = state
@@ -327,30 +285,20 @@ def _drain(
     return while_loop(room, test, (at, found))
 
 
-def _held(
+def _boxes_near(
     search: SearchPlan,
     line: Line,
     scene: CollisionScene,
     bounds: Bounds,
-    source: Source,
-    at: QueuePlace,
-) -> QueuePlace:
-    """Takes pairs whose boxes are near, until there is a chunk of them or none is left."""
-    slot = np.arange(line.chunk, dtype=np.int32)
-
-    def wanting(at: QueuePlace) -> Array:
-        return (at.start < at.total) & (at.nheld < line.chunk)
-
-    def refill(at: QueuePlace) -> QueuePlace:
-        entry = at.start + slot
-        use = entry < at.total
-        entry = jnp.minimum(entry, at.total - 1)
-        use &= near_by_boxes(search, scene, bounds, *source.pair(entry, 0)[:2])
-        index, more = chosen(use)
-        held = lax.dynamic_update_slice(at.held, entry[index], (at.nheld,))
-        return at._replace(start=at.start + line.chunk, held=held, nheld=at.nheld + more)
-
-    return while_loop(wanting, refill, at)
+    which: Array,
+    world: Array,
+    number: Array,
+) -> Array:
+    """Whether the boxes of pairs (n,) are near; true for classes whose boxes are not compared."""
+    tested = np.array([kind.tested for kind in line.kinds])
+    if not tested.any():
+        return jnp.ones(len(which), bool)
+    return near_by_boxes(search, scene, bounds, world, number) | ~jnp.asarray(tested)[which]
 
 
 def _whole(world: Array, order: Array, number: Array, certificate: Array, width: int) -> Array:
@@ -363,11 +311,7 @@ def _whole(world: Array, order: Array, number: Array, certificate: Array, width:
     return jnp.pad(whole, ((0, 0), (0, 0), (0, width - whole.shape[-1])))
 
 
-def _chunk(kinds: tuple[KernelClass, ...], pairs: int) -> int:
+def _chunk(pairs: int) -> int:
     """Pairs that go through a kernel at a time: a power of two, fewer if there are fewer."""
-    most = QUEUE_CHUNK
-    if jax.default_backend() == "cpu":
-        ncon = max(kind.collider.ncon for kind in kinds)
-        cheap = 0 if kinds[0].collider.costly else CHEAP_CPU // ncon
-        most = max(CHUNK_CPU, 1 << (cheap.bit_length() - 1) if cheap else 0)
+    most = CHUNK_CPU if on_processor() else QUEUE_CHUNK
     return min(most, 1 << max(3, (pairs - 1).bit_length()))

@@ -13,7 +13,7 @@ import numpy as np
 from mjjax.collision.plan.numbers import geoms_of
 from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.queue.contact_list import Slots
-from mjjax.collision.queue.scene import CollisionScene, margins_of, pools_in, shapes, touch
+from mjjax.collision.queue.scene import CollisionScene, margins_of, pools_in, primitive, shapes
 from mjjax.collision.queue.worlds import Leaf
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.xla.namespace import Array, where
@@ -55,15 +55,15 @@ def _of_class(
     number = where(mine, now.number, search.plan.number[kind.pairs[0]])
     sub = where(mine, now.sub, 0)
     world = jnp.zeros_like(number)
-    if kind.collider.motion is None:
-        found, _ = touch(search, [kind], 0, scene, world, number, mine)
-        return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
-    known = now.touch._replace(dist=where(mine, now.touch.dist, NO_CONTACT))
     s = search.structure
-    pools = pools_in(s, search.meshes, False, scene)
-    motion = functools.partial(kind.collider.motion, pools)
     one, two = shapes(s, scene, world, geoms_of(s, number))
     margin = margins_of(search, scene, world, number)
+    if kind.collider.motion is None:
+        found = primitive(kind.collider, one, two, margin)
+        return jax.tree.map(lambda x: x[np.arange(len(sub)), sub], found)
+    known = now.touch._replace(dist=where(mine, now.touch.dist, NO_CONTACT))
+    pools = pools_in(s, search.meshes, False, scene)
+    motion = functools.partial(kind.collider.motion, pools)
     found = jax.vmap(motion)(one, two, margin, known, now.certificate)
     further = kind.collider.further
     if further is None or not search.multiccd:

@@ -25,6 +25,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math.spatial import mat3
 from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather
+from mjjax.xla.item_by_item import item_by_item
 from mjjax.xla.loops import switch
 from mjjax.xla.namespace import Array, where
 
@@ -117,40 +118,87 @@ def margins_of(search: SearchPlan, scene: CollisionScene, world: Array, number: 
 def touch(
     search: SearchPlan,
     kinds: Sequence[KernelClass],
-    which: Array | int,
+    which: Array,
     scene: CollisionScene,
     world: Array,
     number: Array,
     used: Array,
 ) -> tuple[ContactSet, Array]:
-    """Contacts (n, m, ...) of pairs of one of several classes, with their certificates (n, m, c).
+    """Contacts (n, m, ...) of pairs of several classes, with their certificates (n, m, c).
 
-    Pairs that are not `used` (n,) make no contact and little work.
+    The class of each pair is `which` (n,). Pairs that are not `used` (n,) make little work, and
+    contacts that have no meaning.
     """
     margin = margins_of(search, scene, world, number)
     one, two = shapes(search.structure, scene, world, geoms_of(search.structure, number))
-    if kinds[0].collider.batched:
-        two = two._replace(pos=where(used[:, None], two.pos, one.pos + FAR_AWAY))
-        tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
-        run = _kernel(search, kinds[0].collider.function)
-        return run(_joined(scene), one, two, margin, tolerance)
-    most = max(kind.collider.ncon for kind in kinds)
-    kernels = [_cheap(kind.collider, most) for kind in kinds]
-    arguments = *one[:3], *two[:3], margin
-    touch = kernels[0](*arguments) if len(kinds) == 1 else switch(which, kernels, *arguments)
-    return touch, jnp.zeros((*touch.dist.shape, 0), jnp.int32)
+    primitives = [k for k, kind in enumerate(kinds) if not kind.collider.batched]
+    results = []
+    if primitives:
+        colliders, pair = [kinds[k].collider for k in primitives], (*one[:3], *two[:3], margin)
+        if colliders[0].alone:
+            place = np.searchsorted(primitives, np.arange(len(kinds))).astype(np.int32)
+            mine = used & jnp.asarray(np.isin(np.arange(len(kinds)), primitives))[which]
+            found = item_by_item(_primitives(colliders), mine, (lookup(place, which), *pair))
+        else:
+            mine, found = used, primitive(colliders[0], one, two, margin)
+        results.append((mine, found, jnp.zeros((*found.dist.shape, 0), jnp.int32)))
+    for k, kind in enumerate(kinds):
+        if kind.collider.batched:
+            mine = jnp.asarray(used & (which == k))
+            tolerance = jnp.broadcast_to(scene.tolerance.of(world), world.shape)
+            far = two._replace(pos=where(mine[:, None], two.pos, one.pos + FAR_AWAY))
+            run = _kernel(search, kind.collider.function)
+            results.append((mine, *run(_joined(scene), one, far, margin, tolerance, mine)))
+    return _together(results)
 
 
-def _cheap(collider: Collider, slots: int) -> Callable[..., ContactSet]:
-    """A cheap kernel on n pairs, with empty slots up to a number."""
+def _together(results: list[tuple[Array, ContactSet, Array]]) -> tuple[ContactSet, Array]:
+    """Contacts and certificates of pairs, each from the result with a mask (n,) that has the pair.
 
-    def run(*arguments: Array) -> ContactSet:
-        touch = jax.vmap(collider.function)(*arguments)
-        more = ((0, 0), (0, slots - touch.dist.shape[1]))
-        dist = jnp.pad(touch.dist, more, constant_values=NO_CONTACT)
-        return ContactSet(dist, *(jnp.pad(x, (*more, (0, 0))) for x in touch[1:]))
+    Slots and certificates are filled up to the largest number.
+    """
+    slots = max(found.dist.shape[1] for _, found, _ in results)
+    width = max(certificate.shape[2] for *_, certificate in results)
+    total: tuple[ContactSet, Array] | None = None
+    for mine, found, certificate in results:
+        new = _grown(found, slots), _padded(certificate, slots, width)
+        total = new if total is None else jax.tree.map(functools.partial(_chosen, mine), new, total)
+    assert total is not None
+    return total
 
-    return run
+
+def _chosen(on: Array, new: Array, old: Array) -> Array:
+    return where(on.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def _grown(found: ContactSet, slots: int) -> ContactSet:
+    """Contacts (n, m, ...) with more slots, which are empty."""
+    more = ((0, 0), (0, slots - found.dist.shape[1]))
+    dist = jnp.pad(found.dist, more, constant_values=NO_CONTACT)
+    return ContactSet(dist, *(jnp.pad(x, (*more, (0, 0))) for x in found[1:]))
+
+
+def _padded(certificate: Array, slots: int, width: int) -> Array:
+    _, m, c = certificate.shape
+    return jnp.pad(certificate, ((0, 0), (0, slots - m), (0, width - c)))
+
+
+def primitive(collider: Collider, one: Shape, two: Shape, margin: Array) -> ContactSet:
+    """Contacts (n, m, ...) of pairs by a kernel that is not batched."""
+    return jax.vmap(collider.function)(*one[:3], *two[:3], margin)
+
+
+def _primitives(colliders: Sequence[Collider]) -> Callable[..., ContactSet]:
+    """Contacts (m, ...) of a pair, by the kernel of its class, with empty slots after them."""
+    most = max(collider.ncon for collider in colliders)
+
+    def filled_up(function: Callable[..., ContactSet], *pair: Array) -> ContactSet:
+        found = function(*pair)
+        one = jax.tree.map(lambda x: x[None], found)
+        return jax.tree.map(lambda x: x[0], _grown(one, most))
+
+    kernels = [functools.partial(filled_up, collider.function) for collider in colliders]
+    return lambda item: switch(item[0], kernels, *item[1:])
 
 
 @functools.lru_cache(maxsize=256)
@@ -158,10 +206,12 @@ def _kernel(search: SearchPlan, function: Callable) -> Callable:
     """A batched kernel with its static arguments, traced once however often it is used."""
 
     @jax.jit
-    def run(floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any) -> Any:
+    def run(
+        floats: list[Any], one: Shape, two: Shape, margin: Array, tolerance: Any, used: jax.Array
+    ) -> Any:
         tables = tables_of(search.structure, search.meshes, search.multiccd)
         multi, native = search.multiccd, search.native
-        settings = Settings(search.iterations, tolerance, multi, *search.sdf, native)
+        settings = Settings(search.iterations, tolerance, multi, *search.sdf, native, used)
         return function(Pools(*floats, *tables), one, two, margin, settings)
 
     return run

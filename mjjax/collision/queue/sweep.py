@@ -21,6 +21,7 @@ from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import SearchPlan
 from mjjax.collision.queue.scene import Bounds, CollisionScene
 from mjjax.collision.shape.lanes import when_any
+from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import Array, where
 
@@ -78,7 +79,7 @@ class Sweep:
     ) -> None:
         """Sorts the geoms."""
         assert search.swept is not None
-        cpu = jax.default_backend() == "cpu"
+        cpu = on_processor()
         self.search, self.swept = search, search.swept
         self.blocks = -(-len(self.swept.geoms) // WORD_BITS)
         most = worlds * self.blocks * (self.blocks + 1) // 2
@@ -112,9 +113,11 @@ class Sweep:
 
         return while_loop(more, step, buffer._replace(fill=jnp.int32(0)))
 
-    def of_class(self, buffer: Buffer, part: int) -> Array:
-        """Words with a bit for every place in the buffer: whether a pair of the class is there."""
-        mine = (buffer.part == part) & (np.arange(self.room, dtype=np.int32) < buffer.fill)
+    def of_classes(self, buffer: Buffer, classes: tuple[int, ...]) -> Array:
+        """Words with a bit for every place in the buffer, set for pairs of the classes."""
+        chosen = np.isin(np.arange(len(self.search.classes)), classes)
+        mine = jnp.asarray(chosen)[buffer.part]
+        mine &= np.arange(self.room, dtype=np.int32) < buffer.fill
         return packed(mine[:, None])
 
     def _blocks_of(self, tile: Array) -> tuple[Array, Array]:

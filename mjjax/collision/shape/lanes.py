@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.core.constants import MINVAL
 from mjjax.xla.loops import cond
@@ -163,6 +164,15 @@ def put(table, row: jax.Array, value):
     def written(old: jax.Array, new: jax.Array) -> jax.Array:
         rows = np.arange(old.shape[-2], dtype=np.int32)[:, None]
         return over_rows(where, rows == row[None], new[..., None, :], old)
+
+    return jax.tree.map(written, table, value)
+
+
+def put_row(table, row: jax.Array, value):
+    """Tables (..., k, N) with `value` (..., N) written to the same row () of all items."""
+
+    def written(old: jax.Array, new: jax.Array) -> jax.Array:
+        return lax.dynamic_update_index_in_dim(old, new[..., None, :], row, old.ndim - 2)
 
     return jax.tree.map(written, table, value)
 

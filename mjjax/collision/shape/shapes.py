@@ -6,7 +6,7 @@ does not grow with the number of meshes.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,6 +139,22 @@ class Pools(NamedTuple):
     hfield_nrow: np.ndarray
     hfield_ncol: np.ndarray
     fields: FieldTables
+
+    @property
+    def floats(self) -> tuple[Array, ...]:
+        """The fields that are traced arrays."""
+        return (
+            self.vert,
+            self.heights,
+            self.polygon_normal,
+            self.cell_box,
+            self.cell_value,
+            self.balls,
+        )
+
+    def with_floats(self, floats: Sequence[Array]) -> "Pools":
+        """The same tables with other arrays."""
+        return self._replace(**dict(zip(self._fields, floats, strict=False)))
 
 
 def pools_of(model: Model, meshes: tuple[int, ...] | None = None, faces: bool = False) -> Pools:

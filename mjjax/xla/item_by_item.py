@@ -1,0 +1,141 @@
+"""One function for many items: on a processor item by item, elsewhere side by side.
+
+XLA makes a kernel of every few operations, and a processor spends most of the time of a small
+kernel on starting it. A search with branches and loops, such as that for the nearest points of two
+shapes, has hundreds of them, and for many items side by side every branch is computed for all. Here
+the whole loop over the items is one kernel, in which each item takes its own branches and as many
+rounds as it needs (benchmarks/NOTES.md, Collision: convex).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+
+from mjjax.xla.loops import varying, while_loop
+from mjjax.xla.namespace import Array, where
+from mjjax.xla.program import program
+
+
+def on_processor() -> bool:
+    """Whether programs that are traced now will run on a processor, not on an accelerator."""
+    return jax.default_backend() == "cpu"
+
+
+def item_by_item(function: Callable[..., Any], on: Array, items: Any, *shared: Any) -> Any:
+    """Applies `function(item, *shared)` to those of n items that are on.
+
+    Args:
+        function: of one item. It reads no other traced arrays, does not sort, calls no library (for
+            factors or large products of matrices), and writes to one place of an array at a time.
+        on: (n,) which items are needed.
+        items: tree of arrays (n, ...).
+        shared: trees of arrays that are the same for all items.
+
+    Returns:
+        Its results (n, ...); those of items that are not on have no meaning.
+    """
+    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), items)
+    one = program(function, like, *shared)
+    results = jax.eval_shape(one, like, *shared)
+
+    def in_turn(on: Array, items: Any, *shared: Any) -> Any:
+        n = len(on)
+
+        def step(state: tuple[Array, Any]) -> tuple[Array, Any]:
+            k, found = state
+            new = one(_row(items, k), *shared)
+            found = jax.tree.map(
+                lambda x, y: lax.dynamic_update_index_in_dim(x, y, k, 0), found, new
+            )
+            return _next(on, k + 1), found
+
+        empty = jax.tree.map(lambda x: jnp.zeros((n, *x.shape), x.dtype), results)
+        return while_loop(lambda s: s[0] < n, step, (_next(on, jnp.int32(0)), empty))[1]
+
+    def side_by_side(on: Array, items: Any, *shared: Any) -> Any:
+        del on
+        return jax.vmap(one, in_axes=(0, *[None] * len(shared)))(items, *shared)
+
+    run = one_kernel(in_turn) if on_processor() else side_by_side
+    return run(on, items, *shared)
+
+
+def append_rows(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
+    """Writes some rows behind those that a table has.
+
+    Args:
+        table: tree of arrays (r, ...).
+        fill: (), number of rows in use; there is room for n more.
+        rows: tree of arrays (n, ...).
+        on: (n,) which rows to write, in their order.
+
+    Returns:
+        The table and its new number of rows in use; what stands behind these has no meaning.
+    """
+
+    def in_turn(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
+        def step(state: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
+            k, table, fill = state
+            table = jax.tree.map(
+                lambda x, y: lax.dynamic_update_index_in_dim(x, y, fill, 0), table, _row(rows, k)
+            )
+            return _next(on, k + 1), table, fill + 1
+
+        start = _next(on, jnp.int32(0)), table, fill
+        return while_loop(lambda s: s[0] < len(on), step, start)[1:]
+
+    def side_by_side(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
+        upto = jnp.cumsum(on, dtype=jnp.int32)
+        target = where(on, upto - 1, len(on))
+        place = jnp.arange(len(on), dtype=jnp.int32)
+        source = jnp.zeros_like(place).at[target].set(place, mode="drop", unique_indices=True)
+
+        def put(x: Array, y: Array) -> Array:
+            start = (fill, *[jnp.int32(0)] * (x.ndim - 1))
+            return lax.dynamic_update_slice(x, y[source], start)
+
+        return jax.tree.map(put, table, rows), fill + upto[-1]
+
+    run = one_kernel(in_turn) if on_processor() else side_by_side
+    return run(table, fill, rows, on)
+
+
+def _next(on: Array, k: Array) -> Array:
+    """The first place from `k` on that is on (n,), or n."""
+
+    def off(k: Array) -> Array:
+        return (k < len(on)) & ~_row(on, jnp.minimum(k, len(on) - 1))
+
+    return while_loop(off, lambda k: k + 1, k)
+
+
+def _row(tree: Any, k: Array) -> Any:
+    return jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, k, keepdims=False), tree)
+
+
+def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as one kernel of a processor, loops and branches included.
+
+    XLA compiles a call with the attribute `xla_cpu_small_call` in this way; it gives this attribute
+    itself to loops that touch few bytes. Two things make its compiler fail. The code must not
+    contain further calls with the attribute: so it is traced before the attribute is set. And it
+    must use all of its arguments: so it returns an entry of each, too, and barriers on both sides
+    keep XLA from finding out that an argument is a constant or that such a result is not needed.
+    """
+
+    def call(*operands: Any) -> Any:
+        leaves, tree = jax.tree.flatten(varying(operands))
+
+        def code(*leaves: Array) -> Any:
+            return function(*tree.unflatten(leaves)), [x.ravel()[:1] for x in leaves]
+
+        traced = program(code, *leaves)
+        with set_xla_metadata(xla_cpu_small_call="true", inlineable="false"):
+            results = jax.jit(traced)(*lax.optimization_barrier(leaves))
+        return lax.optimization_barrier(results)[0]
+
+    return call
