@@ -7,6 +7,7 @@ and `--suite rest` those that the sample leaves out. Files and tests that are na
 """
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_compilation_cache", False)
+os.environ["MJJAX_CACHE"] = "0"  # commands that tests run compile what the code at hand says
 
 # Tracing makes millions of objects, of which few are in cycles. The search for cycles would take a
 # tenth of the time of tests that trace much (measured), so it is made less often.

@@ -175,6 +175,7 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     counts = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        environment["MJJAX_CACHE"] = "1"
         done = subprocess.run(
             [sys.executable, "-c", CACHED, str(tmp_path / "cache")],
             capture_output=True,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import mjjax
+from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import load
 from mjjax.cli.pictures import add_camera, check_file, check_size, chosen, picture
 
@@ -23,10 +24,12 @@ def add(commands: Any) -> None:
     )
     made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to show")
     add_camera(made, 640, 480)
+    add_cache(made)
     made.set_defaults(run=_render)
 
 
 def _render(args: argparse.Namespace) -> None:
+    use_cache(args)
     from PIL import Image
 
     check_file("--out", args.out, (".png",))

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
+from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import listing, load
 from mjjax.cli.pictures import (
     FPS,
@@ -55,9 +56,7 @@ def add(commands: Any) -> None:
         "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
     )
     sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories in a file")
-    sim.add_argument(
-        "--cache", action="store_true", help="keep the compiled programs on disk for the next run"
-    )
+    add_cache(sim)
     sim.add_argument(
         "--video",
         type=Path,
@@ -141,8 +140,7 @@ def _simulate(args: argparse.Namespace) -> None:
         check_video(args.video)
         check_size(args)
     mjjax.use_all_cores()
-    if args.cache:
-        mjjax.cache_compilations()
+    use_cache(args)
     model = load(args.model)
     camera = chosen(model, "camera", args.camera)
     run = _run(model, args)

@@ -8,6 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 import mjjax
+from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import UsageError
 from mjjax.cli.simulate import positive
 
@@ -40,10 +41,12 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--out", type=Path, metavar="DIR", help="folder in which the curve and the policy are saved"
     )
+    add_cache(made)
     made.set_defaults(run=_train)
 
 
 def _train(args: argparse.Namespace) -> None:
+    use_cache(args)
     from mjjax.envs import train
 
     try:

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 
 import mjjax
+from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import UsageError, load
 from mjjax.cli.pictures import chosen
 from mjjax.cli.worlds import start
@@ -37,10 +38,12 @@ def add(commands: Any) -> None:
         "--port", type=int, default=8080, metavar="P", help="port of the page (%(default)s)"
     )
     made.add_argument("--paused", action="store_true", help="do not run until Play is chosen")
+    add_cache(made)
     made.set_defaults(run=_view)
 
 
 def _view(args: argparse.Namespace) -> None:
+    use_cache(args)
     if args.worlds < 1:
         raise UsageError(f"--worlds must be at least 1, not {args.worlds}")
     model = load(args.model)

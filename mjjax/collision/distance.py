@@ -14,7 +14,6 @@ from mjjax.collision.convex.motion import motion
 from mjjax.collision.plan.search import hulls_among
 from mjjax.collision.plan.table import CONVEX, EVERY, NEVER_COLLIDE, Collider
 from mjjax.collision.queue.scene import CollisionScene, pools_in, shapes
-from mjjax.collision.queue.worlds import Leaf, over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape, float_pools
 from mjjax.core.enums import DisableBit, GeomType
@@ -24,6 +23,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.xla.indexing import gather
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.worlds import Leaf, over_worlds
 
 Types = tuple[GeomType, GeomType]
 _SEPARATION = Collider(convex_distance, 1, None, motion)

@@ -1,7 +1,9 @@
 """Compiles less often, and programs that run only a few times in a fraction of the time."""
 
 import functools
+import hashlib
 import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,22 +42,27 @@ def quick(function: Callable, **options: Any) -> Callable:
     return jax.jit(function, compiler_options=known_options(), **options)
 
 
-def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path:
+def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path | None:
     """Keeps compiled programs on disk, for this and every later process.
 
     A program is loaded in a fraction of a second if the same version of JAX compiled it before, for
     the same kind of processor. Tracing the program still takes its time. Call this function before
     the first program is compiled. It holds for all programs of JAX, not only for those of mjjax.
+    The commands of `mjjax` call it, except `bench`. Where the environment has `MJJAX_CACHE=0`, it
+    does nothing.
 
     Args:
         path: folder, which you may delete at any time; by default `mjjax` in the user's cache
-            folder.
+            folder. Each version of JAX and each kind of processor has a folder of its own in it.
 
     Returns:
-        The folder.
+        The folder of this version and processor, `None` where the environment turns it off.
     """
+    if os.environ.get("MJJAX_CACHE") == "0":
+        return None
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(caches, "mjjax") if path is None else Path(path)
+    folder = folder / f"jax-{jax.__version__}-{_processor()}"
     folder.mkdir(parents=True, exist_ok=True)
     jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", str(folder))
@@ -63,3 +70,16 @@ def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return folder
+
+
+def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """A name for the kind of processor, which differs where another set of instructions is there.
+
+    JAX's own keys do not have it, and code for instructions that a processor lacks would end the
+    process, for example in a home folder that several machines share.
+    """
+    kind = f"{platform.machine()} {platform.processor()}"
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+        kind += next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    return hashlib.sha256(kind.encode()).hexdigest()[:8]

@@ -13,10 +13,6 @@ OF_THE_MACHINE = frozenset(
     "custom_vmap platform_dependent optimization_barrier default_backend bitcast_convert_type "
     "pallas pallas_call triton xla_bridge".split()
 )
-# Since 2026-11-29, until they are rewritten ("The first minutes"): the queue and what runs in it.
-REWRITTEN = frozenset(
-    {"collision/queue/worlds.py", "collision/queue/sweep.py", "collision/queue/detect.py"}
-)
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 
 
@@ -33,9 +29,7 @@ def words(path: str) -> Iterator[str]:
             yield from (getattr(node, "module", None) or "").split(".")
 
 
-@pytest.mark.parametrize(
-    "path", [m for m in MODULES if not m.startswith("xla/") and m not in REWRITTEN]
-)
+@pytest.mark.parametrize("path", [m for m in MODULES if not m.startswith("xla/")])
 def test_machine_has_its_room(path: str) -> None:
     """Lets one read the physics without knowing XLA, threads or GPUs."""
     assert not OF_THE_MACHINE.intersection(words(path))
@@ -61,9 +55,3 @@ def test_loops_pass_the_checks_of_shard_map(path: str) -> None:
     used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     plain = "while_loop fori_loop scan cond switch".split()
     assert not used & {f"{module}.{name}" for module in ("lax", "jax.lax") for name in plain}
-
-
-@pytest.mark.parametrize("path", sorted(REWRITTEN))
-def test_exceptions_are_needed(path: str) -> None:
-    """An exception leaves the list once it is not needed any more."""
-    assert OF_THE_MACHINE.intersection(words(path))

@@ -10,6 +10,7 @@ import numpy as np
 
 from mjjax.collision.convex.clipping import POLYGON_POINTS, Clipped, clip
 from mjjax.collision.convex.corners import Corners
+from mjjax.collision.convex.each_pair import each_pair
 from mjjax.collision.convex.epa import Depth, epa
 from mjjax.collision.convex.gjk import Nearest, Settings, gjk, witnesses
 from mjjax.collision.convex.perturbation import (
@@ -22,7 +23,7 @@ from mjjax.collision.convex.perturbation import (
 from mjjax.collision.convex.polish import FeatureTouch, polish
 from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, each_pair, sides_of
+from mjjax.collision.convex.support import Sides, sides_of
 from mjjax.collision.shape.contact_set import ContactSet, filled
 from mjjax.collision.shape.lanes import Vec, keep, normalize, put
 from mjjax.collision.shape.shapes import Pools, Shape

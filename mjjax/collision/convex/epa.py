@@ -28,7 +28,6 @@ from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
 FIRST = 5  # points of the first polytope
-FACES_AT_ONCE = 1  # that are attached together
 
 
 class Depth(NamedTuple):
@@ -243,7 +242,7 @@ def _grow(
     def body(state: tuple[jax.Array, jax.Array, Faces]) -> tuple[jax.Array, jax.Array, Faces]:
         k, sound, faces = state
         faces, proper = _attach(s.corners, s.free, faces, some, k)
-        return k + FACES_AT_ONCE, sound & proper, faces
+        return k + 1, sound & proper, faces
 
     def left(state: tuple[jax.Array, jax.Array, Faces]) -> jax.Array:
         return jnp.any(going & (state[0] < walk.count))
@@ -339,17 +338,17 @@ class _Some(NamedTuple):
 def _attach(
     corners: Corners, free: jax.Array, faces: Faces, some: _Some, first: jax.Array
 ) -> tuple[Faces, jax.Array]:
-    """Attaches faces to edges of the horizon, from the first on, and whether they are proper (N,).
+    """Attaches a face to an edge of the horizon, and whether it is proper (N,).
 
-    The k-th of them takes the k-th free slot; its edges lead from the new point along the edge of
-    the horizon and back, next to the faces before and after it.
+    The k-th face takes the k-th free slot; its edges lead from the new point along the edge of the
+    horizon and back, next to the faces before and after it.
     """
     slots, lanes = faces.vertex.shape
     count = some.walk.count[None]
-    k = first + np.arange(-1, FACES_AT_ONCE + 1, dtype=np.int32)[:, None]
+    k = first + np.arange(-1, 2, dtype=np.int32)[:, None]
     slot = nth(free, where(k < 0, count - 1, where(k == count, 0, k)))
-    before, slot, after = slot[:-2], slot[1:-1], slot[2:]
-    k = jnp.broadcast_to(k[1:-1], slot.shape)
+    before, slot, after = slot[:1], slot[1:2], slot[2:]
+    k = jnp.broadcast_to(k[1:2], slot.shape)
     on = (k < count) & (slot < slots)
 
     edge = look_up(some.walk.horizon, k)
@@ -380,7 +379,7 @@ def _attach(
 
 
 def _written(table: jax.Array, rows: jax.Array, values: jax.Array, on: jax.Array) -> jax.Array:
-    """Values (m, k, N) written to rows of a table (j, S, N), counted through, where `on` (k, N)."""
+    """Values (m, 1, N) written to rows of a table (j, S, N), counted through, where `on` (1, N)."""
     flat = table.reshape(-1, table.shape[-1])
     for row, value in zip(rows, values, strict=True):
         flat = put_row(flat, row[0, 0], where(on, value, look_up(flat, row))[0])

@@ -4,8 +4,7 @@ All kinds are evaluated for all items and one is selected. Meshes share one clim
 the pool. Both sides of the pairs are one array of shapes, so that the program holds one copy.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +25,8 @@ from mjjax.collision.shape.lanes import (
 from mjjax.collision.shape.shapes import BLOCK, HEADER, Pools, Shape
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
-from mjjax.xla.item_by_item import item_by_item
 from mjjax.xla.loops import while_loop
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.namespace import where
 
 LEVEL = 4  # times the rounding error: slopes and heights that differ by less are equal
 
@@ -159,30 +157,6 @@ class Sides(NamedTuple):
         """The pairs of some items (E,), in the same arrangement."""
         both = jnp.concatenate([index, index + self.kind.shape[0] // 2])
         return jax.tree.map(lambda x: x[..., both], self)
-
-
-def each_pair(
-    function: Callable[..., Any], on: jax.Array, pools: Pools, sides: Sides, *lanes: Any
-) -> Any:
-    """Applies `function(pools, sides, *lanes)` of one pair to those of N pairs that are on (N,).
-
-    Args:
-        function: of the sides of one pair and of arrays (..., 1); it returns such arrays.
-        on: (N,) which pairs to do; the results of the others have no meaning.
-        pools: the pools.
-        sides: N pairs.
-        lanes: trees of arrays (..., N).
-    """
-    n = on.shape[0]
-    apart = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], 2, n), sides)
-    items = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), (apart, lanes))
-
-    def single(item: tuple[Sides, Any], floats: Sequence[Array]) -> Any:
-        sides, lanes = item[0], jax.tree.map(lambda x: x[..., None], item[1])
-        return function(pools.with_floats(floats), sides, *lanes)
-
-    found = item_by_item(single, on, items, list(pools.floats))
-    return jax.tree.map(lambda x: jnp.moveaxis(x[..., 0], 0, -1), found)
 
 
 def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:

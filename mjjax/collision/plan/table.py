@@ -47,7 +47,7 @@ class Collider(NamedTuple):
         further: with flag `multiccd`, the function for the contacts after a pair's first one, if
             these depend on the first (see `convex/motion.py`).
         long: whether a kernel that is not batched costs many times a comparison of boxes.
-        alone: whether the kernel treats its pairs one by one (`mjjax.xla.item_by_item`), so that
+        alone: whether the kernel treats its pairs one by one (see `item_by_item`), so that
             pairs that are not used cost nothing and kinds of pairs can share a loop. A kernel that
             is not batched then does not sort or call libraries.
     """

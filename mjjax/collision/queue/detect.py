@@ -2,7 +2,7 @@
 
 For each line of kernels the broad phase makes a queue of pairs, by world and by pair. The kernels
 treat the queue in chunks until none is left, so that no pair is dropped before its distance is
-known. All surrounding `vmap`s share one queue (`collision/queue/worlds.py`).
+known. All surrounding `vmap`s share one queue (`over_worlds`).
 
 The queue has no derivative. The derivative of the contacts is computed for the final slots
 (`collision/queue/moving.py`).
@@ -40,11 +40,11 @@ from mjjax.collision.queue.scene import (
     worlds_last,
 )
 from mjjax.collision.queue.sweep import Buffer, Sweep
-from mjjax.collision.queue.worlds import over_worlds
 from mjjax.collision.shape.contact_set import NO_CONTACT
 from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.worlds import over_worlds
 
 CHUNK_CPU = 256  # pairs at a time: what fits into the cache
 QUEUE_CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host

@@ -14,9 +14,9 @@ from mjjax.collision.plan.numbers import geoms_of
 from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.queue.contact_list import Slots
 from mjjax.collision.queue.scene import CollisionScene, margins_of, pools_in, primitive, shapes
-from mjjax.collision.queue.worlds import Leaf
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.worlds import Leaf
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

@@ -18,7 +18,6 @@ from mjjax.collision.plan.numbers import explicit_of, geoms_of
 from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import KernelClass, SearchPlan
 from mjjax.collision.plan.table import Collider
-from mjjax.collision.queue.worlds import Leaf
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
 from mjjax.collision.shape.shapes import Pools, Shape, tables_of
 from mjjax.core.enums import GeomType
@@ -28,6 +27,7 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.item_by_item import item_by_item
 from mjjax.xla.loops import switch
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.worlds import Leaf
 
 FAR_AWAY = 1e6  # [m]
 
