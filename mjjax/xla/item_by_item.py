@@ -64,44 +64,34 @@ def item_by_item(function: Callable[..., Any], on: Array, items: Any, *shared: A
     return run(on, items, *shared)
 
 
-def append_rows(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
-    """Writes some rows behind those that a table has.
+def gathered_rows(rows: Any, on: Array) -> tuple[Any, Array]:
+    """The rows that are on, at the beginning of arrays of the same size, and their number.
 
     Args:
-        table: tree of arrays (r, ...).
-        fill: (), number of rows in use; there is room for n more.
         rows: tree of arrays (n, ...).
-        on: (n,) which rows to write, in their order.
-
-    Returns:
-        The table and its new number of rows in use; what stands behind these has no meaning.
+        on: (n,) which rows are wanted; they stay in their order.
     """
 
-    def in_turn(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
+    def in_turn(rows: Any, on: Array) -> tuple[Any, Array]:
         def step(state: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
-            k, table, fill = state
-            table = jax.tree.map(
-                lambda x, y: lax.dynamic_update_index_in_dim(x, y, fill, 0), table, _row(rows, k)
+            k, found, fill = state
+            found = jax.tree.map(
+                lambda x, y: lax.dynamic_update_index_in_dim(x, y, fill, 0), found, _row(rows, k)
             )
-            return _next(on, k + 1), table, fill + 1
+            return _next(on, k + 1), found, fill + 1
 
-        start = _next(on, jnp.int32(0)), table, fill
+        start = _next(on, jnp.int32(0)), jax.tree.map(jnp.zeros_like, rows), jnp.int32(0)
         return while_loop(lambda s: s[0] < len(on), step, start)[1:]
 
-    def side_by_side(table: Any, fill: Array, rows: Any, on: Array) -> tuple[Any, Array]:
+    def side_by_side(rows: Any, on: Array) -> tuple[Any, Array]:
         upto = jnp.cumsum(on, dtype=jnp.int32)
         target = where(on, upto - 1, len(on))
         place = jnp.arange(len(on), dtype=jnp.int32)
         source = jnp.zeros_like(place).at[target].set(place, mode="drop", unique_indices=True)
-
-        def put(x: Array, y: Array) -> Array:
-            start = (fill, *[jnp.int32(0)] * (x.ndim - 1))
-            return lax.dynamic_update_slice(x, y[source], start)
-
-        return jax.tree.map(put, table, rows), fill + upto[-1]
+        return jax.tree.map(lambda x: x[source], rows), upto[-1]
 
     run = one_kernel(in_turn) if on_processor() else side_by_side
-    return run(table, fill, rows, on)
+    return run(rows, on)
 
 
 def _next(on: Array, k: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from mjjax.xla.item_by_item import append_rows, item_by_item
+from mjjax.xla.item_by_item import gathered_rows, item_by_item
 
 TABLE = np.arange(12, dtype=np.int32)[::-1].reshape(4, 3)
 
@@ -76,13 +76,12 @@ def test_is_one_kernel_on_a_processor() -> None:
 
 @pytest.mark.newest
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
-def test_rows_are_appended_in_order(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that are on stand behind those in use; the latter stay as they are."""
+def test_rows_are_gathered_in_order(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are on come first, in their order."""
     monkeypatch.setattr(jax, "default_backend", lambda: platform)
-    on = np.array([True, False, True, True, False])
+    on = np.array([False, True, False, True, True])
     rows = {"a": np.arange(10.0).reshape(5, 2), "b": np.arange(5)}
-    table = {"a": jnp.full((9, 2), -1.0), "b": jnp.full(9, -1)}
-    found, fill = jax.jit(append_rows)(table, 2, rows, on)
-    assert fill == 5
-    np.testing.assert_array_equal(found["b"][:5], [-1, -1, 0, 2, 3])
-    np.testing.assert_array_equal(found["a"][2:5], rows["a"][on])
+    found, total = jax.jit(gathered_rows)(rows, on)
+    assert total == 3
+    np.testing.assert_array_equal(found["b"][:3], [1, 3, 4])
+    np.testing.assert_array_equal(found["a"][:3], rows["a"][on])

@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
-from mjjax.xla.item_by_item import append_rows
+from mjjax.xla.item_by_item import gathered_rows
 from mjjax.xla.namespace import Array, where
 
 BIG = np.int32(np.iinfo(np.int32).max)
@@ -88,14 +88,13 @@ def append(
     """
     n, m = exists.shape
     rows = touch.packed().reshape(n * m, -1), whole.reshape(n * m, -1)
-    (real, whole_rows), fill = append_rows(
-        (found.real, found.whole), found.fill, rows, exists.ravel()
-    )
+    (real, numbers), total = gathered_rows(rows, exists.ravel())
+    start = (found.fill, jnp.int32(0))
     world = whole[:, 0, 0]
     return found._replace(
-        real=real,
-        whole=whole_rows,
-        fill=fill,
+        real=lax.dynamic_update_slice(found.real, real, start),
+        whole=lax.dynamic_update_slice(found.whole, numbers, start),
+        fill=found.fill + total,
         count=found.count.at[part, world].add(jnp.sum(exists, axis=1, dtype=jnp.int32)),
     )
 

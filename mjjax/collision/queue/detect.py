@@ -46,7 +46,7 @@ from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.worlds import over_worlds
 
-CHUNK_CPU = 256  # pairs at a time: what fits into the cache
+CHUNK_CPU = 512  # pairs at a time: more do not fit into the cache, fewer make many rounds
 QUEUE_CHUNK = 8192  # on accelerators, where every trip of a loop waits for the host
 
 
