@@ -38,9 +38,10 @@ def item_by_item(function: Callable[..., Any], on: Array, items: Any, *shared: A
     Returns:
         Its results (n, ...); those of items that are not on have no meaning.
     """
-    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), items)
-    one = program(function, like, *shared)
-    results = jax.eval_shape(one, like, *shared)
+    items, shared = varying((items, shared))
+    first = jax.tree.map(lambda x: x[0], items)
+    one = program(function, first, *shared)
+    results = jax.eval_shape(one, first, *shared)
 
     def in_turn(on: Array, items: Any, *shared: Any) -> Any:
         n = len(on)
