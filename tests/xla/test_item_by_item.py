@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 
 from mjjax.xla.item_by_item import gathered_rows, item_by_item
+from mjjax.xla.operations import operations
 
 TABLE = np.arange(12, dtype=np.int32)[::-1].reshape(4, 3)
 
@@ -72,6 +73,8 @@ def test_is_one_kernel_on_a_processor() -> None:
     entry = text[text.index("\nENTRY") :]
     assert 'xla_cpu_small_call="true"' in entry
     assert " while(" not in entry
+    counts = operations(run.lower(on, given).compile())
+    assert counts["loops"] == 0 and counts["fusions"] < 20
 
 
 @pytest.mark.newest
