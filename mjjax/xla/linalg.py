@@ -32,10 +32,10 @@ def matmul(a: Array, b: Array) -> Array:
     return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
 
 
-def matmul_few(a: Array, b: Array) -> Array:
-    """Product (m, n) of small matrices (m, k) and (k, n) as sums, without a library.
+def matmul_as_sums(a: Array, b: Array) -> Array:
+    """Product (m, n) of small matrices (m, k) and (k, n), without a library for products.
 
-    For code of `mjjax.xla.item_by_item`.
+    Functions for `mjjax.xla.item_by_item` use it, because one kernel cannot call a library.
     """
     return jnp.sum(a[:, :, None] * b[None], axis=1)
 

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+import jax
 import pytest
 
 import mjjax
@@ -24,8 +25,10 @@ def test_other_instructions_are_another_processor(tmp_path: Path) -> None:
 def test_environment_turns_the_cache_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `MJJAX_CACHE=0` nothing is written and JAX's settings stay."""
     monkeypatch.setenv("MJJAX_CACHE", "0")
+    before = jax.config.jax_compilation_cache_dir
     assert mjjax.cache_compilations(tmp_path / "cache") is None
     assert not (tmp_path / "cache").exists()
+    assert jax.config.jax_compilation_cache_dir == before
 
 
 @pytest.mark.parametrize("given", [[], ["--no-cache"]])

@@ -1,4 +1,6 @@
-"""The expanding-polytope algorithm on batches, along MuJoCo's path: depth, normal, witnesses.
+"""The expanding-polytope algorithm, along MuJoCo's path: depth, normal, witnesses.
+
+N is 1 here (see `each_pair`): faces are written to the same places of the table for all items.
 
 Each trip of the loop takes every item's face that is nearest to the origin, finds the support point
 in its direction, and replaces the faces that see this point by faces from it to the horizon. The
@@ -94,7 +96,7 @@ def epa(
     hint: jax.Array,
     settings: Settings,
 ) -> Depth:
-    """Depths of pairs that overlap.
+    """Depth of a pair that overlaps; N is 1.
 
     Args:
         pools: the pools.

@@ -153,11 +153,6 @@ class Sides(NamedTuple):
         """The pairs repeated several times, in the same arrangement."""
         return jax.tree.map(lambda x: repeat(x, times), self)
 
-    def take(self, index: jax.Array) -> "Sides":
-        """The pairs of some items (E,), in the same arrangement."""
-        both = jnp.concatenate([index, index + self.kind.shape[0] // 2])
-        return jax.tree.map(lambda x: x[..., both], self)
-
 
 def sides_of(pools: Pools, one: Shape, two: Shape, inflate: jax.Array) -> Sides:
     """Both sides of N pairs; `inflate` (N,) is half of the margin [m].

@@ -16,7 +16,7 @@ import numpy as np
 from mjjax.collision.primitive.box_axes import Facing, facing
 from mjjax.collision.shape.contact_set import ContactSet, filled, first, plus_minus, tolerance
 from mjjax.math import safe
-from mjjax.xla.linalg import dot, matmul3, matmul3_t, matmul_few, matvec3, matvec3_t
+from mjjax.xla.linalg import dot, matmul3, matmul3_t, matmul_as_sums, matvec3, matvec3_t
 from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, where
 
@@ -77,7 +77,7 @@ def box_box(
     good = points.valid & ~_outside(local, faces, margin)
     pick = first(good & ~_repeated(local, good, jnp.sum(size1 + size2)), BOX_SLOTS)
     columns = jnp.concatenate([local, points.dist[:, None]], axis=1)
-    chosen = matmul_few(pick.astype(local.dtype), columns)
+    chosen = matmul_as_sums(pick.astype(local.dtype), columns)
     exists = jnp.any(pick, axis=1) & ~choice.apart & regular
 
     to_world = matmul3_t(choice.turn, where(second, mat2, mat1))

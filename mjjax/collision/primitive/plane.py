@@ -11,7 +11,7 @@ import numpy as np
 
 from mjjax.collision.shape.contact_set import ContactSet, filled, first
 from mjjax.math import safe
-from mjjax.xla.linalg import dot, matmul, matmul_few, matvec3, matvec3_t
+from mjjax.xla.linalg import dot, matmul, matmul_as_sums, matvec3, matvec3_t
 from mjjax.xla.namespace import Array
 
 # Corners of the cube (8, 3) in MuJoCo's order: x changes fastest.
@@ -70,7 +70,7 @@ def plane_box(
     drop = matmul(slope, signs.T)
     height = dot(pos2 - pos1, normal)
     pick = first((height + drop <= margin) & (drop <= 0), 4)
-    chosen = matmul_few(pick.astype(signs.dtype), signs)
+    chosen = matmul_as_sums(pick.astype(signs.dtype), signs)
     dist = height + dot(chosen, slope[None])
     corners = pos2[None] + matvec3(mat2[None], chosen * size2[None])
     normal = jnp.broadcast_to(normal, corners.shape)
