@@ -6,10 +6,9 @@ devices).
 
 import os
 import re
+import sys
 import warnings
-
-import jax
-from jax._src import xla_bridge
+from importlib import metadata
 
 # Up to this version, a batched LAPACK kernel (Cholesky, LU, triangular solve) hands its matrices to
 # the thread pool that it runs on, and waits for them. If as many such kernels run at once as the
@@ -37,16 +36,17 @@ def ensure_threads(devices: int = 1) -> None:
             configuration of JAX ask for.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if jax.__version_info__[:2] > LAST_BLOCKING:
+    version = metadata.version("jax")  # JAX itself takes a second to import
+    if tuple(map(int, version.split(".")[:2])) > LAST_BLOCKING:
         return
     cores = os.cpu_count() or 1
     given = int(os.environ.get("NPROC") or 0)
     enough = max(FEWEST, PER_DEVICE * max(cores, devices, *_devices_asked_for()))
-    if not xla_bridge.backends_are_initialized():
+    if not _cpu_backend_runs():
         os.environ["NPROC"] = str(max(given, enough))
-    elif (given or cores) < FEWEST and jax.default_backend() == "cpu":
+    elif (given or cores) < FEWEST and sys.modules["jax"].default_backend() == "cpu":
         warnings.warn(
-            f"JAX {jax.__version__} was in use before mjjax was imported, with {given or cores} "
+            f"JAX {version} was in use before mjjax was imported, with {given or cores} "
             "threads: a batched simulation may wait for ever. Import mjjax before the first "
             f"jax.numpy call or jax.devices(), or set NPROC={FEWEST} in the environment.",
             RuntimeWarning,
@@ -54,8 +54,17 @@ def ensure_threads(devices: int = 1) -> None:
         )
 
 
+def _cpu_backend_runs() -> bool:
+    if "jax" not in sys.modules:
+        return False
+    from jax._src import xla_bridge
+
+    return xla_bridge.backends_are_initialized()
+
+
 def _devices_asked_for() -> tuple[int, int]:
     """Number of CPU devices by XLA_FLAGS and by the configuration of JAX; 0 if they say nothing."""
     flag = "--xla_force_host_platform_device_count="
     counts = re.findall(rf"{flag}(\d+)", os.environ.get("XLA_FLAGS", ""))
-    return int(counts[-1]) if counts else 0, jax.config.jax_num_cpu_devices  # pyright: ignore
+    jax = sys.modules.get("jax")
+    return int(counts[-1]) if counts else 0, jax.config.jax_num_cpu_devices if jax else 0

@@ -31,6 +31,7 @@ def settings():
 
 before = settings()
 import mjjax
+mjjax.step  # the first name that is used loads the engine
 after = settings()
 print(json.dumps({
     "changed": [k for k in before if before[k] != after[k]],
@@ -63,6 +64,22 @@ def test_loads_no_mujoco(probe: dict) -> None:
 def test_starts_no_device(probe: dict) -> None:
     """Lets the user choose devices after the import; nothing is computed at import."""
     assert not probe["backends"]
+
+
+LAZY = """
+import sys
+import mjjax
+assert "jax" not in sys.modules
+from mjjax.collision.driver import collision
+from mjjax.render.picture import render
+assert callable(mjjax.collision) and callable(mjjax.render) and not hasattr(mjjax, "no_such_name")
+assert {"step", "Model"} <= set(dir(mjjax)) & set(mjjax.__all__)
+"""
+
+
+def test_engine_is_loaded_when_it_is_used() -> None:
+    """Lets a command speak before JAX is there; functions named like a folder stay functions."""
+    subprocess.run([sys.executable, "-c", LAZY], check=True)
 
 
 HUMANOIDS = """
