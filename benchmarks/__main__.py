@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.scenes import CHAINS
 from mjjax.cli import bench
-from mjjax.cli.models import UsageError
+from mjjax.cli.arguments import UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:

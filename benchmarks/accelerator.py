@@ -27,9 +27,9 @@ import numpy as np
 
 import mjjax
 from benchmarks.scenes import SCENES
+from mjjax.cli.arguments import positive
 from mjjax.cli.bench import machine, start
 from mjjax.cli.engines import JaxEngine
-from mjjax.cli.simulate import positive
 from mjjax.cli.worlds import advance
 
 FILE = Path(__file__).with_name("states.npz")

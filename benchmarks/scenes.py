@@ -1,6 +1,6 @@
 """Models whose programs have limits (two come with mjjax, three are made here), and chains."""
 
-from mjjax.cli.models import embedded
+from mjjax.cli.arguments import embedded
 
 
 def quadruped() -> str:

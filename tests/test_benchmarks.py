@@ -158,11 +158,11 @@ CACHED = """
 import sys
 import jax
 import mjjax
-from mjjax import cli
+from mjjax.cli.models import load
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event.split("/")[-1]))
 assert mjjax.cache_compilations(sys.argv[1]).is_dir()
-model = cli.models.load("double_pendulum")
+model = load("double_pendulum")
 data = jax.jit(mjjax.step)(model, mjjax.make_data(model))
 assert data.time > 0
 print(events.count("cache_hits"), events.count("cache_misses"))

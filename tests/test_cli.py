@@ -15,6 +15,7 @@ from PIL import Image
 
 import mjjax
 from mjjax import cli
+from mjjax.cli.worlds import advance, start
 
 BALL = """
 <mujoco>
@@ -94,7 +95,7 @@ def test_saved_trajectory_is_the_oracles(tmp_path: Path) -> None:
 def test_seed_decides_the_start() -> None:
     """Keeps runs repeatable, and worlds different from each other."""
     model = mjjax.Model.from_xml_string(cli.embedded()["cartpole"])
-    one, again, other = (np.asarray(cli.start(model, 5, seed).qpos) for seed in (1, 1, 2))
+    one, again, other = (np.asarray(start(model, 5, seed).qpos) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert not np.any(np.isclose(one, other))
     assert len(np.unique(one[:, 0])) == 5
@@ -164,21 +165,77 @@ def test_bad_model_ends_with_one_line(
 def _assert_one_line(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("mjjax: error: ")
+    *steps, message = captured.err.splitlines()
+    assert all(line.startswith("mjjax: reading ") for line in steps) and len(steps) < 2
+    assert message.startswith("mjjax: error: ")
     for word in words:
-        assert word in captured.err
+        assert word in message
+
+
+class _Interrupted:
+    """A progress bar during which the user presses Ctrl-C when it has moved twice."""
+
+    def __init__(self, **_):
+        self.moves = self.n = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def write(self, text: str) -> None:
+        print(text)
+
+    def set_description(self, text: str) -> None:
+        pass
+
+    def update(self, _: int = 1) -> None:
+        self.moves += 1
+        if self.moves == 2:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_simulation_is_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C loses nothing: the frames up to then are in the file, and the command says so."""
+    monkeypatch.setattr("mjjax.cli.simulate.tqdm", _Interrupted)
+    out = tmp_path / "run.npz"
+    command = f"simulate double_pendulum --worlds 2 --steps 90 --out {out}"
+    assert cli.main(command.split()) == 130
+    np.testing.assert_allclose(np.load(out)["time"][:, 0], [0, 0.02], atol=1e-9)
+    said = capsys.readouterr()
+    assert "2 worlds x 10 steps" in said.out
+    assert said.err.splitlines() == [
+        "mjjax: reading double_pendulum",
+        "mjjax: compiling a program for 2 worlds",
+        "mjjax: interrupted after 10 of 90 steps",
+    ]
+
+
+def test_an_interrupted_measurement_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of `mjjax bench` are printed and saved as they come, so Ctrl-C loses one at most."""
+    monkeypatch.setattr("mjjax.cli.bench.tqdm", _Interrupted)
+    out = tmp_path / "run.json"
+    command = f"bench double_pendulum cartpole --batch 2 --steps 2 --warmup 0 --json {out}"
+    assert cli.main(command.split()) == 130
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["model", "double_pendulum"]
+    assert len(json.loads(out.read_text())["results"]) == 1
 
 
 def test_any_number_of_steps_runs_one_program() -> None:
     """Keeps a last, shorter chunk from being compiled again."""
     model = mjjax.Model.from_xml_string(cli.embedded()["double_pendulum"])
-    batch = cli.start(model, 2, 0)
-    advance = jax.jit(cli.advance)
+    batch = start(model, 2, 0)
+    run = jax.jit(advance)
     for n in (3, 5):
-        after, _ = advance(model, batch, np.int32(n))
+        after, _ = run(model, batch, np.int32(n))
         np.testing.assert_allclose(after.time, n * 0.002, rtol=1e-6)
-    assert advance._cache_size() == 1
+    assert run._cache_size() == 1
 
 
 def test_compiles_to_a_file_and_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,42 +1,56 @@
-"""The command `mjjax`; each of its commands has a module."""
+"""The command `mjjax`; each of its commands has a module, which is loaded if it is asked for."""
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 import mjjax
-from mjjax.cli import bench, compile, info, render, simulate, train, view
-from mjjax.cli.models import UsageError, embedded
-from mjjax.cli.worlds import advance, start
+from mjjax.cli.arguments import CommandParser, UsageError, embedded
+from mjjax.cli.progress import doing
 
-__all__ = ["advance", "embedded", "main", "start"]
+__all__ = ["embedded", "main"]
 
-COMMANDS = (simulate, bench, info, compile, render, view, train)
+COMMANDS = {
+    "simulate": "simulate a model in many worlds at once",
+    "bench": "measure how fast a model runs",
+    "info": "show the parts of a model, and those that cannot be simulated",
+    "compile": "compile a model to one file",
+    "render": "make a picture of a model",
+    "view": "run a model in a browser",
+    "train": "train a policy for a task by PPO",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv`, by default that of the process; returns its exit status."""
+    argv = sys.argv[1:] if argv is None else argv
     try:
-        args = _parser().parse_args(argv)
+        args = _parser(argv[0] if argv else "").parse_args(argv)
         args.run(args)
-    except (UsageError, OSError, mjjax.MjcfError, mjjax.UnsupportedFeature) as error:
-        print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("mjjax: interrupted", file=sys.stderr)
+    except UsageError as error:
+        return _refused(error)
+    except KeyboardInterrupt as interrupt:
+        print("mjjax: interrupted", *interrupt.args, file=sys.stderr)
         return 130
+    except (OSError, mjjax.MjcfError, mjjax.UnsupportedFeature) as error:
+        return _refused(error)
     return 0
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+def _refused(error: Exception) -> int:
+    print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
+    return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="mjjax", description="Simulates MuJoCo models in JAX.")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    for command in COMMANDS:
-        command.add(commands)
+def _parser(command: str) -> argparse.ArgumentParser:
+    """A parser that knows all commands by name, and the arguments of the one that is asked for."""
+    parser = CommandParser(prog="mjjax", description="Simulates MuJoCo models in JAX.")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
+    for name, text in COMMANDS.items():
+        made = commands.add_parser(name, help=text)
+        if name == command:
+            with doing("loading JAX", "jax"):
+                module = importlib.import_module(f"mjjax.cli.{name}")
+            module.add(made)
     return parser

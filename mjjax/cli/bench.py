@@ -15,26 +15,24 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
+from mjjax.cli.arguments import UsageError, embedded, positive
 from mjjax.cli.engines import TIMED_STAGES, Engine, JaxEngine, best, installed
-from mjjax.cli.models import UsageError, embedded, load
-from mjjax.cli.report import operation_table, stage_table, table
-from mjjax.cli.simulate import positive
+from mjjax.cli.models import load
+from mjjax.cli.report import Table, operation_table, stage_table
 from mjjax.cli.worlds import JITTER
 from mjjax.pipeline.devices import cores
 
 Record = dict[str, Any]
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    bench = commands.add_parser(
-        "bench",
-        help="measure how fast a model runs",
-        description="Measures steps per second, compile time, memory and more for mjjax, and in "
-        "the same process for MuJoCo's C program and MJX if they are installed and asked for.",
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Measures steps per second, compile time, memory and more for mjjax, and in "
+        "the same process for MuJoCo's C program and MJX if they are installed and asked for."
     )
-    arguments(bench, peers=[])
-    bench.set_defaults(run=measure_all)
+    arguments(parser, peers=[])
+    parser.set_defaults(run=measure_all)
 
 
 def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
@@ -107,13 +105,23 @@ def measure_all(args: argparse.Namespace) -> None:
     for name in [n for n in names if not installed(n)]:
         print(f"{name} is not installed and is left out", file=sys.stderr)
         names.remove(name)
+    runs = [(model_file(name), worlds) for name in args.models for worlds in args.batch]
+    table = Table([path for path, _ in runs])
     results = []
-    total = len(args.models) * len(args.batch) * len(names)
-    with tqdm(total=total, unit="run", disable=None) as bar:
-        for path in map(model_file, args.models):
-            for worlds in args.batch:
-                results += measure(path, worlds, names, args, bar)
-    print(table(results))
+    try:
+        with tqdm(total=len(runs) * len(names), unit="run", disable=None) as bar:
+            bar.write(table.head())
+            for path, worlds in runs:
+                new = measure(path, worlds, names, args, bar)
+                bar.write(table.rows(new))
+                results += new
+    finally:
+        if results:
+            _report(results, args)
+
+
+def _report(results: Sequence[Record], args: argparse.Namespace) -> None:
+    """Prints what the rows do not show, and saves everything if that is asked for."""
     if args.stages is not None:
         print(stage_table(results))
     if args.operations:

@@ -3,23 +3,23 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
-from mjjax.cli.models import UsageError, sizes, spec_of
+from mjjax.cli.arguments import UsageError
+from mjjax.cli.models import sizes, spec_of
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    made = commands.add_parser(
-        "compile",
-        help="compile a model to one file",
-        description="Compiles a model to one file, which loads faster and needs no other files. "
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Compiles a model to one file, which loads faster and needs no other files. "
         "If its name ends in .xml, the model is written as plain MJCF instead: without includes, "
-        "macros and default classes.",
+        "macros and default classes."
     )
-    made.add_argument("model", help="MJCF file, or name of an embedded model")
-    made.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="file to write")
-    made.set_defaults(run=_compile)
+    parser.add_argument("model", help="MJCF file, or name of an embedded model")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="file to write"
+    )
+    parser.set_defaults(run=_compile)
 
 
 def _compile(args: argparse.Namespace) -> None:

@@ -19,18 +19,16 @@ SHOWN_SIZES = (
 ).split()
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    info = commands.add_parser(
-        "info",
-        help="show what a model consists of",
-        description="Shows sizes, terms that are in the program, kinematic trees, joints, "
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Shows sizes, terms that are in the program, kinematic trees, joints, "
         "actuators, sensors, candidate contact pairs, contact slots and warnings of a model, and "
-        "the parts that cannot be simulated yet.",
+        "the parts that cannot be simulated yet."
     )
-    info.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
-    info.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    info.set_defaults(run=_info)
+    parser.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.set_defaults(run=_info)
 
 
 def _info(args: argparse.Namespace) -> None:

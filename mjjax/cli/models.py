@@ -1,24 +1,10 @@
 """The models that a command works on."""
 
-from importlib import resources
 from pathlib import Path
 
 import mjjax
-
-
-class UsageError(Exception):
-    """The user asked for something that cannot be done; the message is one line."""
-
-
-def embedded() -> dict[str, str]:
-    """The MJCF texts of the models that come with mjjax, by name."""
-    files = resources.files("mjjax") / "assets"
-    texts = {
-        p.name.removesuffix(".xml"): p.read_text(encoding="utf-8")
-        for p in files.iterdir()
-        if p.name.endswith(".xml")
-    }
-    return dict(sorted(texts.items()))
+from mjjax.cli.arguments import UsageError, embedded
+from mjjax.cli.progress import doing
 
 
 def listing() -> str:
@@ -31,12 +17,13 @@ def listing() -> str:
 
 def load(name: str) -> mjjax.Model:
     """A model that comes with mjjax, or from an MJCF file or a file of `mjjax compile`."""
-    if name in embedded() or name.endswith(".xml") or not Path(name).is_file():
-        return spec_of(name).compile()
-    try:
-        return mjjax.Model.load(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    with doing(f"reading {name}"):
+        if name in embedded() or name.endswith(".xml") or not Path(name).is_file():
+            return spec_of(name).compile()
+        try:
+            return mjjax.Model.load(name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def spec_of(name: str) -> mjjax.Spec:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 import mjjax
-from mjjax.cli.models import UsageError
+from mjjax.cli.arguments import UsageError
 from mjjax.core.limits import Limits
 
 FPS = 25  # frames per second of a video; a GIF can represent this number exactly

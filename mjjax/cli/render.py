@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import mjjax
 from mjjax.cli.caching import add_cache, use_cache
@@ -10,22 +9,19 @@ from mjjax.cli.models import load
 from mjjax.cli.pictures import add_camera, check_file, check_size, chosen, picture
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    made = commands.add_parser(
-        "render",
-        help="make a picture of a model",
-        description="Makes a picture of a model in its initial state or in a keyframe, without "
-        "OpenGL.",
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Makes a picture of a model in its initial state or in a keyframe, without OpenGL."
     )
-    made.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
-    made.add_argument(
+    parser.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
+    parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FILE.png", help="picture to write"
     )
-    made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to show")
-    add_camera(made, 640, 480)
-    add_cache(made)
-    made.set_defaults(run=_render)
+    parser.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to show")
+    add_camera(parser, 640, 480)
+    add_cache(parser)
+    parser.set_defaults(run=_render)
 
 
 def _render(args: argparse.Namespace) -> None:

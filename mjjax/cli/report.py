@@ -19,17 +19,29 @@ HEAD = (
     "grad compile s",
     "equations",
 )
+NUMBER = 7  # characters that most numbers need
 
 
-def table(results: Sequence[dict[str, Any]]) -> str:
-    """A table with one line per model, number of worlds and engine."""
-    speed = {_key(r): r["steps_per_s"] for r in results if r["engine"] == "ours" and _ran(r)}
-    rows = [_row(r, speed.get(_key(r))) for r in results]
-    return _align([HEAD, *rows]) + "".join(
-        f"\n{r['engine']} refused {Path(r['model']).name}: {r['refused']}"
-        for r in results
-        if not _ran(r)
-    )
+class Table:
+    """A table with one line for each model, number of worlds and engine, printed as they come."""
+
+    def __init__(self, models: Sequence[str]):
+        names = max(len(Path(model).stem) for model in models)
+        self._widths = [max(names, len(HEAD[0])), *(max(len(title), NUMBER) for title in HEAD[1:])]
+
+    def head(self) -> str:
+        """The line with the titles."""
+        return _line(HEAD, self._widths)
+
+    def rows(self, records: Sequence[dict[str, Any]]) -> str:
+        """The lines of all engines of one model with one number of worlds."""
+        ours = next((r["steps_per_s"] for r in records if r["engine"] == "ours" and _ran(r)), None)
+        lines = [_line(_row(r, ours), self._widths) for r in records]
+        refused = [r for r in records if not _ran(r)]
+        return "\n".join(
+            lines
+            + [f"{r['engine']} refused {Path(r['model']).name}: {r['refused']}" for r in refused]
+        )
 
 
 def stage_table(results: Sequence[dict[str, Any]]) -> str:
@@ -99,10 +111,9 @@ def _number(value: float | None, form: str) -> str:
 
 def _align(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(row, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])

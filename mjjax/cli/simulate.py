@@ -3,7 +3,7 @@
 import argparse
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 import mjjax
+from mjjax.cli.arguments import positive
 from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import listing, load
 from mjjax.cli.pictures import (
@@ -23,61 +24,57 @@ from mjjax.cli.pictures import (
     picture,
     save_video,
 )
+from mjjax.cli.progress import doing
 from mjjax.cli.worlds import advance, start
 
 STEPS_PER_FRAME = 10  # steps between frames of the saved file
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    sim = commands.add_parser(
-        "simulate",
-        help="simulate a model in many worlds at once",
-        description="Simulates worlds that start from slightly different states, without control, "
-        "and prints the speed, the largest numbers of contacts and rows, and warnings.",
-        epilog="The file of --out holds these arrays: time (nframe, nworld) [s], "
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Simulates worlds that start from slightly different states, without control, "
+        "and prints the speed, the largest numbers of contacts and rows, and warnings."
+    )
+    parser.epilog = (
+        "The file of --out holds these arrays: time (nframe, nworld) [s], "
         "qpos (nframe, nworld, nq), qvel (nframe, nworld, nv), warning (nworld, 9) with counts, "
         f"timestep [s] and model. There is a frame at the start, every {STEPS_PER_FRAME} steps "
-        "and at the end; nworld is N.",
+        "and at the end; nworld is N."
     )
-    sim.add_argument(
+    parser.add_argument(
         "model",
         nargs="?",
         default="humanoid",
         help="MJCF file, compiled model, or name of an embedded model (%(default)s)",
     )
-    sim.add_argument(
+    parser.add_argument(
         "--worlds", type=positive, default=1024, metavar="N", help="number of worlds (%(default)s)"
     )
-    sim.add_argument(
+    parser.add_argument(
         "--steps", type=positive, default=200, metavar="T", help="number of steps (%(default)s)"
     )
-    sim.add_argument(
+    parser.add_argument(
         "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
     )
-    sim.add_argument("--out", type=Path, metavar="FILE.npz", help="save the trajectories in a file")
-    add_cache(sim)
-    sim.add_argument(
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.npz", help="save the trajectories in a file"
+    )
+    add_cache(parser)
+    parser.add_argument(
         "--video",
         type=Path,
         metavar="FILE",
         help="save a video of the first world as .gif, or as .mp4, which needs mjjax[video]",
     )
-    add_camera(sim, 320, 240)
-    sim.add_argument("--list", action="store_true", help="print the embedded models and stop")
-    sim.set_defaults(run=lambda args: print(listing()) if args.list else _simulate(args))
-
-
-def positive(text: str) -> int:
-    """Reads a number of a command line that must be at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
-    return value
+    add_camera(parser, 320, 240)
+    parser.add_argument("--list", action="store_true", help="print the embedded models and stop")
+    parser.set_defaults(run=lambda args: print(listing()) if args.list else _simulate(args))
 
 
 class _Simulation(NamedTuple):
     batch: mjjax.Data
+    steps: int
     ncon: int
     nefc: int
     frames: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -90,30 +87,31 @@ class _Simulation(NamedTuple):
 def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
     devices = max(n for n in range(1, jax.device_count() + 1) if args.worlds % n == 0)
     begin = time.perf_counter()
-    batch = start(model, args.worlds, args.seed)
-    model, batch = mjjax.shard_worlds(model, batch, devices)
-    chunk = (
-        mjjax.jit_worlds(advance, devices).lower(model, batch, jnp.int32(STEPS_PER_FRAME)).compile()
-    )
+    with doing(f"compiling a program for {args.worlds} worlds"):
+        batch = start(model, args.worlds, args.seed)
+        model, batch = mjjax.shard_worlds(model, batch, devices)
+        program = mjjax.jit_worlds(advance, devices)
+        chunk = program.lower(model, batch, jnp.int32(STEPS_PER_FRAME)).compile()
     compile_seconds = time.perf_counter() - begin
 
-    frames, shots = [], []
-    ncon = nefc = 0
+    frames, shots = [_frame(batch)], []
+    done = ncon = nefc = 0
     begin = time.perf_counter()
-    stops = _stops(model, args)
-    with tqdm(total=args.steps, unit="step", disable=None) as bar:
-        for done, until in zip((0, *stops), (*stops, args.steps), strict=True):
-            if args.out and (done % STEPS_PER_FRAME == 0):
-                frames.append(_frame(batch))
-            if args.video and done % _stride(model) == 0:
-                shots.append(jax.tree.map(lambda x: x[0], batch))
-            batch, seen = chunk(model, batch, jnp.int32(until - done))
-            ncon, nefc = max(ncon, int(seen.ncon.max())), max(nefc, int(seen.nefc.max()))
-            bar.update(until - done)
-    if args.out:
-        frames.append(_frame(batch))
-    run_seconds = time.perf_counter() - begin
-    return _Simulation(batch, ncon, nefc, frames, shots, compile_seconds, run_seconds, devices)
+    try:
+        with tqdm(total=args.steps, unit="step", desc="simulating", disable=None) as bar:
+            for until in (*_stops(model, args), args.steps):
+                if args.video and done % _stride(model) == 0:
+                    shots.append(jax.tree.map(lambda x: x[0], batch))
+                after, seen = chunk(model, batch, jnp.int32(until - done))
+                ncon, nefc = max(ncon, int(seen.ncon.max())), max(nefc, int(seen.nefc.max()))
+                bar.update(until - done)
+                batch, done = after, until
+                if args.out and (done % STEPS_PER_FRAME == 0 or done == args.steps):
+                    frames.append(_frame(batch))
+    except KeyboardInterrupt:
+        pass  # what there is is reported and saved
+    seconds = time.perf_counter() - begin
+    return _Simulation(batch, done, ncon, nefc, frames, shots, compile_seconds, seconds, devices)
 
 
 def _stops(model: mjjax.Model, args: argparse.Namespace) -> list[int]:
@@ -164,11 +162,13 @@ def _simulate(args: argparse.Namespace) -> None:
         )
         save_video(shots, args.video)
         print(f"saved       {args.video}: {len(run.shots)} frames of {args.width} x {args.height}")
+    if run.steps < args.steps:
+        raise KeyboardInterrupt(f"after {run.steps} of {args.steps} steps")
 
 
 def _report(model: mjjax.Model, args: argparse.Namespace, run: _Simulation) -> str:
     device = jax.devices()[0]
-    speed = args.worlds * args.steps / run.run_seconds
+    speed = args.worlds * run.steps / run.run_seconds
     capacity = run.batch.contact.dist.shape[-1], run.batch.efc_vel.shape[-1]
     counts = np.asarray(run.batch.warning)
     warned = [
@@ -178,7 +178,7 @@ def _report(model: mjjax.Model, args: argparse.Namespace, run: _Simulation) -> s
     ]
     return "\n".join(
         (
-            f"{args.model}: {args.worlds} worlds x {args.steps} steps of "
+            f"{args.model}: {args.worlds} worlds x {run.steps} steps of "
             f"{float(model.opt.timestep):g} s on {run.devices} x {device.device_kind} "
             f"({run.batch.qpos.dtype})",
             f"speed       {speed:,.0f} steps per second ({run.run_seconds:.1f} s)",

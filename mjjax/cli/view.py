@@ -1,45 +1,45 @@
 """`mjjax view`: runs a model in a browser."""
 
 import argparse
-from typing import Any
 
 import jax
 
 import mjjax
+from mjjax.cli.arguments import UsageError
 from mjjax.cli.caching import add_cache, use_cache
-from mjjax.cli.models import UsageError, load
+from mjjax.cli.models import load
 from mjjax.cli.pictures import chosen
 from mjjax.cli.worlds import start
 
 
-def add(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    made = commands.add_parser(
-        "view",
-        help="run a model in a browser",
-        description="Runs a model and shows it in a browser on this machine. On the page you can "
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.description = (
+        "Runs a model and shows it in a browser on this machine. On the page you can "
         "play and pause it, change speed and controls, choose a keyframe, and show contacts. "
-        "Drag a body to pull on it. This command needs mjjax[view].",
+        "Drag a body to pull on it. This command needs mjjax[view]."
     )
-    made.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
-    made.add_argument(
+    parser.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")
+    parser.add_argument(
         "--worlds",
         type=int,
         default=1,
         metavar="N",
         help="number of worlds, shown in a grid (%(default)s)",
     )
-    made.add_argument("--keyframe", metavar="K", help="name or number of a keyframe to start from")
-    made.add_argument("--spacing", type=float, metavar="M", help="distance between worlds [m]")
-    made.add_argument(
+    parser.add_argument(
+        "--keyframe", metavar="K", help="name or number of a keyframe to start from"
+    )
+    parser.add_argument("--spacing", type=float, metavar="M", help="distance between worlds [m]")
+    parser.add_argument(
         "--seed", type=int, default=0, help="seed of the starting states if there are many worlds"
     )
-    made.add_argument(
+    parser.add_argument(
         "--port", type=int, default=8080, metavar="P", help="port of the page (%(default)s)"
     )
-    made.add_argument("--paused", action="store_true", help="do not run until Play is chosen")
-    add_cache(made)
-    made.set_defaults(run=_view)
+    parser.add_argument("--paused", action="store_true", help="do not run until Play is chosen")
+    add_cache(parser)
+    parser.set_defaults(run=_view)
 
 
 def _view(args: argparse.Namespace) -> None:

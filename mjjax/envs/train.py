@@ -5,7 +5,7 @@ Needs `pip install 'mjjax[train]'`.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,6 +122,36 @@ def train(
         ImportError: rejax is missing.
         ValueError: `points` is less than 1.
     """
+    done = None
+    for done in training(env, seed, steps, points=points, params=params, **settings):
+        report(done.curve[-1])
+    assert done is not None  # there is at least one point
+    return done
+
+
+def training(
+    env: Environment,
+    seed: int,
+    steps: int,
+    *,
+    points: int,
+    params: Params | None = None,
+    **settings: Any,
+) -> Iterator[Trained]:
+    """What `train` has at each point of the learning curve; it may be left at any of them.
+
+    Args:
+        env: environment.
+        seed: seed of the policy, the starts and the actions.
+        steps: steps of the environment in all worlds together; rounded up to whole iterations.
+        points: number of points of the learning curve.
+        params: parameters of the environment.
+        settings: settings of rejax's PPO that replace those in `SETTINGS`.
+
+    Raises:
+        ImportError: rejax is missing.
+        ValueError: `points` is less than 1.
+    """
     if points < 1:
         raise ValueError(f"a learning curve has at least one point, not {points}")
     params = env.default_params if params is None else params
@@ -148,11 +178,10 @@ def train(
         seconds = time.perf_counter() - begin
         numbers = returns.mean(), returns.std(), lengths.mean()
         curve.append(Point(int(state.global_step), seconds, *map(float, numbers)))
-        report(curve[-1])
         if curve[-1].mean >= highest:
             highest = curve[-1].mean
             policy = jax.tree.map(jnp.copy, _policy(state))  # the state itself is donated
-    return Trained(policy, curve)
+        yield Trained(policy, list(curve))
 
 
 def _algorithm(env: Environment, params: Params, steps: int, settings: dict[str, Any]) -> Any:

@@ -68,7 +68,7 @@ def test_starts_no_device(probe: dict) -> None:
 
 LAZY = """
 import sys
-import mjjax
+import mjjax.cli
 assert "jax" not in sys.modules
 from mjjax.collision.driver import collision
 from mjjax.render.picture import render

@@ -156,7 +156,7 @@ def test_work_is_handed_in_once() -> None:
                 if node.func.id == "does":
                     done.append(name)
     assert asked == set(done) and len(done) == len(set(done))
-    imported = "import mjjax; mjjax.step; from mjjax.core import below; print(*below._WORK, sep='\\n')"
+    imported = "import mjjax.api; from mjjax.core import below; print(*below._WORK, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", imported], capture_output=True, check=True)
     assert set(found.stdout.decode().splitlines()) == asked
 

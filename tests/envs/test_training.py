@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax.numpy as jnp
 import pytest
 
 from mjjax import cli
+from mjjax.envs.train import Point, Policy, Trained
 
 PROGRAM = """
 import sys
@@ -43,6 +45,26 @@ def test_trains_and_saves_a_policy(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "trained\n"
+
+
+def test_an_interrupted_training_is_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C loses nothing: the policy at the last point of the curve is in the folder."""
+    ones = jnp.ones(3)
+    policy = Policy(ones, ones, [(jnp.eye(3), ones)])
+
+    def training(*_, **__):
+        yield Trained(policy, [Point(640, 2.5, 1.0, 0.5, 100.0)])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mjjax.cli.train.training", training)
+    assert cli.main(["train", "pendulum", "--steps", "9000", "--out", str(tmp_path)]) == 130
+    assert Policy.load(tmp_path / "policy.npz")(ones).shape == (3,)
+    assert (tmp_path / "curve.csv").read_text().count("640") == 1
+    said = capsys.readouterr()
+    assert "return      1.0" in said.out and "saved" in said.out
+    assert said.err.splitlines()[-1] == "mjjax: interrupted after 640 of 9,000 steps"
 
 
 def test_command_names_the_tasks(capsys: pytest.CaptureFixture[str]) -> None:

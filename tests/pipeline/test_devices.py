@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import pytest
 
 import mjjax
-from mjjax import cli
+from mjjax.cli import embedded
+from mjjax.cli.worlds import start
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,13 +22,14 @@ PROGRAM = """
 import jax
 import mjjax
 from mjjax import cli
+from mjjax.cli.worlds import advance, start
 assert mjjax.use_all_cores(2)
 import numpy as np
 import jax.numpy as jnp
 model = mjjax.Model.from_xml_string(cli.embedded()["cartpole"])
-batch = cli.start(model, 6, 0)
-one, seen = jax.jit(cli.advance)(model, batch, jnp.int32(7))
-two, also = mjjax.jit_worlds(cli.advance)(*mjjax.shard_worlds(model, batch), jnp.int32(7))
+batch = start(model, 6, 0)
+one, seen = jax.jit(advance)(model, batch, jnp.int32(7))
+two, also = mjjax.jit_worlds(advance)(*mjjax.shard_worlds(model, batch), jnp.int32(7))
 assert len(two.qpos.sharding.device_set) == 2
 np.testing.assert_allclose(one.qpos, two.qpos, atol=1e-6)
 np.testing.assert_array_equal(seen.nefc, also.nefc)
@@ -47,7 +49,7 @@ both = [
 ]
 np.testing.assert_allclose(*both, rtol=1e-4)
 try:
-    mjjax.shard_worlds(model, cli.start(model, 5, 0))
+    mjjax.shard_worlds(model, start(model, 5, 0))
 except ValueError as error:
     assert "2 devices cannot share" in str(error)
 else:
@@ -69,7 +71,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import mjjax
-from mjjax import cli
+from mjjax.cli.models import load
+from mjjax.cli.worlds import start
 from tests.pipeline.scenes_of_steps import SLEEPING
 assert len(jax.devices()) == 8
 
@@ -82,11 +85,11 @@ def close(x, y):
 roll = functools.partial(mjjax.rollout, nstep=40, keep=("qpos", "ncon"), derived=("xpos",))
 step = functools.partial(mjjax.step, derived=("sensordata", "contact"))
 for model, function in (
-    (cli.models.load("ant"), roll),
+    (load("ant"), roll),
     (mjjax.Model.from_xml_string(SLEEPING), step),
 ):
     run = jax.vmap(function, (None, 0))
-    batch = cli.start(model, 128, 0)
+    batch = start(model, 128, 0)
     spread = mjjax.jit_worlds(run)
     found = spread(model, batch)
     assert len(jax.tree.leaves(found)[0].sharding.device_set) == 8
@@ -121,17 +124,19 @@ import numpy as np
 rank, address = int(sys.argv[1]), sys.argv[2]
 import mjjax
 from mjjax import cli
+from mjjax.cli.models import load
+from mjjax.cli.worlds import advance, start
 mjjax.use_all_cores(2)
 jax.distributed.initialize(address, num_processes=2, process_id=rank)
 assert jax.device_count() == 4 and jax.local_device_count() == 2
 
-model = cli.models.load("cartpole")
+model = load("cartpole")
 batch = jax.jit(jax.vmap(lambda x: mjjax.make_data(model).replace(qpos=x)))(
     0.1 * np.random.default_rng(rank).normal(size=(4, model.nq)).astype(np.float32)
 )
-alone, seen = jax.jit(cli.advance)(model, batch, jnp.int32(20))
+alone, seen = jax.jit(advance)(model, batch, jnp.int32(20))
 spread = mjjax.shard_worlds(model, batch)
-after, also = mjjax.jit_worlds(cli.advance)(*spread, np.int32(20))
+after, also = mjjax.jit_worlds(advance)(*spread, np.int32(20))
 assert after.qpos.shape == (8, model.nq)
 own = np.concatenate([np.asarray(part.data) for part in after.qpos.addressable_shards])
 np.testing.assert_array_equal(own, alone.qpos)
@@ -161,7 +166,7 @@ def test_two_processes_share_a_batch() -> None:
 
 def test_impossible_spreads_are_refused() -> None:
     """Too many devices, and batches whose arrays do not agree, are errors that say so."""
-    model = mjjax.Model.from_xml_string(cli.embedded()["double_pendulum"])
+    model = mjjax.Model.from_xml_string(embedded()["double_pendulum"])
     for call in (
         lambda n: mjjax.jit_worlds(mjjax.step, n),
         lambda n: mjjax.shard_worlds(model, 0, n),
@@ -178,8 +183,8 @@ def test_impossible_spreads_are_refused() -> None:
 @pytest.mark.feature("A076")
 def test_a_step_is_lowered_for_a_gpu() -> None:
     """A step can be lowered for a GPU: it uses NVIDIA's library, not LAPACK."""
-    model = mjjax.Model.from_xml_string(cli.embedded()["ant"])
-    worlds = jax.eval_shape(lambda: cli.start(model, 4096, 0))
+    model = mjjax.Model.from_xml_string(embedded()["ant"])
+    worlds = jax.eval_shape(lambda: start(model, 4096, 0))
     step = jax.jit(jax.vmap(lambda data: mjjax.step(model, data)))
     program = jax.export.export(step, platforms=["cuda"])(worlds).mlir_module()
     assert "cusolver" in program and "lapack" not in program

@@ -12,8 +12,8 @@ import time
 import jax
 
 import mjjax
-from mjjax import cli
 from mjjax.cli.models import load
+from mjjax.cli.worlds import start
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
         return jax.vmap(one)(batch)
 
-    batch = cli.start(model, args.worlds, 0)
+    batch = start(model, args.worlds, 0)
     begin = time.perf_counter()
     program = jax.jit(look).lower(model, batch).compile()
     compiled = time.perf_counter() - begin
