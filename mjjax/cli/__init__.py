@@ -5,9 +5,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-import mjjax
 from mjjax.cli.arguments import CommandParser, UsageError, embedded
 from mjjax.cli.progress import doing
+from mjjax.core.errors import MjcfError, UnsupportedFeature
 
 __all__ = ["embedded", "main"]
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         print("mjjax: interrupted", *interrupt.args, file=sys.stderr)
         return 130
-    except (OSError, mjjax.MjcfError, mjjax.UnsupportedFeature) as error:
+    except (OSError, MjcfError, UnsupportedFeature) as error:
         return _refused(error)
     return 0
 
