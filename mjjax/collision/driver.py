@@ -10,6 +10,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from mjjax.collision.plan.broad import current_bounds
 from mjjax.collision.plan.numbers import dimension_of, explicit_of, geoms_of
 from mjjax.collision.plan.pairs import PairPlan
 from mjjax.collision.plan.params import PairParams, lookup, pair_params
@@ -121,7 +122,9 @@ def inputs(
         pools=float_pools(model, search.meshes, search.multiccd) if search.batched else None,
         tolerance=model.opt.ccd_tolerance,
     )
-    return scene, Bounds(model.geom_rbound, model.geom_aabb, discard)
+    kind, size = model.structure.geom_type, model.geom_size
+    bounds = current_bounds(kind, size, model.geom_rbound, model.geom_aabb)
+    return scene, Bounds(*bounds, discard)
 
 
 def _contact(params: PairParams, touch: ContactSet, geom: Array, dim: Array) -> Contact:

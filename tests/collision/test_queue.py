@@ -13,6 +13,7 @@ import pytest
 import mjjax
 from mjjax import WarningType
 from mjjax.collision.plan import search
+from mjjax.collision.plan.broad import current_bounds
 from mjjax.collision.plan.search import every_candidate, plan_of
 from mjjax.core.struct import specs
 from tests.oracle_tools import Both, load, quick
@@ -96,7 +97,27 @@ def weighed(model: mjjax.Model, data: mjjax.Data, qpos: jax.Array) -> jax.Array:
 
 def scaled(model: mjjax.Model, factor: jax.Array) -> mjjax.Model:
     """The model with all geoms larger."""
-    return model.replace(geom_size=model.geom_size * factor, geom_rbound=model.geom_rbound * factor)
+    return model.replace(geom_size=model.geom_size * factor)
+
+
+def test_bounds_follow_sizes() -> None:
+    """Geoms whose sizes are changed have the bounds with which they would have been compiled."""
+    kinds = "sphere capsule ellipsoid cylinder box".split()
+    sizes = np.random.default_rng(0).uniform(0.1, 0.4, (5, 3))
+    geoms = "".join(
+        f'<geom type="{kind}" size="{" ".join(map(str, size))}"/>'
+        for kind, size in zip(kinds, sizes, strict=True)
+    )
+    xml = f"""
+    <mujoco>
+      <asset><mesh name="m" vertex="0 0 0  2 0 0  0 3 0  0 0 4"/></asset>
+      <worldbody>{geoms}<geom type="mesh" mesh="m"/></worldbody>
+    </mujoco>"""
+    m = mjjax.Model.from_xml_string(xml)
+    rbound, aabb = m.geom_rbound.at[:5].set(0), m.geom_aabb.at[:5].set(0)
+    found = current_bounds(m.structure.geom_type, m.geom_size, rbound, aabb)
+    np.testing.assert_allclose(found[0], m.geom_rbound, atol=1e-12)
+    np.testing.assert_allclose(found[1], m.geom_aabb, atol=1e-12)
 
 
 @pytest.mark.slow

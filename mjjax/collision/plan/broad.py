@@ -12,10 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.core.enums import GeomType
 from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
+PRIMITIVES = (
+    GeomType.SPHERE,
+    GeomType.CAPSULE,
+    GeomType.ELLIPSOID,
+    GeomType.CYLINDER,
+    GeomType.BOX,
+)
 WORD_BITS = 32  # bits of a word
 
 
@@ -121,6 +129,27 @@ class Boxes(NamedTuple):
     centre: Array
     mat: Array
     half: Array
+
+
+def current_bounds(
+    kind: np.ndarray, size: Array, rbound: Array, aabb: Array
+) -> tuple[Array, Array]:
+    """`geom_rbound` (n,) and `geom_aabb` (n, 6); those of primitive shapes follow their sizes.
+
+    Users change `geom_size`, for example to identify it. If bounds were too small, contacts would
+    disappear.
+    """
+    x, y, z = size.T
+    ball, capsule, ellipsoid, cylinder = (kind == k for k in PRIMITIVES[:4])
+    across = where(ball | capsule | cylinder, x, y)
+    along = where(ball, x, where(capsule, x + y, where(cylinder, y, z)))
+    half = jnp.stack([x, across, along], axis=1)
+    longest = jnp.max(half, axis=1)
+    diagonal = jnp.sqrt(x * x + y * y + where(cylinder, 0, z * z))
+    radius = where(ball | capsule | ellipsoid, longest, diagonal)
+    primitive = np.isin(kind, PRIMITIVES)
+    half = where(primitive[:, None], half, aabb[:, 3:])
+    return where(primitive, radius, rbound), jnp.concatenate([aabb[:, :3], half], axis=1)
 
 
 def boxes_of(pos: Array, mat: Array, aabb: Array) -> Boxes:
