@@ -26,6 +26,7 @@ from mjjax.cli.pictures import (
 )
 from mjjax.cli.progress import doing
 from mjjax.cli.worlds import advance, start
+from mjjax.xla.compiling import compiled
 
 STEPS_PER_FRAME = 10  # steps between frames of the saved file
 
@@ -91,7 +92,7 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
         batch = start(model, args.worlds, args.seed)
         model, batch = mjjax.shard_worlds(model, batch, devices)
         program = mjjax.jit_worlds(advance, devices)
-        chunk = program.lower(model, batch, jnp.int32(STEPS_PER_FRAME)).compile()
+        chunk = compiled("advance", program, model, batch, jnp.int32(STEPS_PER_FRAME))
     compile_seconds = time.perf_counter() - begin
 
     frames, shots = [_frame(batch)], []

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import export
 
 import mjjax
+from mjjax.xla.compiling import compiled
 
 JITTER = 0.01  # standard deviation of starting states: m or rad, and m/s or rad/s
 
@@ -18,10 +20,13 @@ class Watch(NamedTuple):
     nefc: jax.Array
 
 
+export.register_namedtuple_serialization(Watch, serialized_name="mjjax.cli.Watch")
+
+
 def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
     """A batch of worlds near the reference configuration, each a little different."""
 
-    def one(key: jax.Array) -> mjjax.Data:
+    def one(model: mjjax.Model, key: jax.Array) -> mjjax.Data:
         data = mjjax.make_data(model)
         kq, kv = jax.random.split(key)
         dq = JITTER * jax.random.normal(kq, data.qvel.shape, data.qvel.dtype)
@@ -29,7 +34,8 @@ def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
         qpos = mjjax.integrate_pos(model, data.qpos, dq, jnp.ones((), dq.dtype))
         return data.replace(qpos=qpos, qvel=qvel)
 
-    return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), worlds))
+    keys = jax.random.split(jax.random.key(seed), worlds)
+    return compiled("start", jax.jit(jax.vmap(one, in_axes=(None, 0))), model, keys)(model, keys)
 
 
 def advance(model: mjjax.Model, batch: mjjax.Data, nstep: jax.Array) -> tuple[mjjax.Data, Watch]:

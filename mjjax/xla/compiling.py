@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax import export
 
 # Compiler options that make code generation cheaper.
 CHEAP = {
@@ -70,6 +71,52 @@ def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path | Non
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return folder
+
+
+def compiled(name: str, function: Any, *args: Any) -> Any:
+    """The compiled program of a function for some arguments; the next process need not trace it.
+
+    Tracing the step of a robot takes several seconds, and the cache of compiled programs finds a
+    program only after that. So the traced program is kept as well, in the same folder.
+
+    Args:
+        name: name of the function, which no other function has.
+        function: result of `jax.jit`; `jax.export` knows the types of its arguments and results.
+        args: the arguments.
+    """
+    folder = jax.config.jax_compilation_cache_dir
+    if not (jax.config.jax_enable_compilation_cache and folder):
+        return function.lower(*args).compile()
+    file = Path(folder, f"{name}-{_signature(args)}.traced")
+    try:
+        traced = export.deserialize(bytearray(file.read_bytes()))
+    except OSError:
+        try:
+            traced = export.export(function)(*args)
+        except ValueError:  # JAX does not vouch for one of the kernels in a file
+            return function.lower(*args).compile()
+        # Another process may read the folder at any time, so the file appears at once.
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_bytes(traced.serialize())
+        part.replace(file)
+    return jax.jit(traced.call).lower(*args).compile()
+
+
+def _signature(args: tuple[Any, ...]) -> str:
+    """A name for what decides a traced program: our code, and the kinds of the arguments.
+
+    A program without results has both the static parts of the arguments, as bytes, and their
+    shapes, types and devices. JAX's version is that of the folder.
+    """
+    kinds = export.export(jax.jit(lambda *args: ()))(*args).serialize()
+    settings = repr((jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision))
+    return hashlib.sha256(_code() + kinds + settings.encode()).hexdigest()[:32]
+
+
+def _code() -> bytes:
+    """All of our code."""
+    paths = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return b"".join(path.read_bytes() for path in paths)
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

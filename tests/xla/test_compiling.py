@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import mjjax
@@ -48,3 +49,46 @@ def test_commands_keep_programs_unless_told_not_to(
     use_cache(parser.parse_args(given))
     assert bool(calls) == (not given)
     assert ("not kept: no room" in capsys.readouterr().err) == (not given)
+
+
+def test_a_program_is_traced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later process has the traced program from disk; other arguments or code need a new one."""
+    monkeypatch.setattr(compiling, "_code", lambda: b"as it is")
+    traced = []
+
+    def function(model: mjjax.Model, x: jax.Array) -> jax.Array:
+        traced.append(model.nbody)
+        return x * model.nbody
+
+    one, two = (
+        mjjax.Model.from_xml_string(f"<mujoco><worldbody>{n * '<body/>'}</worldbody></mujoco>")
+        for n in (1, 2)
+    )
+    settings = {
+        name: getattr(jax.config, name)
+        for name in (
+            "jax_enable_compilation_cache",
+            "jax_compilation_cache_dir",
+            "jax_persistent_cache_min_compile_time_secs",
+            "jax_persistent_cache_min_entry_size_bytes",
+        )
+    }
+    monkeypatch.delenv("MJJAX_CACHE")
+    try:
+        mjjax.cache_compilations(tmp_path)
+        for args, again in (
+            ((one, jnp.ones(3)), 1),
+            ((two, jnp.ones(3)), 2),
+            ((two, jnp.ones(4)), 3),
+        ):
+            for _ in range(2):
+                found = compiling.compiled("f", jax.jit(lambda *x: function(*x)), *args)(*args)
+                assert (found == args[0].nbody).all() and len(traced) == again
+        monkeypatch.setattr(compiling, "_code", lambda: b"changed")
+        compiling.compiled("f", jax.jit(lambda *x: function(*x)), one, jnp.ones(3))
+        assert len(traced) == 4
+    finally:
+        for name, value in settings.items():
+            jax.config.update(name, value)
+    compiling.compiled("f", jax.jit(lambda *x: function(*x)), one, jnp.ones(3))
+    assert len(traced) == 5  # nothing is kept where the cache is off
