@@ -84,8 +84,9 @@ def compiled(name: str, function: Any, *args: Any) -> Any:
         function: result of `jax.jit`; `jax.export` knows the types of its arguments and results.
         args: the arguments.
     """
-    folder = jax.config.jax_compilation_cache_dir
-    if not (jax.config.jax_enable_compilation_cache and folder):
+    settings = jax.config.values
+    folder = settings["jax_compilation_cache_dir"]
+    if not (settings["jax_enable_compilation_cache"] and folder):
         return function.lower(*args).compile()
     file = Path(folder, f"{name}-{_signature(args)}.traced")
     try:
@@ -109,7 +110,8 @@ def _signature(args: tuple[Any, ...]) -> str:
     shapes, types and devices. JAX's version is that of the folder.
     """
     kinds = export.export(jax.jit(lambda *args: ()))(*args).serialize()
-    settings = repr((jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision))
+    names = "jax_enable_x64", "jax_default_matmul_precision"
+    settings = repr([jax.config.values[name] for name in names])
     return hashlib.sha256(_code() + kinds + settings.encode()).hexdigest()[:32]
 
 
