@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from mjjax.collision.convex.contacts import convex_distance
+from mjjax.collision.convex.convex_shape import shape_pair
 from mjjax.collision.convex.faces import BOX_FACES
-from mjjax.collision.convex.support import sides_of, support
+from mjjax.collision.convex.support import Support
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.shape.lanes import Vec
+from mjjax.collision.shape.shapes import Shape
+from mjjax.collision.shape.vectors import Vec
 from mjjax.core.enums import GeomType
 from mjjax.xla.compiling import quick
 from tests.collision import convex_pairs
@@ -177,22 +179,21 @@ def test_support_of_meshes_is_the_furthest_vertex() -> None:
     asset = np.arange(count, dtype=np.int32) % len(MESHES)
     kind = np.full_like(asset, GeomType.MESH)
     mat = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
-    shape = convex_pairs.Shape(
-        rng.normal(size=(count, 3)), mat, np.ones((count, 3)), kind, asset, 0 * kind
-    )
-    sides = quick(lambda s: sides_of(pools, s, s, jnp.zeros(count)))(shape)
-    direction = rng.normal(size=(3, 2 * count))
-    no, yes = np.zeros(2 * count, bool), np.ones(2 * count, bool)
-    start = np.full(2 * count, -1, np.int32)
-    run = quick(lambda *a: support(pools, *a))
-    point, vertex = jax.tree.map(
-        np.asarray, run(sides, Vec.of(jnp.asarray(direction)), start, no, yes)
-    )
-    point = point.joined()
+    shape = Shape(rng.normal(size=(count, 3)), mat, np.ones((count, 3)), kind, asset, 0 * kind)
+    direction = rng.normal(size=(count, 3))
+
+    def furthest(s: Shape, direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+        one = shape_pair(pools, s, s, jnp.zeros(())).one
+        start, core = jnp.int32(-1), jnp.asarray(False)
+        point, vertex = Support(pools).of_shape(one, Vec.of(direction), start, core)
+        return point.joined(), vertex
+
+    run = quick(jax.vmap(furthest))
+    point, vertex = jax.tree.map(np.asarray, run(shape, direction))
     adr, num = pools.hulls.vert_adr, pools.hulls.vert_num
     for k in range(count):
         vertices = np.asarray(pools.vert)[adr[asset[k]] :][: num[asset[k]]]
         world = vertices @ mat[k].T
-        best = np.argmax(world @ direction[:, k])
+        best = np.argmax(world @ direction[k])
         assert vertex[k] == best
-        np.testing.assert_allclose(point[:, k], world[best], atol=1e-12)
+        np.testing.assert_allclose(point[k], world[best], atol=1e-12)

@@ -1,18 +1,17 @@
-"""Contacts of convex shapes: `mjc_Convex` on batches of pairs of any kinds."""
+"""Contacts of convex shapes: `mjc_Convex` for pairs of any kinds."""
 
-import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.convex.clipping import POLYGON_POINTS, Clipped, clip
-from mjjax.collision.convex.corners import Corners
+from mjjax.collision.convex.convex_shape import ShapePair, shape_pair
 from mjjax.collision.convex.each_pair import each_pair
 from mjjax.collision.convex.epa import Depth, epa
-from mjjax.collision.convex.gjk import Nearest, Settings, gjk, witnesses
+from mjjax.collision.convex.gjk import GjkSearch, Settings, gjk
 from mjjax.collision.convex.perturbation import (
     SMALL_TURNS,
     allowed,
@@ -23,11 +22,12 @@ from mjjax.collision.convex.perturbation import (
 from mjjax.collision.convex.polish import FeatureTouch, polish
 from mjjax.collision.convex.portal import portal
 from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, sides_of
-from mjjax.collision.shape.contact_set import ContactSet, filled
-from mjjax.collision.shape.lanes import Vec, keep, normalize, put
+from mjjax.collision.convex.support import Support
+from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, filled
 from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.collision.shape.vectors import Vec, choose, normalize, put
 from mjjax.core.enums import GeomType
+from mjjax.xla.kernel_code import subroutine
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
 
@@ -59,19 +59,27 @@ def convex(
         smooth. With `multiccd` they are (N, m, 7); the last entry is the place in `SMALL_TURNS`,
         counted from 1, of the turn that found the contact.
     """
-    sides = sides_of(pools, one, two, 0.5 * margin)
-    if settings.multiccd:
-        several = _several(pools, sides, margin, settings)
-    else:
-        touch, _ = signed_distance(pools, sides, jnp.zeros_like(margin), settings)
-        several = jax.tree.map(lambda x: x[..., None, :], _contact(touch))
-    place = np.arange(len(several.dist), dtype=np.int32)[:, None]
-    exists = (place < several.count[:1]) if settings.multiccd else several.dist < 0
-    pos = one.pos[:, None] + _items_first(several.pos)
-    normal = _items_first(several.normal)
-    dist = filled(exists, margin[None] + several.dist).T
-    certificate = several.label.T
-    return ContactSet(dist, pos, normal, jnp.zeros_like(pos)), certificate
+
+    def contacts(
+        pools: Pools, one: Shape, two: Shape, margin: jax.Array, tolerance: jax.Array
+    ) -> tuple[ContactSet, jax.Array]:
+        pair = shape_pair(pools, one, two, 0.5 * margin)
+        task = _Task(pools, Support(pools, settings.native), settings, tolerance)
+        if settings.multiccd:
+            count, several = _several(task, pair, margin)
+        else:
+            touch, _ = signed_distance(task, pair, jnp.zeros_like(margin))
+            count, several = touch.dist < 0, jax.tree.map(lambda x: x[None], _contact(touch))
+        exists = np.arange(len(several.dist), dtype=np.int32) < count.astype(jnp.int32)
+        contacts = ContactSet(
+            filled(exists, margin + several.dist),
+            one.pos[None] + several.pos,
+            several.normal,
+            jnp.zeros_like(several.pos),
+        )
+        return contacts, several.label
+
+    return _of_pairs(contacts, pools, one, two, margin, settings)
 
 
 def convex_distance(
@@ -86,202 +94,173 @@ def convex_distance(
         limit: (N,) distances of interest [m]; pairs further apart get no contact.
         settings: options.
     """
-    sides = sides_of(pools, one, two, jnp.zeros_like(limit))
-    touch, _ = signed_distance(pools, sides, limit, settings)
-    pos = one.pos + _items_first((touch.one + touch.two) * 0.5)
-    dist = filled(touch.dist < FAR, touch.dist)
-    contacts = ContactSet(dist, pos, _items_first(touch.normal), jnp.zeros_like(pos))
-    certificate = touch.label.reshape(6, -1).T
-    return jax.tree.map(lambda x: x[:, None], (contacts, certificate))
+
+    def distance(
+        pools: Pools, one: Shape, two: Shape, limit: jax.Array, tolerance: jax.Array
+    ) -> tuple[ContactSet, jax.Array]:
+        pair = shape_pair(pools, one, two, jnp.zeros_like(limit))
+        task = _Task(pools, Support(pools, settings.native), settings, tolerance)
+        touch, _ = signed_distance(task, pair, limit)
+        found = _contact(touch)
+        pos, dist = one.pos + found.pos, filled(touch.dist < FAR, touch.dist)
+        contacts = ContactSet(dist, pos, found.normal, jnp.zeros_like(pos))
+        return jax.tree.map(lambda x: x[None], (contacts, found.label))
+
+    return _of_pairs(distance, pools, one, two, limit, settings)
 
 
-def _items_first(v: Vec) -> jax.Array:
-    """Vectors (..., N) as an array (N, ..., 3)."""
-    return jnp.stack([x.T for x in v], axis=-1)
+def _of_pairs(
+    function: Callable[..., tuple[ContactSet, jax.Array]],
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    length: jax.Array,
+    settings: Settings,
+) -> tuple[ContactSet, jax.Array]:
+    """Contacts and certificates of N pairs by a function of one pair; none of unused pairs."""
+    tolerance = jnp.broadcast_to(settings.tolerance, length.shape)
+    used = length >= 0 if settings.used is None else settings.used
+    contacts, certificate = each_pair(function, used, pools, one, two, length, tolerance)
+    dist = where(used[:, None], contacts.dist, NO_CONTACT)
+    return contacts._replace(dist=dist), certificate
+
+
+class _Task(NamedTuple):
+    """What the algorithms for a pair need besides the pair."""
+
+    pools: Pools
+    support: Support
+    settings: Settings
+    tolerance: jax.Array
 
 
 class _Contacts(NamedTuple):
-    """Contacts (m, N): signed distance, position, normal, labels (6 or 7, m, N), number."""
+    """Contacts of a pair in m slots.
+
+    Attributes:
+        dist: (m,) signed distance [m].
+        pos: (m, 3) position, relative to geom 1 [m].
+        normal: (m, 3) normal.
+        label: (m, 6 or 7) certificate.
+    """
 
     dist: jax.Array
-    pos: Vec
-    normal: Vec
+    pos: jax.Array
+    normal: jax.Array
     label: jax.Array
-    count: jax.Array
 
 
 def _contact(t: FeatureTouch) -> _Contacts:
-    exists = (t.dist < 0).astype(jnp.int32)
-    label = t.label.reshape(6, -1)
-    return _Contacts(t.dist, (t.one + t.two) * 0.5, t.normal, label, exists)
+    """The contact of a pair, without an axis for slots."""
+    return _Contacts(
+        t.dist, ((t.one + t.two) * 0.5).joined(), t.normal.joined(), t.label.T.reshape(6)
+    )
 
 
-def _several(pools: Pools, sides: Sides, margin: jax.Array, settings: Settings) -> _Contacts:
-    """Up to five contacts; in every row of `count` their number."""
-    n = margin.shape[0]
-    hard = (sides.kind == GeomType.BOX) | (sides.kind == GeomType.MESH)
-    flat = hard[:n] & hard[n:] & (margin == 0) & settings.native
-    soft = allowed(sides.kind)
-    soft = soft[:n] & soft[n:] & ~flat
-    radius = bounding_radius(sides)
-    radius = jnp.minimum(radius[:n], radius[n:])
-
-    def body(state: tuple[jax.Array, _Contacts]) -> tuple[jax.Array, _Contacts]:
-        trip, s = state
-        first = trip == 0
-        moved = perturbed(sides, s.pos[0], s.normal[0], trip)
-        on = first | (soft & (s.count[0] > 0))
-        touch, clipped = signed_distance(
-            pools, moved, jnp.zeros_like(margin), settings, on, flat & first
-        )
-        new = _contact(touch)
-        turn = jnp.broadcast_to(trip, (1, n))
-        new = new._replace(label=jnp.concatenate([new.label, turn]))
-        fresh = (new.dist < 0) & (first | distinct(s.pos, s.count[0], new.pos, radius))
-        new = new._replace(dist=where(first, new.dist, s.dist[0]))
-        row = where(on & fresh, s.count[0], len(s.dist))
-        count = s.count[0] + (on & fresh).astype(jnp.int32)
-        s = put(s, row, new)
-        s = keep(first, _with_clipped(s, clipped), s)
-        count = where(first & (clipped.count > 0), clipped.count, count)
-        return trip + 1, s._replace(count=jnp.broadcast_to(count, s.count.shape))
-
-    def unfinished(state: tuple[jax.Array, _Contacts]) -> jax.Array:
-        trip, s = state
-        more = jnp.any(soft & (s.count[0] > 0)) & (trip <= len(SMALL_TURNS))
-        return (trip == 0) | more
-
+def _several(task: _Task, pair: ShapePair, margin: jax.Array) -> tuple[jax.Array, _Contacts]:
+    """The number of contacts, and up to five."""
+    hard = (pair.both.kind == GeomType.BOX) | pair.both.is_mesh
+    flat = jnp.all(hard) & (margin == 0) & task.settings.native
+    soft = jnp.all(allowed(pair.both.kind)) & ~flat
+    radius = jnp.minimum(bounding_radius(pair.one), bounding_radius(pair.two))
     slots = 1 + len(SMALL_TURNS)
-    none = jnp.zeros((slots, n), margin.dtype)
-    label = jnp.full((7, slots, n), -1, jnp.int32)
-    vectors = Vec(none, none, none)
-    empty = _Contacts(none, vectors, vectors, label, label[0] + 1)
-    return while_loop(unfinished, body, (jnp.int32(0), empty))[1]
+
+    def turned(
+        state: tuple[jax.Array, jax.Array, _Contacts],
+    ) -> tuple[jax.Array, jax.Array, _Contacts]:
+        trip, count, s = state
+        first = trip == 0
+        moved = perturbed(pair, s.pos[0], s.normal[0], trip)
+        touch, clipped = signed_distance(task, moved, jnp.zeros_like(margin), flat & first)
+        new = _contact(touch)
+        fresh = (new.dist < 0) & (first | distinct(s.pos, count, new.pos, radius))
+        label, dist = jnp.append(new.label, trip), where(first, new.dist, s.dist[0])
+        s = put(s, where(fresh, count, slots - 1), new._replace(label=label, dist=dist))
+        lies = first & (clipped.count > 0)
+        count = where(lies, clipped.count, count + fresh.astype(jnp.int32))
+        return trip + 1, count, choose(lies, _with_clipped(s, clipped), s)
+
+    def unfinished(state: tuple[jax.Array, jax.Array, _Contacts]) -> jax.Array:
+        trip, count, _ = state
+        return (trip == 0) | (soft & (count > 0) & (trip < slots))
+
+    none = jnp.zeros((slots, 3), margin.dtype)
+    empty = _Contacts(none[:, 0], none, none, jnp.full((slots, 7), -1, jnp.int32))
+    return while_loop(unfinished, turned, (jnp.int32(0), jnp.int32(0), empty))[1:]
 
 
 def _with_clipped(s: _Contacts, c: Clipped) -> _Contacts:
-    """Contacts with those of the clipping in the first four slots, where there are any."""
-    on = c.count > 0
-    pos = c.two - c.step[None] * 0.5
-    new = s._replace(pos=pos, normal=-normalize(c.step)[None])
-    new = new._replace(dist=s.dist[:1], label=s.label[:, :1], count=s.count[:1])
+    """The contacts of the clipping, in the first four slots; what they share is that of `s`."""
+    normal = -normalize(c.step).joined()
 
-    def rows(old: jax.Array, new: jax.Array) -> jax.Array:
-        first = keep(on, new, old[..., :POLYGON_POINTS, :])
-        return jnp.concatenate([first, old[..., POLYGON_POINTS:, :]], axis=-2)
+    def shared(x: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(x[None], (len(s.dist), *x.shape))
 
-    return jax.tree.map(rows, s, new)
+    pos = s.pos.at[:POLYGON_POINTS].set(c.two - 0.5 * c.step.joined()[None])
+    return _Contacts(shared(s.dist[0]), pos, shared(normal), shared(s.label[0]))
 
 
 def signed_distance(
-    pools: Pools,
-    sides: Sides,
-    cutoff: jax.Array,
-    settings: Settings,
-    on: jax.Array | None = None,
-    flat: jax.Array | None = None,
+    task: _Task, pair: ShapePair, cutoff: jax.Array, flat: jax.Array | None = None
 ) -> tuple[FeatureTouch, Clipped]:
-    """Distances of N pairs, negative in penetration (`mjc_ccd`).
+    """Distance of a pair, negative in penetration (`mjc_ccd`).
 
     Without `native` only penetration is found (`ccdMPRPenetration`).
 
     Args:
-        pools: the pools.
-        sides: the shapes.
-        cutoff: (N,) distances of interest [m]: zero if only penetration is.
-        settings: options.
-        on: (N,) pairs to do; if `None`, all.
-        flat: (N,) pairs whose faces are clipped; if `None`, none.
+        task: what the algorithms need.
+        pair: the shapes.
+        cutoff: distance of interest [m]: zero if only penetration is.
+        flat: whether faces are clipped; if `None`, not.
 
     Returns:
-        Distances and points, and the contacts from clipping, which have no slots without `flat`.
+        Distance and points, and the contacts from clipping.
     """
-    tolerance = jnp.broadcast_to(settings.tolerance, cutoff.shape)
-    settings = settings._replace(tolerance=tolerance)
-    on = cutoff >= 0 if on is None else on
-    on = on if settings.used is None else on & settings.used
-    alone = functools.partial(_alone, settings)
-    if not settings.native:
-        touch = each_pair(alone(_penetration), on, pools, sides, tolerance)
-        return touch, _unclipped(touch, flat)
-    search = each_pair(alone(_nearest), on, pools, sides, tolerance, cutoff)
-    overlap = search.length <= jnp.maximum(settings.tolerance, sides.rounding())
-    touch = _apart(sides, search)
-    deep = on & overlap & ~search.core & (search.count > 1)
-    touch = touch._replace(dist=where(overlap, 0, touch.dist))
-    touch = touch._replace(dist=where(touch.dist > cutoff, FAR, touch.dist))
-    hint = search.hint.reshape(2, -1)
-    lying = deep if flat is None else flat
-    depth = alone(functools.partial(_depth, flat is not None))
-    found = each_pair(
-        depth, deep, pools, sides, tolerance, search.corners, search.count, hint, lying
-    )
-    touch, clipped = keep(deep, found, (touch, _unclipped(touch, flat)))
+    support, tolerance, iterations = task.support, task.tolerance, task.settings.iterations
+    if not task.settings.native:
+        touch = portal(support, pair, tolerance, iterations)
+        return touch, _unclipped(touch)
+    search = gjk(support, pair, cutoff, tolerance, iterations)
+    touch = _apart(pair, search)
+    overlap = search.length <= jnp.maximum(tolerance, pair.rounding())
+    dist = where(overlap, 0, touch.dist)
+    touch = touch._replace(dist=where(dist > cutoff, FAR, dist))
+    deep = overlap & ~search.core & (search.count > 1)
+
+    def penetrating() -> tuple[FeatureTouch, Clipped]:
+        count = where(deep, search.count, 0)  # where both branches are computed, nothing is built
+        found = epa(support, pair, search.simplex, count, search.hint, tolerance, iterations)
+        touch = _of_depth(found)
+        clipped = _unclipped(touch)
+        if flat is not None:
+            clipped = cond(
+                flat & found.found, lambda: clip(task.pools, pair, found), lambda: clipped
+            )
+        return touch, clipped
+
+    touch, clipped = cond(deep, penetrating, lambda: (touch, _unclipped(touch)))
     if touch.dist.dtype == np.float32:
-        touched = on & (touch.dist < FAR)
-        exact = each_pair(polish, touched, pools, sides, touch)
-        touch = keep(touched, exact, touch)
+        touch = polish(support, task.pools, pair, touch)
     return touch, clipped
 
 
-def _alone(settings: Settings, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one pair with the pair's own tolerance (1,) in its settings."""
-
-    def run(pools: Pools, sides: Sides, tolerance: jax.Array, *lanes: Any) -> Any:
-        return function(settings._replace(tolerance=tolerance), pools, sides, *lanes)
-
-    return run
-
-
-def _penetration(settings: Settings, pools: Pools, sides: Sides) -> FeatureTouch:
-    on = jnp.ones(1, bool)
-    return portal(pools, sides, settings.tolerance, settings.iterations, on)
-
-
-def _nearest(settings: Settings, pools: Pools, sides: Sides, cutoff: jax.Array) -> Nearest:
-    s = gjk(pools, sides, cutoff, settings, jnp.ones(1, bool))
-    return Nearest(s.length, s.core, s.count, s.corners, s.x, s.weight, s.hint[:, None])
-
-
-def _depth(
-    clipping: bool,
-    settings: Settings,
-    pools: Pools,
-    sides: Sides,
-    corners: Corners,
-    count: jax.Array,
-    hint: jax.Array,
-    flat: jax.Array,
-) -> tuple[FeatureTouch, Clipped]:
-    """Depth of a pair that overlaps, and the points of its faces that lie on each other."""
-    found = epa(pools, sides, corners, count, hint[:, 0], settings)
-    touch = _of_depth(found)
-    clipped = _unclipped(touch, flat if clipping else None)
-    if clipping:
-        lying = flat & found.found
-        clipped = cond(lying[0], lambda: clip(pools, sides, found), lambda: clipped)
-        clipped = clipped._replace(count=where(lying, clipped.count, 0))
-    return touch, clipped
-
-
-def _apart(sides: Sides, s: Nearest) -> FeatureTouch:
+@subroutine
+def _apart(pair: ShapePair, s: GjkSearch) -> FeatureTouch:
     """What the search for the nearest points found, with the radii of points and segments."""
-    n = s.count.shape[0]
-    extra = where(jnp.concatenate([s.core, s.core]), sides.radius(), 0)
-    one, two = witnesses(s)
+    extra = [where(s.core, shape.radius(), 0) for shape in (pair.one, pair.two)]
+    one, two = s.witnesses()
     normal = -normalize(Vec.of(s.x))
-    dist = where(s.length < FAR, s.length - extra[:n] - extra[n:], FAR)
-    counts = np.arange(3, dtype=np.int32)[:, None] < s.count[None]
-    label = where(counts, s.corners.label[:, :3], -1)
-    one, two = one + normal * extra[:n], two - normal * extra[n:]
+    dist = where(s.length < FAR, s.length - extra[0] - extra[1], FAR)
+    used = np.arange(3, dtype=np.int32)[:, None] < s.count
+    label = where(used, s.simplex.label[:3], -1)
+    one, two = one + normal * extra[0], two - normal * extra[1]
     return FeatureTouch(dist, one, two, normal, label, s.weight[:3])
 
 
-def _unclipped(touch: FeatureTouch, flat: jax.Array | None) -> Clipped:
-    """Of N pairs no points, in as many slots as are needed if there are `flat` ones."""
-    n = touch.dist.shape[0]
-    none = jnp.zeros((0 if flat is None else POLYGON_POINTS, n), touch.dist.dtype)
-    return Clipped(jnp.zeros(n, jnp.int32), Vec(none, none, none), touch.one)
+def _unclipped(touch: FeatureTouch) -> Clipped:
+    """No points."""
+    points = jnp.zeros((POLYGON_POINTS, 3), touch.dist.dtype)
+    return Clipped(jnp.int32(0), points, touch.one)
 
 
 def _of_depth(d: Depth) -> FeatureTouch:

@@ -4,33 +4,34 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from mjjax.collision.convex.support import Sides
-from mjjax.collision.shape.shapes import Pools
+from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.xla.item_by_item import item_by_item
 from mjjax.xla.namespace import Array
 
 
 def each_pair(
-    function: Callable[..., Any], on: jax.Array, pools: Pools, sides: Sides, *lanes: Any
+    function: Callable[..., Any],
+    on: jax.Array,
+    pools: Pools,
+    one: Shape,
+    two: Shape,
+    *others: jax.Array,
 ) -> Any:
-    """Applies `function(pools, sides, *lanes)` of one pair to those of N pairs that are on (N,).
+    """Applies `function(pools, one, two, *others)` of one pair to those of N pairs that are on.
 
     Args:
-        function: of the sides of one pair and of arrays (..., 1); it returns such arrays.
+        function: of two unbatched shapes and of scalars.
         on: (N,) which pairs to do; the results of the others have no meaning.
         pools: the pools.
-        sides: N pairs.
-        lanes: trees of arrays (..., N).
+        one: geoms 1.
+        two: geoms 2.
+        others: arrays (N,).
     """
-    n = on.shape[0]
-    apart = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], 2, n), sides)
-    items = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), (apart, lanes))
 
-    def single(item: tuple[Sides, Any], floats: Sequence[Array]) -> Any:
-        sides, lanes = item[0], jax.tree.map(lambda x: x[..., None], item[1])
-        return function(pools.with_floats(floats), sides, *lanes)
+    def single(item: tuple[Shape, Shape, Any], floats: Sequence[Array]) -> Any:
+        one, two, others = item
+        return function(pools.with_floats(floats), one, two, *others)
 
-    found = item_by_item(single, on, items, list(pools.floats))
-    return jax.tree.map(lambda x: jnp.moveaxis(x[..., 0], 0, -1), found)
+    items = one._replace(field=None), two._replace(field=None), others
+    return item_by_item(single, on, items, list(pools.floats))

@@ -1,48 +1,43 @@
 """The expanding-polytope algorithm, along MuJoCo's path: depth, normal, witnesses.
 
-N is 1 here (see `each_pair`): faces are written to the same places of the table for all items.
-
-Each trip of the loop takes every item's face that is nearest to the origin, finds the support point
-in its direction, and replaces the faces that see this point by faces from it to the horizon. The
-horizon is walked edge by edge, as in MuJoCo, so that faces of equal distance come in MuJoCo's
-order. Slots of removed faces are used again.
+Each trip of the loop takes the face that is nearest to the origin, finds the support point in its
+direction, and replaces the faces that see this point by faces from it to the horizon. The horizon
+is walked edge by edge, as in MuJoCo, so that faces of equal distance come in MuJoCo's order. Slots
+of removed faces are used again.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from mjjax.collision.convex.bits import ALL, WORD, bits_of, nth, without
-from mjjax.collision.convex.corners import Corners
-from mjjax.collision.convex.gjk import Settings
-from mjjax.collision.convex.polytope import SLOTS, Faces, first_polytope, foot_of, pack, unpack
+from mjjax.collision.convex.convex_shape import ShapePair
+from mjjax.collision.convex.polytope import Faces, first_polytope, foot_of
 from mjjax.collision.convex.simplex import FAR, plane_weights
-from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.shape.lanes import Vec, combine, dot, keep, look_up, put_row, when_any
-from mjjax.collision.shape.shapes import Pools
+from mjjax.collision.convex.support import Corner, Support
+from mjjax.collision.shape.vectors import Vec, combine, dot, put, row, rows_of
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
-from mjjax.xla.loops import while_loop
+from mjjax.xla.kernel_code import subroutine
+from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
 
 FIRST = 5  # points of the first polytope
+SPARE = 16  # slots beyond two for each point, so that new faces need not wait for those of old ones
 
 
 class Depth(NamedTuple):
-    """Penetration of N pairs.
+    """Penetration of a pair.
 
     Attributes:
-        found: (N,) whether there is a result.
-        depth: (N,) penetration depth [m], positive.
-        one: (N,) deepest point of geom 1 [m].
-        two: (N,) deepest point of geom 2 [m].
-        normal: (N,) vector from geom 1 to geom 2, of length `depth`.
+        found: whether there is a result.
+        depth: penetration depth [m], positive.
+        one: deepest point of geom 1 [m].
+        two: deepest point of geom 2 [m].
+        normal: vector from geom 1 to geom 2, of length `depth`.
         corners: the three points of the Minkowski difference that span the face.
-        weight: (3, N) their barycentric coordinates at the deepest points.
+        weight: (3,) their barycentric coordinates at the deepest points.
     """
 
     found: jax.Array
@@ -50,38 +45,38 @@ class Depth(NamedTuple):
     one: Vec
     two: Vec
     normal: Vec
-    corners: Corners
+    corners: Corner
     weight: jax.Array
 
 
 class Expansion(NamedTuple):
-    """State of N polytopes.
+    """State of the polytope.
 
     Attributes:
-        going: (N,) whether the item is not done.
-        valid: (N,) whether it has a result.
-        upper: (N,) bound of the depth.
+        going: whether it grows.
+        valid: whether it has a result.
+        upper: bound of the depth [m].
         corners: the points, V of them.
         faces: the faces.
-        free: (W, N) bits of the slots that are free.
-        best: the vertices (N,) of the face that is the result, packed.
-        foot: (3, N) projection of the origin on this face.
-        hint: (2 N,) vertices at which searches over meshes ended.
+        best: (3,) the corners of the face that is the result.
+        foot: projection of the origin on this face.
+        hint: (2,) label of the last corner, at which searches over meshes begin.
+        place: where the next point goes.
     """
 
     going: jax.Array
     valid: jax.Array
     upper: jax.Array
-    corners: Corners
+    corners: Corner
     faces: Faces
-    free: jax.Array
     best: jax.Array
-    foot: jax.Array
+    foot: Vec
     hint: jax.Array
+    place: jax.Array
 
 
 class _Rules(NamedTuple):
-    """When items stop: bounds of the depth this close [m], repeated vertices, rounding [m]."""
+    """When it stops: bounds of the depth this close [m], repeated corners; rounding error [m]."""
 
     tolerance: jax.Array
     discrete: jax.Array
@@ -89,312 +84,241 @@ class _Rules(NamedTuple):
 
 
 def epa(
-    pools: Pools,
-    sides: Sides,
-    simplex: Corners,
+    support: Support,
+    pair: ShapePair,
+    simplex: Corner,
     count: jax.Array,
     hint: jax.Array,
-    settings: Settings,
+    tolerance: jax.Array,
+    iterations: int,
 ) -> Depth:
-    """Depth of a pair that overlaps; N is 1.
+    """Depth of a pair that overlaps.
 
     Args:
-        pools: the pools.
-        sides: shapes of both sides of N pairs.
-        simplex: the points (4) with which `gjk` ended.
-        count: (N,) number of points in use; items with fewer than two have no result.
-        hint: (2 N,) vertices at which `gjk` ended.
-        settings: options.
+        support: the support functions.
+        pair: the shapes.
+        simplex: the 4 points with which `gjk` ended.
+        count: number of points in use; with fewer than two there is no result.
+        hint: (2,) vertices at which `gjk` ended.
+        tolerance: `ccd_tolerance` [m].
+        iterations: `ccd_iterations`.
     """
-    n = count.shape[0]
-    first, faces, valid = first_polytope(pools, sides, simplex, count, hint)
-    corners = jax.tree.map(lambda x: _grown(x, FIRST + settings.iterations), first)
-    words = -(-(2 * (FIRST + settings.iterations) + WORD // 2) // WORD)
-    faces = _with_room(faces, WORD * words)
-    discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
-    dtype = faces.plane.dtype
-    rounding = sides.rounding()
-    tolerance = where(discrete, MINVAL, settings.tolerance).astype(dtype)
-    rules = _Rules(jnp.maximum(tolerance, rounding), discrete, rounding)
+    first, faces, valid = first_polytope(support, pair, simplex, count, hint)
+    most = FIRST + iterations
+    rounding, discrete = pair.rounding(), pair.one.polyhedral & pair.two.polyhedral
+    rules = _Rules(jnp.maximum(where(discrete, MINVAL, tolerance), rounding), discrete, rounding)
     start = Expansion(
-        valid,
-        valid,
-        jnp.full(n, FAR, dtype),
-        corners,
-        faces,
-        bits_of(jnp.any(faces.plane[1:] != 0, axis=0)) ^ np.uint32(ALL),
-        jnp.zeros(n, jnp.int32),
-        corners.ends[:, 0, 0],
-        hint,
+        going=valid,
+        valid=valid,
+        upper=jnp.full_like(rounding, FAR),
+        corners=jax.tree.map(lambda x: _grown(x, most), first),
+        faces=_with_room(faces, 2 * most + SPARE),
+        best=jnp.zeros(3, jnp.int32),
+        foot=Vec.of(first.one[0]),
+        hint=hint,
+        place=jnp.int32(FIRST),
     )
 
-    def body(state: tuple[jax.Array, Expansion]) -> tuple[jax.Array, Expansion]:
-        trip, s = state
-        return trip + 1, _expand(pools, sides, s, trip + FIRST, rules)
+    def body(s: Expansion) -> Expansion:
+        return _grow(rules, *_expand(rules, support, pair, s))
 
-    def unfinished(state: tuple[jax.Array, Expansion]) -> jax.Array:
-        return (state[0] < settings.iterations) & jnp.any(state[1].going)
-
-    _, end = while_loop(unfinished, body, (jnp.int32(0), start))
-    return _result(end)
+    return _result(while_loop(lambda s: s.going & (s.place < most), body, start))
 
 
 def _grown(x: jax.Array, rows: int) -> jax.Array:
-    return jnp.pad(x, [(0, 0)] * (x.ndim - 2) + [(0, rows - x.shape[-2]), (0, 0)])
+    return jnp.pad(x, [(0, rows - len(x))] + [(0, 0)] * (x.ndim - 1))
 
 
 def _with_room(faces: Faces, slots: int) -> Faces:
-    """The first polytope in more slots."""
-    edge, face = faces.across // SLOTS, faces.across % SLOTS
-    room = Faces(*(_grown(x, slots) for x in faces._replace(across=edge * slots + face)))
-    far = room.plane.at[0, SLOTS:].set(FAR)
-    return room._replace(plane=far)
-
-
-def _expand(pools: Pools, sides: Sides, s: Expansion, place: jax.Array, rules: _Rules) -> Expansion:
-    """One iteration; the new point goes to `place`."""
-    square = s.faces.plane[0]
-    least = jnp.min(square, axis=0)
-    slots = np.arange(len(square), dtype=np.int32)[:, None]
-    face = jnp.min(where(square == least[None], slots, len(square) - 1), axis=0)
-    proper = when_any(s.going, _may_improve, s.going, least, s.upper)
-    foot = look_up(s.faces.plane, face)[1:]
-    s = s._replace(
-        best=where(proper, look_up(s.faces.vertex, face), s.best),
-        foot=keep(proper, foot, s.foot),
+    """The first polytope in more slots, of which the last stays empty."""
+    return Faces(
+        _grown(faces.origin, 3 * slots),
+        _grown(faces.twin, 3 * slots),
+        jax.tree.map(lambda x: _grown(x, slots), faces.foot),
+        jnp.pad(faces.square, (0, slots - len(faces.square)), constant_values=FAR),
+        jnp.pad(faces.used, (0, slots - len(faces.used))).at[-1].set(True),
     )
-    going = proper & (least > 0)
+
+
+def _expand(
+    rules: _Rules, support: Support, pair: ShapePair, s: Expansion
+) -> tuple[Expansion, jax.Array, jax.Array]:
+    """The next point, if there is one; the nearest face, and its squared distance."""
+    face = jnp.argmin(s.faces.square).astype(jnp.int32)
+    least, foot = row(s.faces.square, face), row(s.faces.foot, face)
+    improves = (least < FAR) & (least <= s.upper * s.upper)
     lower = jnp.sqrt(least)
+    s = s._replace(
+        best=where(improves, s.faces.corners_of(face), s.best),
+        foot=jax.tree.map(lambda new, old: where(improves, new, old), foot, s.foot),
+    )
 
-    def ask(foot: jax.Array, lower: jax.Array, going: jax.Array) -> tuple[Corners, jax.Array]:
-        direction = foot / where(lower > MINVAL, lower, 1)[None]
-        twice = jnp.concatenate([going, going])
-        both = both_ways(Vec.of(direction))
-        point, label = support(pools, sides, both, s.hint, jnp.zeros_like(twice), twice)
-        return Corners.of(point, label), where(twice, label, s.hint)
+    def ask() -> Corner:
+        return support.of_pair(pair, foot / where(lower > MINVAL, lower, 1), s.hint)
 
-    new, hint = when_any(going, ask, foot, lower, going)
-    rest = sides, s, new, place, least, foot
-    going, upper = when_any(going, functools.partial(_bounded, rules), going, *rest)
-    corners = put_row(s.corners, place, new)
-    s = s._replace(corners=corners, upper=upper, hint=hint)
-    return _grow(s, face, new.point, place, going, least, rules)
-
-
-def _may_improve(going: jax.Array, least: jax.Array, upper: jax.Array) -> jax.Array:
-    """Whether the nearest face (N,) may bound the depth."""
-    return going & (least < FAR) & (least <= upper * upper)
-
-
-def _bounded(
-    rules: _Rules,
-    going: jax.Array,
-    sides: Sides,
-    s: Expansion,
-    new: Corners,
-    place: jax.Array,
-    least: jax.Array,
-    foot: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    """Whether items (N,) go on after their new points, and the upper bounds of their depths."""
-    lower = jnp.sqrt(least)
-    bound = dot(Vec.of(foot), new.point) / lower
-    upper = where(going, jnp.minimum(s.upper, bound), s.upper)
-    seen = rules.discrete & _seen(sides, s, new, place)
-    return going & ~(upper - lower < rules.tolerance) & ~seen, upper
+    going = improves & (least > 0)
+    new = cond(going, ask, lambda: row(s.corners, 0))
+    upper = jnp.minimum(s.upper, _bound(foot, new.point, lower))
+    seen = rules.discrete & _seen(pair, s, new)
+    s = s._replace(
+        going=going & ~(upper - lower < rules.tolerance) & ~seen,
+        upper=where(going, upper, s.upper),
+        corners=put(s.corners, s.place, new),
+        hint=new.label,
+    )
+    return s, face, least
 
 
-def _seen(sides: Sides, s: Expansion, new: Corners, place: jax.Array) -> jax.Array:
-    """Whether (N,) the polytope has the new point: the same vertices of both sides.
+@subroutine
+def _bound(foot: Vec, point: jax.Array, lower: jax.Array) -> jax.Array:
+    return dot(foot, Vec.of(point)) / lower
+
+
+def _seen(pair: ShapePair, s: Expansion, new: Corner) -> jax.Array:
+    """Whether the polytope has the new point: the same vertices of both shapes.
 
     MuJoCo does not number the corners of prisms: a repeated vertex of the other side counts.
     """
-    field = (sides.kind == GeomType.HFIELD).reshape(2, 1, -1)
-    rows = np.arange(s.corners.label.shape[1], dtype=np.int32)[:, None]
-    same = (s.corners.label == new.label[:, None]) | field
-    return jnp.any(same[0] & same[1] & (rows < place), axis=0)
+    fields = pair.both.kind == GeomType.HFIELD
+    same = (s.corners.label == new.label[None]) | fields[None]
+    rows = np.arange(len(same), dtype=np.int32)
+    return jnp.any(same[:, 0] & same[:, 1] & (rows < s.place))
 
 
-def _grow(
-    s: Expansion,
-    face: jax.Array,
-    w: Vec,
-    place: jax.Array,
-    going: jax.Array,
-    least: jax.Array,
-    rules: _Rules,
-) -> Expansion:
+def _grow(rules: _Rules, s: Expansion, face: jax.Array, least: jax.Array) -> Expansion:
     """Replaces the faces that see the new point by faces from it to their horizon.
 
+    The walk begins at the nearest face. Behind an edge is a visible face, and the walk goes on
+    along its next edge, or one that is not, and the edge is of the horizon.
+
     Args:
-        s: the polytopes.
-        face: (N,) the nearest faces.
-        w: (N,) the new points, in row `place` of the corners.
-        place: their row.
-        going: (N,) which polytopes to do.
-        least: (N,) squared distance of the nearest faces.
-        rules: when items stop.
+        rules: when it stops.
+        s: the polytope, with the new point in the row `place`.
+        face: the nearest face.
+        least: its squared distance.
     """
-    above = when_any(going, functools.partial(_above, rules), s.faces.foot, w)
-    slots = np.arange(len(above), dtype=np.int32)[:, None]
-    visible = going[None] & ((above > 0) | (slots == face[None]))
-    walk = _walk(s.faces, face, visible, going)
-    some = _Some(walk, place, least, s.upper * s.upper)
-
-    def body(state: tuple[jax.Array, jax.Array, Faces]) -> tuple[jax.Array, jax.Array, Faces]:
-        k, sound, faces = state
-        faces, proper = _attach(s.corners, s.free, faces, some, k)
-        return k + 1, sound & proper, faces
-
-    def left(state: tuple[jax.Array, jax.Array, Faces]) -> jax.Array:
-        return jnp.any(going & (state[0] < walk.count))
-
-    gone = jnp.asarray([FAR, 0, 0, 0], least.dtype)[:, None, None]
-    faces = s.faces._replace(plane=where(visible[None], gone, s.faces.plane))
-    start = jnp.int32(0), jnp.ones_like(going), faces
-    _, sound, faces = while_loop(left, body, start)
-    room = jnp.sum(lax.population_count(s.free), axis=0).astype(jnp.int32)
-    enough = room > walk.count
-    complete = (sound & walk.closed & (walk.count >= 3)) | ~enough
-    survives = jnp.any(faces.plane[0] < FAR, axis=0)
+    slots = np.arange(len(s.faces.square), dtype=np.int32)
+    visible = _visible(rules, s.faces.foot, row(s.corners.point, s.place)) | (slots == face)
+    faces = s.faces._replace(
+        square=where(visible, FAR, s.faces.square),
+        foot=jax.tree.map(lambda x: where(visible, 0, x), s.faces.foot),
+    )
+    edge, last = 3 * face, jnp.int32(len(slots) - 1)
+    steps = where(s.going, 3 * len(slots), 0)
+    start = _Walk(edge, edge, jnp.int32(0), last, last, jnp.asarray(True), steps, faces)
+    bounds = least, s.upper * s.upper
+    end = while_loop(
+        lambda w: ~w.closed & (w.steps > 0), lambda w: _walk(s, visible, bounds, w), start
+    )
+    # the last new face is next to the first one
+    twin = put(end.faces.twin, 3 * end.earliest, 3 * end.latest + 2)
+    twin = put(twin, 3 * end.latest + 2, 3 * end.earliest)
+    enough = len(slots) - jnp.sum(s.faces.used, dtype=jnp.int32) > end.count
+    complete = (end.sound & end.closed & (end.count >= 3)) | ~enough
+    survives = jnp.any(end.faces.square < FAR)
     return s._replace(
-        faces=faces,
-        free=without(s.free, walk.count) | when_any(going, bits_of, visible),
-        going=going & complete & enough & survives,
-        valid=s.valid & (~going | complete),
+        faces=end.faces._replace(twin=twin, used=end.faces.used & ~visible),
+        going=s.going & complete & enough & survives,
+        valid=s.valid & (~s.going | complete),
+        place=s.place + 1,
     )
 
 
-def _above(rules: _Rules, foot: Vec, w: Vec) -> jax.Array:
-    """Positive (S, N) for the faces whose planes are below the new point.
-
-    A number, since what makes truth values of so much has no vectors.
-    """
+@subroutine
+def _visible(rules: _Rules, foot: Vec, point: jax.Array) -> jax.Array:
+    """Which faces (S,) have the new point above their planes."""
     square = dot(foot, foot)
-    height = dot(foot, w) - square - MINVAL  # times the distance of the plane
-    return where(height > 0, height * height - square * rules.rounding[None] ** 2, height)
+    height = dot(foot, Vec.of(point)) - square - MINVAL  # times the distance of the plane
+    height = where(height > 0, height * height - square * rules.rounding**2, height)
+    return height > 0
 
 
-class _HorizonWalk(NamedTuple):
-    """A walk around the visible faces, along the edges of the horizon.
+class _Walk(NamedTuple):
+    """A walk along the horizon, which attaches a new face to each of its edges.
 
     Attributes:
-        on: (N,) whether the walk goes on.
-        at: (N,) number in `Faces.across` of the edge of a visible face that is looked at.
-        horizon: (H, N) such numbers of the edges of the horizon, in the order of the walk.
-        count: (N,) how many there are.
-        closed: (N,) whether the walk came to its first edge of the horizon again.
-        left: steps left before the walk is given up.
+        at: half-edge of a visible face that is looked at.
+        first: the first such half-edge at the horizon.
+        count: number of edges of the horizon.
+        earliest: slot of the first new face.
+        latest: slot of the last one.
+        sound: whether all new faces have planes.
+        steps: how many are left before the walk is given up.
+        faces: the faces; of the removed ones the edges are still there.
     """
 
-    on: jax.Array
     at: jax.Array
-    horizon: jax.Array
+    first: jax.Array
     count: jax.Array
-    closed: jax.Array
-    left: jax.Array
+    earliest: jax.Array
+    latest: jax.Array
+    sound: jax.Array
+    steps: jax.Array
+    faces: Faces
+
+    @property
+    def closed(self) -> jax.Array:
+        """Whether it came to the first edge of the horizon again."""
+        return (self.count > 0) & (self.at == self.first)
 
 
-def _walk(faces: Faces, face: jax.Array, visible: jax.Array, going: jax.Array) -> _HorizonWalk:
-    """The horizon of the visible faces, from the first edge of `face` (N,) on.
+def _walk(s: Expansion, visible: jax.Array, bounds: tuple[jax.Array, jax.Array], w: _Walk) -> _Walk:
+    """One step; `bounds` are those of the squared distances of faces that may be the nearest.
 
-    Behind an edge is a visible face, and the walk goes on along its next edge, or one that is not,
-    and the edge is of the horizon.
+    A new face leads from the new point to the edge of the horizon, along it, and back. Where there
+    is none, the last slot is written, which no face has.
     """
-    slots, lanes = visible.shape
-    most = slots // 2
-    rows = np.arange(most, dtype=np.int32)[:, None]
-    across = faces.across.reshape(3 * slots, lanes)
+    faces, last, zero = w.faces, len(visible) - 1, jnp.zeros_like(bounds[0])
+    beyond = row(faces.twin, w.at)
+    inside = row(visible, beyond // 3)
+    a, b = row(faces.origin, w.at), row(faces.origin, _next(w.at))
 
-    def body(w: _HorizonWalk) -> _HorizonWalk:
-        beyond = look_up(across, w.at)
-        inside = look_up(visible, beyond % slots)
-        closed = w.on & (w.count > 0) & (w.horizon[0] == w.at)
-        found = w.on & ~inside & ~closed & (w.count < most)
-        after = where(inside, beyond, w.at) + slots
-        after = where(after >= 3 * slots, after - 3 * slots, after)
-        return _HorizonWalk(
-            w.on & ~closed & (inside | found),
-            where(w.on, after, w.at),
-            where(found[None] & (rows == w.count[None]), w.at[None], w.horizon),
-            w.count + found.astype(jnp.int32),
-            w.closed | closed,
-            w.left - 1,
-        )
+    def nothing() -> tuple[jax.Array, Vec, jax.Array]:
+        return jnp.int32(last), Vec(zero, zero, zero), zero
 
-    zero = jnp.zeros_like(face)
-    horizon = jnp.zeros((most, lanes), jnp.int32)
-    start = _HorizonWalk(going, face, horizon, zero, zero > 0, jnp.int32(3 * slots))
-    return while_loop(lambda w: jnp.any(w.on) & (w.left > 0), body, start)
+    def attached() -> tuple[jax.Array, Vec, jax.Array]:
+        slots = np.arange(last + 1, dtype=np.int32)
+        slot = jnp.min(where(faces.used, last, slots))
+        return slot, *foot_of(*(Vec.of(row(s.corners.point, k)) for k in (s.place, a, b)))
 
-
-class _Some(NamedTuple):
-    """What new faces need: the horizon, the row of the new point, bounds of squared distances."""
-
-    walk: _HorizonWalk
-    place: jax.Array
-    least: jax.Array
-    most: jax.Array
-
-
-def _attach(
-    corners: Corners, free: jax.Array, faces: Faces, some: _Some, first: jax.Array
-) -> tuple[Faces, jax.Array]:
-    """Attaches a face to an edge of the horizon, and whether it is proper (N,).
-
-    The k-th face takes the k-th free slot; its edges lead from the new point along the edge of the
-    horizon and back, next to the faces before and after it.
-    """
-    slots, lanes = faces.vertex.shape
-    count = some.walk.count[None]
-    k = first + np.arange(-1, 2, dtype=np.int32)[:, None]
-    slot = nth(free, where(k < 0, count - 1, where(k == count, 0, k)))
-    before, slot, after = slot[:1], slot[1:2], slot[2:]
-    k = jnp.broadcast_to(k[1:2], slot.shape)
-    on = (k < count) & (slot < slots)
-
-    edge = look_up(some.walk.horizon, k)
-    beyond = look_up(faces.across.reshape(3 * slots, lanes), edge)
-    word, side = look_up(faces.vertex, edge % slots), edge // slots
-    a, b = unpack(word, side), unpack(word, where(side == 2, 0, side + 1))
-
-    def at(row: jax.Array) -> Vec:
-        ends = Vec.of(look_up(corners.ends, row))
-        return ends[0] - ends[1]
-
-    def feet(a: jax.Array, b: jax.Array) -> tuple[Vec, jax.Array]:
-        return foot_of(at(jnp.full_like(a, some.place)), at(a), at(b))
-
-    foot, square = when_any(on, feet, a, b)
-    is_open = (square >= some.least[None]) & (square <= some.most[None])
-    key = where(is_open, square, FAR)
-    numbers = jnp.stack(
-        [before + 2 * slots, beyond, after, slot + slots, pack(jnp.full_like(a, some.place), a, b)]
+    slot, foot, square = cond(inside, nothing, attached)
+    is_open = ~inside & (square >= bounds[0]) & (square <= bounds[1])
+    before = where(inside, last, w.latest)
+    twin = put(faces.twin, 3 * slot, 3 * before + 2)
+    twin = put(twin, 3 * before + 2, 3 * slot)
+    twin = put(twin, 3 * slot + 1, beyond)
+    twin = put(twin, where(inside, 3 * last + 1, beyond), 3 * slot + 1)
+    origin = put(put(put(faces.origin, 3 * slot, s.place), 3 * slot + 1, a), 3 * slot + 2, b)
+    faces = Faces(
+        origin,
+        twin,
+        put(faces.foot, slot, foot),
+        put(faces.square, slot, where(is_open, square, FAR)),
+        put(faces.used, slot, jnp.asarray(True)),
     )
-    rows = jnp.stack([slot, slot + slots, slot + 2 * slots, beyond, slot + 3 * slots])
-    numbered = jnp.concatenate([faces.across, faces.vertex[None]])
-    numbered = _written(numbered, rows, numbers, on)
-    planes = jnp.stack([slot + i * slots for i in range(4)])
-    plane = _written(faces.plane, planes, jnp.stack([key, *foot]), on)
-    faces = Faces(plane, numbered[:3], numbered[3])
-    return faces, jnp.all(~on | (square != 0), axis=0)
+    begins = ~inside & (w.count == 0)
+    return _Walk(
+        at=_next(where(inside, beyond, w.at)),
+        first=where(begins, w.at, w.first),
+        count=w.count + where(inside, 0, 1),
+        earliest=where(begins, slot, w.earliest),
+        latest=where(inside, w.latest, slot),
+        sound=w.sound & (inside | (square != 0)),
+        steps=w.steps - 1,
+        faces=faces,
+    )
 
 
-def _written(table: jax.Array, rows: jax.Array, values: jax.Array, on: jax.Array) -> jax.Array:
-    """Values (m, 1, N) written to rows of a table (j, S, N), counted through, where `on` (1, N)."""
-    flat = table.reshape(-1, table.shape[-1])
-    for row, value in zip(rows, values, strict=True):
-        flat = put_row(flat, row[0, 0], where(on, value, look_up(flat, row))[0])
-    return flat.reshape(table.shape)
+def _next(edge: jax.Array) -> jax.Array:
+    """The half-edge after one in its face."""
+    return where(edge % 3 == 2, edge - 2, edge + 1)
 
 
 def _result(s: Expansion) -> Depth:
-    rows = jnp.stack([unpack(s.best, i) for i in range(3)])
-    corners = look_up(s.corners, rows)
-    foot = Vec.of(s.foot)
-    area, parts = plane_weights(corners.points(3), foot)
+    corners = jax.tree.map(lambda x: x[s.best], s.corners)
+    area, parts = plane_weights(corners.point, s.foot)
     proper = s.valid & (area != 0)
     weight = [p / where(proper, area, 1) for p in parts]
-    one, two = (combine(weight, [side[k] for k in range(3)]) for side in (corners.one, corners.two))
-    depth = jnp.sqrt(dot(foot, foot))
-    return Depth(s.valid & (depth > 0), depth, one, two, foot, corners, jnp.stack(weight))
+    one, two = (combine(weight, rows_of(x)) for x in (corners.one, corners.two))
+    depth = jnp.sqrt(dot(s.foot, s.foot))
+    return Depth(s.valid & (depth > 0), depth, one, two, s.foot, corners, jnp.stack(weight))

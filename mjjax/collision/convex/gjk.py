@@ -1,45 +1,32 @@
-"""Gilbert, Johnson and Keerthi's algorithm on batches, along MuJoCo's path.
+"""Gilbert, Johnson and Keerthi's algorithm, along MuJoCo's path.
 
 MuJoCo's results are not converged: the step at which the iteration stops changes normals in the
-third digit. So start, updates, fallback and stopping rules are those of MuJoCo. An item is in one
-of three modes. It searches for the nearest point, or it decides whether the origin is inside (if a
-tetrahedron is found and no distance is needed), or it is done. Every trip of the loop computes one
-support point for every item; items that are done do not change.
+third digit. So start, updates, fallback and stopping rules are those of MuJoCo. The iteration is in
+one of three modes. It searches for the nearest point, or it decides whether the origin is inside
+(if a tetrahedron is found and no distance is needed), or it is done. Every trip of the loop
+computes one corner of the Minkowski difference.
 """
 
-import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.convex.corners import Corners, faces_of
-from mjjax.collision.convex.simplex import FACES, FAR, nearest
-from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.shape.lanes import (
-    Vec,
-    combine,
-    cross,
-    dot,
-    keep,
-    look_up,
-    norm,
-    pick,
-    put,
-    when_any,
-)
-from mjjax.collision.shape.shapes import Pools
+from mjjax.collision.convex.convex_shape import ShapePair
+from mjjax.collision.convex.simplex import FAR, nearest
+from mjjax.collision.convex.support import Corner, Support
+from mjjax.collision.shape.vectors import Vec, choose, combine, cross, dot, norm, put, row, rows_of
 from mjjax.core.constants import MINVAL
+from mjjax.xla.kernel_code import subroutine
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import where
 
-SEARCH, DECIDE, DONE = 0, 1, 2
-# What a new support point means: nothing yet, the search has converged, the shapes are apart, a
+SEARCH, DECIDE, DONE = np.arange(3, dtype=np.int32)
+# What a new corner means: nothing yet, the search has converged, the shapes are apart, a
 # tetrahedron is found; in the decision, the origin is outside of it, or there is a new one.
-GO_ON, CONVERGED, APART, ENTER, OUTSIDE, KEPT = range(6)
-OPPOSITE_FACES = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to vertex k
+GO_ON, CONVERGED, APART, ENTER, OUTSIDE, KEPT = np.arange(6, dtype=np.int32)
+OPPOSITE_FACES = ((2, 1, 3), (0, 2, 3), (1, 0, 3), (0, 1, 2))  # its faces, k opposite to corner k
 
 
 class Settings(NamedTuple):
@@ -66,23 +53,23 @@ class Settings(NamedTuple):
 
 
 class GjkSearch(NamedTuple):
-    """State of the iteration of N items, and its result.
+    """State of the iteration, and its result.
 
     Attributes:
-        mode: (N,) `SEARCH`, `DECIDE` or `DONE`.
-        core: (N,) whether spheres and capsules are still treated as points and segments.
-        fallback: (N,) whether a tetrahedron leads to `DECIDE`.
-        x: (3, N) nearest point so far.
-        length: (N,) its distance at the beginning of the trip, and finally the result, which is
-            `FAR` if the shapes are apart.
-        direction: (3, N) direction of the next support point.
-        corners: the simplex, 4 of them.
-        count: (N,) number of corners in use.
+        mode: `SEARCH`, `DECIDE` or `DONE`.
+        core: whether spheres and capsules are still treated as points and segments.
+        fallback: whether a tetrahedron leads to `DECIDE`.
+        x: (3,) nearest point so far.
+        length: its distance at the beginning of the trip, and finally the result, which is `FAR` if
+            the shapes are apart.
+        direction: (3,) direction of the next support point.
+        simplex: 4 corners.
+        count: number of corners in use.
         saved: the simplex before `DECIDE`.
-        place: (N,) place of the next support point in the simplex.
-        weight: (4, N) barycentric coordinates of x.
-        trip: (N,) iterations.
-        hint: (2 N,) vertices at which searches over meshes ended.
+        place: place of the next corner in the simplex.
+        weight: (4,) barycentric coordinates of x.
+        trip: iterations.
+        hint: (2,) label of the last corner, at which searches over meshes begin.
     """
 
     mode: jax.Array
@@ -91,226 +78,214 @@ class GjkSearch(NamedTuple):
     x: jax.Array
     length: jax.Array
     direction: jax.Array
-    corners: Corners
+    simplex: Corner
     count: jax.Array
-    saved: Corners
+    saved: Corner
     place: jax.Array
     weight: jax.Array
     trip: jax.Array
     hint: jax.Array
 
+    def witnesses(self) -> tuple[Vec, Vec]:
+        """Nearest points of both shapes."""
+        weight = [self.weight[k] for k in range(4)]
+        one, two = (combine(weight, rows_of(x)) for x in (self.simplex.one, self.simplex.two))
+        return one, two
 
-class Nearest(NamedTuple):
-    """Result of the iteration of N items; the names are those of `GjkSearch`.
 
-    `hint` is (2, N) here.
+class _Rules(NamedTuple):
+    """What the iteration is about.
+
+    Attributes:
+        start: (3,) difference of the centres, where it begins.
+        cutoff: distance of interest [m].
+        core_cutoff: the same between points and segments.
+        gap: bound of the duality gap at which the iteration stops [m^2].
+        rounding: rounding error of a point [m].
+        overlap: distance up to which shapes count as overlapping [m].
+        iterations: the most.
     """
 
-    length: jax.Array
-    core: jax.Array
-    count: jax.Array
-    corners: Corners
-    x: jax.Array
-    weight: jax.Array
-    hint: jax.Array
+    start: jax.Array
+    cutoff: jax.Array
+    core_cutoff: jax.Array
+    gap: jax.Array
+    rounding: jax.Array
+    overlap: jax.Array
+    iterations: jax.Array
+
+    def limit(self, s: GjkSearch) -> jax.Array:
+        """The distance of interest of what is treated now."""
+        return where(s.core, self.core_cutoff, self.cutoff)
 
 
 def gjk(
-    pools: Pools, sides: Sides, cutoff: jax.Array, settings: Settings, on: jax.Array
+    support: Support, pair: ShapePair, cutoff: jax.Array, tolerance: jax.Array, iterations: int
 ) -> GjkSearch:
-    """Distances of N pairs; if `cutoff` is zero, only whether they overlap.
+    """Distance of a pair; if `cutoff` is zero, only whether the shapes overlap.
 
     Spheres and capsules are first treated as points and segments. If these overlap with the other
     shape, the pair is treated once more with the full shapes.
 
     Args:
-        pools: the pools.
-        sides: shapes of both sides.
-        cutoff: (N,) distances of interest [m]; further pairs get `FAR`.
-        settings: options.
-        on: (N,) pairs to do.
+        support: the support functions.
+        pair: the shapes.
+        cutoff: distance of interest [m]; a further pair gets `FAR`.
+        tolerance: `ccd_tolerance` [m].
+        iterations: `ccd_iterations`.
     """
-    n = cutoff.shape[0]
-    centre = sides.centre()
-    start = (centre[:n] - centre[n:]).joined()
-    extra = sides.radius()
-    has_core = sides.has_core[:n] | sides.has_core[n:]
-    discrete = sides.polyhedral[:n] & sides.polyhedral[n:]
-    square = settings.tolerance * settings.tolerance * 0.5
-    rules = _GjkRules(
+    one, two = pair.one, pair.two
+    start = (one.centre() - two.centre()).joined()
+    discrete, rounding = one.polyhedral & two.polyhedral, pair.rounding()
+    rules = _Rules(
         start,
         cutoff,
-        cutoff + extra[:n] + extra[n:],
-        where(discrete, 0, square),
-        sides.rounding(),
-        settings,
+        cutoff + one.radius() + two.radius(),
+        where(discrete, 0, tolerance * tolerance * 0.5),
+        rounding,
+        jnp.maximum(tolerance, rounding),
+        jnp.int32(iterations),
     )
-
-    empty = Corners(jnp.zeros((3, 2, 4, n), start.dtype), jnp.full((2, 4, n), -1, jnp.int32))
-    zero = jnp.zeros(n, jnp.int32)
+    empty, zero = Corner.empty(4, start.dtype), jnp.int32(0)
+    has_core = one.has_core | two.has_core
+    far = jnp.full((), FAR, start.dtype)
+    weight = jnp.zeros(4, start.dtype).at[0].set(1)
     state = GjkSearch(
-        where(on, SEARCH, DONE),
-        has_core,
-        ~has_core,
-        start,
-        jnp.full_like(start[0], FAR),
-        start,
-        empty,
-        zero,
-        empty,
-        zero,
-        _at_centre(start[0]),
-        zero,
-        jnp.full(2 * n, -1, jnp.int32),
+        mode=jnp.int32(SEARCH),
+        core=has_core,
+        fallback=~has_core,
+        x=start,
+        length=far,
+        direction=start,
+        simplex=empty,
+        count=zero,
+        saved=empty,
+        place=zero,
+        weight=weight,
+        trip=zero,
+        hint=jnp.full(2, -1, jnp.int32),
     )
-    state = _restart(rules, state, jnp.ones_like(on))
 
     def body(s: GjkSearch) -> GjkSearch:
-        return _step(rules, s, *_support(pools, sides, s))
+        new = support.of_pair(pair, Vec.of(s.direction), s.hint, s.core)
+        return _finish_core(rules, _step(rules, s, new))
 
-    return while_loop(lambda s: jnp.any(s.mode != DONE), body, state)
-
-
-class _GjkRules(NamedTuple):
-    start: jax.Array
-    cutoff: jax.Array
-    core_cutoff: jax.Array
-    gap: jax.Array  # bound of the duality gap at which the iteration stops
-    rounding: jax.Array
-    settings: Settings
-
-    @property
-    def overlap(self) -> jax.Array:
-        """(N,) distance up to which shapes count as overlapping [m]."""
-        return jnp.maximum(self.settings.tolerance, self.rounding)
-
-    def limit(self, s: GjkSearch) -> jax.Array:
-        return where(s.core, self.core_cutoff, self.cutoff)
+    return while_loop(lambda s: s.mode != DONE, body, _begin(rules, state))
 
 
-def _support(pools: Pools, sides: Sides, s: GjkSearch) -> tuple[Corners, jax.Array]:
-    on = s.mode != DONE
-    twice = jnp.concatenate([s.core, s.core]), jnp.concatenate([on, on])
-
-    def ask(direction: jax.Array, hint: jax.Array) -> tuple[Corners, jax.Array]:
-        point, label = support(pools, sides, both_ways(Vec.of(direction)), hint, *twice)
-        return Corners.of(point, label), where(twice[1], label, hint)
-
-    return when_any(on, ask, s.direction, s.hint)
-
-
-def _at_centre(like: jax.Array) -> jax.Array:
-    return jnp.zeros((4, *like.shape), like.dtype).at[0].set(1)
-
-
-def _restart(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> GjkSearch:
+def _begin(rules: _Rules, s: GjkSearch) -> GjkSearch:
     """Begins at the centres."""
-    x = keep(on, rules.start, s.x)
-    zero = jnp.zeros_like(s.count)
-    s = s._replace(
-        x=x,
-        count=where(on, zero, s.count),
-        place=where(on, zero, s.place),
-        trip=where(on, zero, s.trip),
-        fallback=where(on, rules.limit(s) <= 0, s.fallback),
-        weight=keep(on, _at_centre(s.length), s.weight),
-    )
-    return _aim(rules, s, on & (s.mode != DONE))
+    zero = jnp.int32(0)
+    weight = jnp.zeros_like(s.weight).at[0].set(1)
+    s = s._replace(x=rules.start, count=zero, place=zero, trip=zero, weight=weight)
+    return _aim(rules, s._replace(fallback=rules.limit(s) <= 0))
 
 
-def _aim(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> GjkSearch:
-    """Directs items that search towards the origin; those within the tolerance of it are done."""
-    x = Vec.of(s.x)
-    square = dot(x, x)
+def _aim(rules: _Rules, s: GjkSearch) -> GjkSearch:
+    """Directs the search towards the origin; it is done within the tolerance of it."""
     near = where(s.count > 0, rules.overlap, jnp.maximum(rules.rounding, MINVAL))
-    at_origin = on & (square < near * near)
+    at_origin, length, direction = _towards_origin(s.x, near)
+    return s._replace(mode=where(at_origin, DONE, s.mode), length=length, direction=direction)
+
+
+@subroutine
+def _towards_origin(x: jax.Array, near: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    square = dot(Vec.of(x), Vec.of(x))
     length = jnp.sqrt(square)
-    direction = -(s.x / where(square > 0, length, 1)[None])
-    return s._replace(
-        mode=where(at_origin, DONE, s.mode),
-        length=where(on, length, s.length),
-        direction=keep(on, direction, s.direction),
-    )
+    return square < near * near, length, -(x / where(square > 0, length, 1))
 
 
-def _step(rules: _GjkRules, s: GjkSearch, new: Corners, hint: jax.Array) -> GjkSearch:
-    """One iteration, given the support points."""
-    on = s.mode != DONE
-    verdict = when_any(on, functools.partial(_judged, rules), s, new)
-    corners = put(s.corners, where(on, s.place, -1), new)
-    kept, enter = verdict == KEPT, verdict == ENTER
-    # in the decision, vertices change places
-    a, b = (s.place + 1) % 4, (s.place + 2) % 4
-    slots = np.arange(4, dtype=np.int32)[:, None]
-    order = where(slots == a[None], b[None], where(slots == b[None], a[None], slots))
-    order = where(kept[None], order, slots)
-    finished = (verdict == CONVERGED) | (verdict == APART) | (verdict == OUTSIDE)
+def _step(rules: _Rules, s: GjkSearch, new: Corner) -> GjkSearch:
+    """One iteration, given the new corner."""
+    verdict = _judged(rules, s, new)
     far = (verdict == APART) | (verdict == OUTSIDE)
     further = (s.mode == SEARCH) & (verdict == GO_ON)
     s = s._replace(
-        hint=hint,
-        saved=keep(enter, corners, s.saved),
-        corners=look_up(corners, order),
-        trip=s.trip + kept.astype(jnp.int32),
+        hint=new.label,
+        simplex=put(s.simplex, s.place, new),
         count=where((verdict == CONVERGED) & (s.trip == 0), 1, s.count),
-        mode=where(finished, DONE, where(enter, DECIDE, s.mode)),
+        mode=where(far | (verdict == CONVERGED), DONE, s.mode),
         length=where(far, FAR, s.length),
     )
-    s, undecided = _where_any(enter | kept, functools.partial(_decide, rules), s)
-    s, _ = _where_any(further | undecided, functools.partial(_descend, rules), s)
-    return _finish_core(rules, s)
+
+    def decide(s: GjkSearch) -> tuple[GjkSearch, jax.Array]:
+        return _decide(rules, s, verdict == ENTER)
+
+    asked = (verdict == ENTER) | (verdict == KEPT)
+    s, undecided = cond(asked, decide, lambda s: (s, asked), s)
+    return cond(further | undecided, lambda s: _descend(rules, s), lambda s: s, s)
 
 
-def _judged(rules: _GjkRules, s: GjkSearch, new: Corners) -> jax.Array:
-    """What the new corners mean (N,)."""
-    searching, deciding = s.mode == SEARCH, s.mode == DECIDE
-    x, point = Vec.of(s.x), new.point
+@subroutine
+def _judged(rules: _Rules, s: GjkSearch, new: Corner) -> jax.Array:
+    """What the new corner means."""
+    x, point, limit = Vec.of(s.x), Vec.of(new.point), rules.limit(s)
     along = dot(x, point)
     gap = jnp.maximum(rules.gap, rules.rounding * s.length)
-    converged = searching & (dot(x, x - point) < gap)
-    limit = rules.limit(s)
     far = where(limit > 0, along * along / dot(x, x) >= limit * limit, True)
-    apart = searching & (along > 0) & far
-    enter = searching & (s.count == 3) & s.fallback
-    beyond = dot(Vec.of(s.direction), point) < 0
-    search = where(converged, CONVERGED, where(apart, APART, where(enter, ENTER, GO_ON)))
-    decision = where(beyond, OUTSIDE, KEPT)
-    return where(deciding, decision, search).astype(jnp.int32)
+    found = where((s.count == 3) & s.fallback, ENTER, GO_ON)
+    found = where((along > 0) & far, APART, found)
+    found = where(dot(x, x - point) < gap, CONVERGED, found)
+    outside = dot(Vec.of(s.direction), point) < 0
+    found = where(s.mode == DECIDE, where(outside, OUTSIDE, KEPT), found)
+    return found.astype(jnp.int32)
 
 
-def _where_any(
-    on: jax.Array,
-    function: Callable[[GjkSearch, jax.Array], tuple[GjkSearch, jax.Array]],
-    s: GjkSearch,
-) -> tuple[GjkSearch, jax.Array]:
-    """What the function makes of the items (N,) that are on, if there are any."""
-    return cond(jnp.any(on), function, lambda s, on: (s, on), s, on)
+def _decide(rules: _Rules, s: GjkSearch, first: jax.Array) -> tuple[GjkSearch, jax.Array]:
+    """Whether the origin is inside of the tetrahedron, or where to look next; whether this fails.
 
-
-def _decide(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> tuple[GjkSearch, jax.Array]:
-    """Whether the origin is inside of the tetrahedra, or where to look next; which ones fail."""
-    corners = faces_of(s.corners, OPPOSITE_FACES)
-    normal, dist = when_any(on, _planes, corners)
-    least, face, direction, degenerate = when_any(on, _nearest_face, normal, dist)
-    spent = s.trip >= rules.settings.iterations
-    undecided = on & (degenerate | spent)
-    inside = on & ~undecided & (least > 0)
-    further = on & ~undecided & ~inside
+    Args:
+        rules: what the iteration is about.
+        s: the state, with a new tetrahedron.
+        first: whether it is the first tetrahedron.
+    """
+    a, b = (s.place + 1) % 4, (s.place + 2) % 4
+    # a later corner exchanges the two that follow
+    corners = s.simplex
+    swapped = put(put(corners, a, row(corners, b)), b, row(corners, a))
     s = s._replace(
-        mode=where(inside, DONE, where(undecided, SEARCH, s.mode)),
+        saved=choose(first, corners, s.saved),
+        simplex=choose(first, corners, swapped),
+        trip=s.trip + where(first, 0, 1),
+    )
+    least, face, direction, degenerate = _nearest_face(s.simplex.point)
+    undecided = degenerate | (s.trip >= rules.iterations)
+    inside = ~undecided & (least > 0)
+    s = s._replace(
+        mode=where(inside, DONE, where(undecided, SEARCH, DECIDE)),
         length=where(inside, 0, s.length),
         count=where(inside, 4, s.count),
-        direction=keep(further, direction, s.direction),
-        place=where(further, face, s.place),
-        corners=keep(undecided, s.saved, s.corners),
+        direction=where(undecided | inside, s.direction, direction),
+        place=where(undecided | inside, s.place, face),
+        simplex=choose(undecided, s.saved, s.simplex),
         fallback=s.fallback & ~undecided,
     )
     return s, undecided
 
 
-def _planes(corners: list[Vec]) -> tuple[Vec, jax.Array]:
-    """Normals (4, N) of the faces of tetrahedra and their distances, negative if outside."""
-    a, b, c = corners
+@subroutine
+def _nearest_face(points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """The face of a tetrahedron (4, 3) with the least distance from the origin, negative outside.
+
+    Returns:
+        The distance; the face and its normal (3,); whether the origin lies in the plane of a face.
+    """
+    corners = rows_of(points)
+    normals, dist = zip(
+        *(_plane(*(corners[i] for i in ids)) for ids in OPPOSITE_FACES), strict=True
+    )
+    i = where(dist[0] < dist[1], 0, 1)
+    j = where(dist[2] < dist[3], 2, 3)
+    low, high = where(i == 0, dist[0], dist[1]), where(j == 2, dist[2], dist[3])
+    face = where(low < high, i, j).astype(jnp.int32)
+    normal = row(jnp.stack([n.joined() for n in normals]), face)
+    in_plane = (dist[0] == 0) | (dist[1] == 0) | (dist[2] == 0) | (dist[3] == 0)
+    return where(low < high, low, high), face, normal, in_plane
+
+
+@subroutine
+def _plane(a: Vec, b: Vec, c: Vec) -> tuple[Vec, jax.Array]:
+    """Normal of the face of a tetrahedron and its distance, negative if the origin is outside."""
     normal = cross(c - a, b - a)
     square = dot(normal, normal)
     proper = (square > MINVAL * MINVAL) & (square < FAR * FAR)
@@ -318,80 +293,56 @@ def _planes(corners: list[Vec]) -> tuple[Vec, jax.Array]:
     return normal, where(proper, dot(normal, a), FAR)
 
 
-def _nearest_face(
-    normal: Vec, dist: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Of tetrahedra the face with the least distance.
-
-    Args:
-        normal: (4, N) of the faces.
-        dist: (4, N) of the faces.
-
-    Returns:
-        The distance (N,); the face (N,) and its normal (3, N); whether the origin lies in the plane
-        of a face (N,).
-    """
-    i = where(dist[0] < dist[1], 0, 1)
-    j = where(dist[2] < dist[3], 2, 3)
-    low, high = where(i == 0, dist[0], dist[1]), where(j == 2, dist[2], dist[3])
-    face = where(low < high, i, j)
-    least = where(low < high, low, high)
-    chosen = pick([normal[k] for k in range(4)], face).joined()
-    return least, face.astype(jnp.int32), chosen, jnp.any(dist == 0, axis=0)
-
-
-def _descend(rules: _GjkRules, s: GjkSearch, on: jax.Array) -> tuple[GjkSearch, jax.Array]:
-    """The nearest point of the simplex, which loses the vertices that do not bear it."""
-    weight = nearest(faces_of(s.corners, FACES), s.count + 1, on)
-    rows, count = _packed([w != 0 for w in weight])
-    x, length = when_any(on, _combined, weight, s.corners)
+def _descend(rules: _Rules, s: GjkSearch) -> GjkSearch:
+    """The nearest point of the simplex, which loses the corners that do not bear it."""
+    weight = nearest(s.simplex.point, s.count + 1)
+    order, count = _bearing(weight)
+    x, length = _combined(weight, s.simplex.point)
     length = where(count == 4, 0, length)  # inside: what is left of x is rounding
-    bearing = np.arange(4, dtype=np.int32)[:, None] < count[None]
-    weight = where(bearing, look_up(jnp.stack(weight), rows), 0)
-    stalled = jnp.all(jnp.abs(x - s.x) < MINVAL, axis=0)
+    stalled = jnp.all(jnp.abs(x - s.x) < MINVAL)
     stuck = (rules.rounding > 0) & (length > s.length) & (count > 0) & (s.trip > 0)
-    on, ended_here = on & ~stuck, on & stuck
-    ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.settings.iterations)
-    s = s._replace(
-        corners=keep(on, look_up(s.corners, rows), s.corners),
-        weight=keep(on, weight, s.weight),
-        count=where(on, count, s.count),
-        place=where(on, count, s.place),
-        x=keep(on & ~stalled, x, s.x),
-        length=where(on & ended, where(count == 0, FAR, length), s.length),
-        trip=s.trip + on.astype(jnp.int32),
-        mode=where((on & ended) | ended_here, DONE, s.mode),
-    )
-    return _aim(rules, s, on & ~ended), on
+    ended = stalled | (count == 4) | (count == 0) | (s.trip + 1 >= rules.iterations)
+
+    def moved(s: GjkSearch) -> GjkSearch:
+        corners = jax.tree.map(lambda v: v[order], s.simplex)
+        some = np.arange(4, dtype=np.int32) < count
+        s = s._replace(
+            simplex=corners,
+            weight=where(some, weight[order], 0),
+            count=count,
+            place=count,
+            x=where(stalled, s.x, x),
+            trip=s.trip + 1,
+        )
+        end = s._replace(mode=jnp.int32(DONE), length=where(count == 0, FAR, length))
+        return choose(ended, end, _aim(rules, s))
+
+    return cond(stuck, lambda s: s._replace(mode=jnp.int32(DONE)), moved, s)
 
 
-def _combined(weight: list[jax.Array], corners: Corners) -> tuple[jax.Array, jax.Array]:
-    """Points (3, N) of simplices by their barycentric coordinates, and their distances (N,)."""
-    x = combine(weight, corners.points(4))
+@subroutine
+def _combined(weight: jax.Array, points: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A point (3,) by barycentric coordinates (4,) in a simplex (4, 3), and its distance."""
+    x = combine([weight[k] for k in range(4)], rows_of(points))
     return x.joined(), norm(x)
 
 
-def _packed(on: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """Places (k, N) of the entries that are on, in their order, and how many there are (N,)."""
-    count = jnp.zeros_like(on[0], jnp.int32)
-    rows = [count] * len(on)
-    for k, here in enumerate(on):
-        rows = [where(here & (count == j), k, row) for j, row in enumerate(rows)]
-        count = count + here.astype(jnp.int32)
-    return jnp.stack(rows), count
+@subroutine
+def _bearing(weight: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Places (4,) of the coordinates (4,) that are not zero, in their order, and their number."""
+    count, order = jnp.int32(0), jnp.zeros(4, jnp.int32)
+    for k in range(4):
+        bears = weight[k] != 0
+        order = where((np.arange(4, dtype=np.int32) == count) & bears, k, order)
+        count = count + bears.astype(jnp.int32)
+    return order, count
 
 
-def _finish_core(rules: _GjkRules, s: GjkSearch) -> GjkSearch:
+def _finish_core(rules: _Rules, s: GjkSearch) -> GjkSearch:
     """Points and segments that overlap become spheres and capsules, and the search begins anew."""
     again = s.core & (s.mode == DONE) & (s.length <= rules.overlap)
-    s = s._replace(core=s.core & ~again, mode=where(again, SEARCH, s.mode))
-    return _restart(rules, s, again)
 
+    def anew(s: GjkSearch) -> GjkSearch:
+        return _begin(rules, s._replace(core=~again, mode=jnp.int32(SEARCH)))
 
-def witnesses(s: Nearest) -> tuple[Vec, Vec]:
-    """Nearest points (N,) of both sides."""
-    weight = list(s.weight)
-    one, two = (
-        combine(weight, [side[k] for k in range(4)]) for side in (s.corners.one, s.corners.two)
-    )
-    return one, two
+    return cond(again, anew, lambda s: s, s)

@@ -6,6 +6,7 @@ are treated in the frame of the height field, in which the walls of the prisms a
 rounding error. The choice between two equally deep corners depends on this.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -13,16 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.collision.convex.contacts import convex
+from mjjax.collision.convex.convex_shape import hfield_size, prism_of, shape_pair
+from mjjax.collision.convex.each_pair import each_pair
 from mjjax.collision.convex.gjk import Settings
 from mjjax.collision.convex.motion import motion
-from mjjax.collision.convex.support import hfield_size, prisms, sides_of, support
+from mjjax.collision.convex.support import Support
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet
-from mjjax.collision.shape.lanes import Vec, dot
 from mjjax.collision.shape.shapes import Pools, Shape
+from mjjax.collision.shape.vectors import Vec, dot, put, row
 from mjjax.core.constants import MAXCONPAIR
 from mjjax.core.enums import GeomType
 from mjjax.xla.linalg import matmul3, matvec3
-from mjjax.xla.loops import while_loop
+from mjjax.xla.loops import fori_loop, while_loop
 from mjjax.xla.namespace import where
 
 PRISMS_AT_ONCE = 64  # prisms that are tested together
@@ -83,8 +86,8 @@ def hfield(
         cell = where(on, cell, 0)
         field, other = jax.tree.map(lambda x: x[pair], (upright, local))
         field = field._replace(cell=cell)
-        top = prisms(pools, field.asset, cell, field.offset).z[3:]
-        on &= jnp.max(top, axis=0) + margin[pair] >= low[pair, 2]
+        prisms = jax.vmap(functools.partial(prism_of, pools))(field.asset, cell, field.offset)
+        on &= jnp.max(prisms[:, 3:, 2], axis=1) + margin[pair] >= low[pair, 2]
         chosen = settings._replace(tolerance=tolerance[pair], used=on)
         touch, label = convex(pools, field, other, margin[pair], chosen)
         on &= touch.dist[:, 0] < NO_CONTACT
@@ -150,24 +153,27 @@ def _in_world(pos: jax.Array, mat: jax.Array, touch: ContactSet, margin: jax.Arr
 
 def _bounds(pools: Pools, one: Shape, two: Shape) -> tuple[jax.Array, jax.Array]:
     """Bounds (N, 3) of the other shapes in the frames of the height fields, low and high [m]."""
-    n = one.kind.shape[0]
-    local = two._replace(cell=None)
-    six: Shape = jax.tree.map(lambda x: jnp.concatenate([x] * 6), local)
-    none = jnp.zeros(6 * n, local.pos.dtype)
-    # `sides_of` subtracts the first position: the first of each pair is not asked for
-    sides = sides_of(pools, six._replace(pos=0 * six.pos), six, none)
-    axes = jnp.asarray(np.repeat(np.concatenate([np.eye(3), -np.eye(3)]), n, axis=0), none.dtype)
-    asked = jnp.asarray(np.arange(12 * n) >= 6 * n) & (sides.kind > GeomType.PLANE)
-    hint = jnp.full(12 * n, -1, jnp.int32)
-    direction = Vec.of(jnp.concatenate([axes, axes]).T)
-    point, _ = support(pools, sides, direction, hint, asked & False, asked)
-    reach = dot(point, direction)[6 * n :].reshape(2, 3, n)
-    return -reach[1].T, reach[0].T
+    one, two = one._replace(cell=None), two._replace(cell=None)
+    axes = np.concatenate([np.eye(3), -np.eye(3)])
+
+    def reach(pools: Pools, one: Shape, two: Shape) -> jax.Array:
+        shape = shape_pair(pools, one, two, jnp.zeros((), two.pos.dtype)).two
+        support, axis = Support(pools), jnp.asarray(axes, two.pos.dtype)
+
+        def along(k: jax.Array, found: jax.Array) -> jax.Array:
+            direction = Vec.of(row(axis, k))
+            point, _ = support.of_shape(shape, direction, jnp.int32(-1), jnp.asarray(False))
+            return put(found, k, dot(point, direction))
+
+        return fori_loop(0, len(axes), along, jnp.zeros(len(axes), two.pos.dtype))
+
+    found = each_pair(reach, jnp.asarray(two.kind > GeomType.PLANE), pools, one, two)
+    return -found[:, 3:], found[:, :3]
 
 
 def _cells(pools: Pools, one: Shape, low: jax.Array, high: jax.Array, margin: jax.Array) -> Cells:
     """Triangles under the box; none where it is apart from the height field's box."""
-    size = hfield_size(pools, jnp.asarray(one.asset), jnp.asarray(one.offset))
+    size = jax.vmap(functools.partial(hfield_size, pools))(one.asset, one.offset)
     nrow, ncol = (
         jnp.asarray(t, jnp.int32)[one.asset] for t in (pools.hfield_nrow, pools.hfield_ncol)
     )

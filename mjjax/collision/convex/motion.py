@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.collision.convex.convex_shape import prism_of
 from mjjax.collision.convex.perturbation import turned_about
-from mjjax.collision.convex.support import prisms
 from mjjax.collision.shape.contact_set import NO_CONTACT, ContactSet, make_frame, plus_minus
 from mjjax.collision.shape.shapes import Pools, Shape
 from mjjax.core.enums import GeomType
@@ -242,9 +242,7 @@ def _vertices(pools: Pools, shape: Shape, ids: Array) -> Array:
         local = pools.vert[where(on_mesh, first + shape.offset + ids, 0)]
     if shape.cell is not None:
         field = shape.kind == GeomType.HFIELD
-        asset = where(field, shape.asset, 0)[None]
-        cell, offset = jnp.asarray(shape.cell)[None], jnp.asarray(shape.offset)[None]
-        prism = prisms(pools, asset, cell, offset).joined()[..., 0].T
+        prism = prism_of(pools, where(field, shape.asset, 0), shape.cell, shape.offset)
         local = where(field, prism[where(field, ids, 0)], local)
     return shape.pos[None] + jnp.sum(local[:, None] * shape.mat[None], axis=2)
 

@@ -4,12 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.collision.convex.support import Sides
+from mjjax.collision.convex.convex_shape import ConvexShape, ShapePair
 from mjjax.collision.shape.contact_set import ContactSet, make_frame
-from mjjax.collision.shape.lanes import Vec, cross, dot, norm
 from mjjax.collision.shape.shapes import Shape
+from mjjax.collision.shape.vectors import Vec, cross, dot, norm
 from mjjax.core.enums import GeomType
 from mjjax.math import quat
+from mjjax.xla.kernel_code import subroutine
 from mjjax.xla.linalg import matmul3, matvec3
 from mjjax.xla.namespace import Array, where
 
@@ -18,23 +19,26 @@ DISTINCT = 1e-3  # of the smaller bounding sphere: contacts nearer to each other
 SMALL_TURNS = ((1, -1), (1, 1), (2, -1), (2, 1))  # axis of the contact frame and sign of the angle
 
 
-def perturbed(sides: Sides, pos: Vec, normal: Vec, trip: jax.Array) -> Sides:
+def perturbed(pair: ShapePair, pos: jax.Array, normal: jax.Array, trip: jax.Array) -> ShapePair:
     """Both geoms turned about a point in opposite directions; unchanged if `trip` is 0.
 
     Args:
-        sides: the shapes.
-        pos: (N,) first contact [m].
-        normal: (N,) its normal.
+        pair: the shapes.
+        pos: (3,) first contact [m].
+        normal: (3,) its normal.
         trip: place in `SMALL_TURNS`, counted from 1.
     """
-    across = normal.joined().T
-    frame = make_frame(across, jnp.zeros_like(across))
-    axis, angle = _turn(frame, trip)
-    axis = Vec.of(axis.T)
-    axis, pos = _twice(axis, -axis), _twice(pos, pos)
-    columns = [rotated(axis, angle, Vec(*(getattr(row, k) for row in sides.mat))) for k in "xyz"]
-    x, y, z = (Vec(*(getattr(column, k) for column in columns)) for k in "xyz")
-    return sides.moved(pos + rotated(axis, angle, sides.pos - pos), (x, y, z))
+    axis, angle = _turn(make_frame(normal, jnp.zeros_like(normal)), trip)
+    return ShapePair.of(_moved(pair.one, axis, angle, pos), _moved(pair.two, -axis, angle, pos))
+
+
+@subroutine
+def _moved(shape: ConvexShape, axis: jax.Array, angle: jax.Array, pos: jax.Array) -> ConvexShape:
+    """A shape turned about an axis (3,) through a point (3,) by an angle [rad]."""
+    around, centre = Vec.of(axis), Vec.of(pos)
+    columns = rotated(around, angle, Vec(*(shape.mat[k] for k in range(3))))
+    place = centre + rotated(around, angle, Vec.of(shape.pos) - centre)
+    return shape._replace(pos=place.joined(), mat=jnp.stack(list(columns)))
 
 
 def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) -> Shape:
@@ -47,18 +51,14 @@ def turned_about(shape: Shape, first: ContactSet, trip: jax.Array, side: int) ->
 
 
 def _turn(frame: Array, trip: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Axis (..., 3) and angle () [rad] of one of `SMALL_TURNS`, from 1, about contact frames."""
+    """Axis (3,) and angle [rad] of one of `SMALL_TURNS`, from 1, about a contact frame."""
     table = jnp.asarray(((0, 0), *SMALL_TURNS), jnp.int32)[trip]
-    axis = where(table[0] == 1, frame[..., 1, :], frame[..., 2, :])
+    axis = where(table[0] == 1, frame[1], frame[2])
     return jnp.asarray(axis), TURN_ANGLE * table[1].astype(frame.dtype)
 
 
-def _twice(one: Vec, two: Vec) -> Vec:
-    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), one, two)
-
-
 def rotated(axis: Vec, angle: jax.Array, v: Vec) -> Vec:
-    """Vectors (L,) turned about unit axes by an angle [rad] (Rodrigues)."""
+    """Vectors turned about a unit axis by an angle [rad] (Rodrigues)."""
     along = axis * dot(axis, v)
     return v + cross(axis, v) * jnp.sin(angle) + (along - v) * (2 * jnp.sin(0.5 * angle) ** 2)
 
@@ -68,16 +68,16 @@ def allowed(kind: jax.Array) -> jax.Array:
     return (kind != GeomType.SPHERE) & (kind != GeomType.ELLIPSOID)
 
 
-def bounding_radius(sides: Sides) -> jax.Array:
-    """Radius (L,) of the bounding spheres of capsules, cylinders, boxes and meshes [m]."""
-    x, y, _ = sides.size
-    capsule = sides.kind == GeomType.CAPSULE
-    cylinder = sides.kind == GeomType.CYLINDER
-    radius = where(cylinder, jnp.sqrt(x * x + y * y), norm(sides.size))
-    return where(capsule, x + y, radius)
+def bounding_radius(shape: ConvexShape) -> jax.Array:
+    """Radius of the bounding sphere of a capsule, cylinder, box or mesh [m]."""
+    size = Vec.of(shape.size)
+    capsule = shape.kind == GeomType.CAPSULE
+    cylinder = shape.kind == GeomType.CYLINDER
+    radius = where(cylinder, jnp.sqrt(size.x * size.x + size.y * size.y), norm(size))
+    return where(capsule, size.x + size.y, radius)
 
 
-def distinct(points: Vec, count: jax.Array, new: Vec, radius: jax.Array) -> jax.Array:
-    """Whether `new` (N,) is far from the first `count` (N,) of `points` (m, N)."""
-    used = np.arange(len(points.x), dtype=np.int32)[:, None] < count[None]
-    return ~jnp.any(used & (norm(points - new) <= DISTINCT * radius[None]), axis=0)
+def distinct(points: jax.Array, count: jax.Array, new: jax.Array, radius: jax.Array) -> jax.Array:
+    """Whether `new` (3,) is far from the first `count` of `points` (m, 3)."""
+    used = np.arange(len(points), dtype=np.int32) < count
+    return ~jnp.any(used & (norm(Vec.of(points - new[None])) <= DISTINCT * radius))

@@ -8,32 +8,34 @@ and the one with the least F is the result. In float64 the result stays that of 
 converged.
 """
 
-import functools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from mjjax.collision.convex.convex_shape import ConvexShape, ShapePair
 from mjjax.collision.convex.faces import box_corner
 from mjjax.collision.convex.simplex import FAR
-from mjjax.collision.convex.support import Sides, both_ways, support
-from mjjax.collision.shape.lanes import (
+from mjjax.collision.convex.support import Corner, Support
+from mjjax.collision.shape.shapes import Pools
+from mjjax.collision.shape.vectors import (
     Vec,
+    choose,
     cross,
     dot,
-    keep,
-    look_up,
     norm,
     normalize,
-    pick,
-    repeat,
+    put,
+    row,
+    rows_of,
+    take,
     turn,
     turn_back,
-    when_any,
 )
-from mjjax.collision.shape.shapes import Pools
 from mjjax.core.enums import GeomType
-from mjjax.xla.loops import cond, fori_loop
+from mjjax.xla.kernel_code import few_rounds, subroutine
+from mjjax.xla.loops import cond, fori_loop, switch
 from mjjax.xla.namespace import where
 
 STEPS = 6
@@ -42,37 +44,17 @@ CROSSED = 1e-3  # sine of the angle from which on edges have one point in common
 NEAR_NORMAL = 0.8  # a normal may move by this much, or the feature was not the one that touches
 
 
-class _Pieces(NamedTuple):
-    """What touches on each of L = 2 N sides: a curved piece, or features of growing rank.
-
-    Attributes:
-        curved: (L,) whether it is an ellipsoid, cylinder, capsule or sphere.
-        scale: (L,) semi-axes of the ellipsoid that has its curvature, in its frame [m].
-        half: (L,) half length along its axis [m].
-        point: (L,) the vertex, where it is not curved [m].
-        edge: (L,) direction of the edge or straight line, zero where there is none.
-        face: (L,) normal of the face or flat side, zero where there is none.
-    """
-
-    curved: jax.Array
-    scale: Vec
-    half: jax.Array
-    point: Vec
-    edge: Vec
-    face: Vec
-
-
 class FeatureTouch(NamedTuple):
-    """Signed distances of N pairs of shapes.
+    """Signed distance of two shapes.
 
     Attributes:
-        dist: (N,) distance [m], negative in penetration, `FAR` beyond the distance of interest; 0
-            if only the fact of a penetration is known.
-        one: (N,) nearest or deepest point of geom 1, relative to geom 1 [m].
-        two: (N,) nearest or deepest point of geom 2, relative to geom 1 [m].
-        normal: (N,) unit vector from geom 1 to geom 2.
-        label: (2, 3, N) for each side the vertices between which the points lie.
-        weight: (3, N) their barycentric coordinates.
+        dist: distance [m], negative in penetration, `FAR` beyond the distance of interest; 0 if
+            only the fact of a penetration is known.
+        one: nearest or deepest point of geom 1, relative to geom 1 [m].
+        two: nearest or deepest point of geom 2, relative to geom 1 [m].
+        normal: unit vector from geom 1 to geom 2.
+        label: (3, 2) the vertices of each geom between which the points lie.
+        weight: (3,) their barycentric coordinates.
     """
 
     dist: jax.Array
@@ -83,196 +65,263 @@ class FeatureTouch(NamedTuple):
     weight: jax.Array
 
 
-def polish(pools: Pools, sides: Sides, t: FeatureTouch) -> FeatureTouch:
-    """Exact distances and normals of pairs with a curved side."""
-    curved = _curved(sides.kind).reshape(2, -1)
-    on = (t.dist < FAR) & (t.dist != 0) & (curved[0] | curved[1])
+class _Piece(NamedTuple):
+    """What touches on one side, or on both in rows: a curved piece, or features of growing rank.
 
-    def exact(t: FeatureTouch) -> FeatureTouch:
-        pieces = when_any(on, functools.partial(_pieces, pools, sides), t.label, t.weight)
-        return _exact(pools, sides, t, pieces)
+    Attributes:
+        curved: whether it is an ellipsoid, cylinder, capsule or sphere.
+        scale: semi-axes of the ellipsoid that has its curvature, in its frame [m].
+        half: half length along its axis [m].
+        point: the vertex, where it is not curved [m].
+        edge: unit direction of the edge or straight line, zero where there is none.
+        face: normal of the face or flat side, zero where there is none.
+    """
 
-    return cond(jnp.any(on), lambda t: keep(on, exact(t), t), lambda t: t, t)
+    curved: jax.Array
+    scale: Vec
+    half: jax.Array
+    point: Vec
+    edge: Vec
+    face: Vec
 
 
-def _exact(pools: Pools, sides: Sides, t: FeatureTouch, pieces: _Pieces) -> FeatureTouch:
-    """`polish` for all pairs, whether curved or not."""
-    n = t.dist.shape[0]
-    on = t.dist < FAR
-    normals = when_any(on, functools.partial(_normals, sides), pieces, t.normal, on)
-    many = normals.x.shape[0] // n
-    hint = jnp.full(2 * many * n, -1, jnp.int32)
+class _Best(NamedTuple):
+    """The normal with the least depth so far, the depth [m], and the support points of both."""
 
-    def ask(normals: Vec) -> Vec:
-        bare = sides.bare().repeat(many)
-        on = jnp.tile(t.dist < FAR, 2 * many)
-        return support(pools, bare, both_ways(normals), hint, hint >= 0, on)[0]
+    depth: jax.Array
+    normal: Vec
+    one: Vec
+    two: Vec
 
-    point = when_any(t.dist < FAR, ask, normals)
-    depth = dot(normals, point[: many * n] - point[many * n :])
-    rows: tuple[Vec, Vec, jax.Array] = jax.tree.map(
-        lambda x: x.reshape(*x.shape[:-1], -1, n), (normals, point, depth)
+
+def polish(support: Support, pools: Pools, pair: ShapePair, t: FeatureTouch) -> FeatureTouch:
+    """Exact distance and normal of a pair with a curved side."""
+    on = (t.dist < FAR) & (t.dist != 0) & jnp.any(pair.both.curved)
+    return cond(on, lambda t: _exact(support, pools, pair, t), lambda t: t, t)
+
+
+def _exact(support: Support, pools: Pools, pair: ShapePair, t: FeatureTouch) -> FeatureTouch:
+    """`polish` for a pair with a curved side."""
+
+    def add(k: jax.Array, pieces: _Piece) -> _Piece:
+        return put(pieces, k, _piece(pools, row(pair.both, k), t.label[:, k], t.weight))
+
+    none = jnp.zeros(2, t.dist.dtype)
+    empty = Vec(none, none, none)
+    pieces = few_rounds(2, add, _Piece(none > 0, empty, none, empty, empty, empty))
+    best = _deepest(support, pair, pieces, t)
+    shift = best.normal * best.depth
+    middle = _middle(pieces, t, best.normal, best.one - shift * 0.5, best.two + shift * 0.5)
+    one, two = (pair.both.inflate[k] for k in range(2))
+    middle = middle + best.normal * (0.5 * (one - two))
+    shift = shift + best.normal * (one + two)
+    return t._replace(
+        dist=-dot(shift, best.normal),
+        one=middle + shift * 0.5,
+        two=middle - shift * 0.5,
+        normal=best.normal,
     )
-    normals, point, depth = rows
-    near = norm(normals - t.normal) < NEAR_NORMAL
-    choice = jnp.argmin(where(near, depth, FAR), axis=0).astype(jnp.int32)
-    depth, normal = look_up((depth, normals), choice)
-    one, two = look_up(point, choice), look_up(point, choice + many)
-    shift = normal * depth
-    middle = _middle(pieces, t, normal, one - shift * 0.5, two + shift * 0.5)
-    outward = sides.inflate[:n], sides.inflate[n:]
-    middle = middle + normal * (0.5 * (outward[0] - outward[1]))
-    shift = shift + normal * (outward[0] + outward[1])
-    one, two = middle + shift * 0.5, middle - shift * 0.5
-    return t._replace(dist=-dot(shift, normal), one=one, two=two, normal=normal)
 
 
-def _middle(pieces: _Pieces, t: FeatureTouch, normal: Vec, one: Vec, two: Vec) -> Vec:
-    """Where the contact is (N,): at the side that touches in a point, where edges cross, or where
-    it was.
+def _deepest(support: Support, pair: ShapePair, pieces: _Piece, t: FeatureTouch) -> _Best:
+    """The normal with the least depth of those at which combinations of features touch.
+
+    They are that of a face on the other side, for both sides; of two edges; of an edge, of either
+    side, on something curved or a vertex; of neither; and the given one.
+    """
+    start, zero = t.normal, t.normal * 0
+    edges, faces = _sides(pieces.edge), _sides(pieces.face)
+    yes, no = jnp.asarray(True), jnp.asarray(False)
+    between = (*faces, cross(*edges))
+    across = [lambda v=v: _Candidate(v, zero, _some(v), no) for v in between]
+    along = [lambda v=v: _Candidate(start - v * dot(v, start), v, _some(v), yes) for v in edges]
+    rest = [lambda: _Candidate(start, zero, yes, yes), lambda: _Candidate(start, zero, yes, no)]
+    candidates = [*across, *along, *rest]
+    bare = ShapePair(pair.both._replace(inflate=jnp.zeros_like(pair.both.inflate)))
+    hint = row(t.label, 0)
+
+    def test(k: jax.Array, best: _Best) -> _Best:
+        candidate = switch(k, candidates)
+        begin = _towards(candidate.normal, start)
+
+        def newton() -> Vec:
+            def step(_: jax.Array, normal: Vec) -> Vec:
+                return _newton(pair, pieces, normal, candidate.line)
+
+            return fori_loop(0, STEPS, step, begin)
+
+        def compared() -> _Best:
+            new = support.of_pair(bare, normal, hint)
+            depth = _depth(normal, new)
+            found = _Best(depth, normal, Vec.of(new.one), Vec.of(new.two))
+            return choose(depth < best.depth, found, best)
+
+        normal = cond(candidate.exists & candidate.curves, newton, lambda: begin)
+        near = candidate.exists & (norm(normal - start) < NEAR_NORMAL)
+        return cond(near, compared, lambda: best)
+
+    return fori_loop(0, len(candidates), test, _Best(zero.x + FAR, start, zero, zero))
+
+
+class _Candidate(NamedTuple):
+    """A normal, and what is to be done with it.
+
+    Attributes:
+        normal: along the normal, either way, of any length.
+        line: direction across which it has to stay, zero if there is none.
+        exists: whether there are such features.
+        curves: whether Newton's method improves it.
+    """
+
+    normal: Vec
+    line: Vec
+    exists: jax.Array
+    curves: jax.Array
+
+
+def _sides(v: Vec) -> tuple[Vec, Vec]:
+    """The vectors of both sides."""
+    return row(v, 0), row(v, 1)
+
+
+def _some(v: Vec) -> jax.Array:
+    """Whether a vector is not zero."""
+    return dot(v, v) > 0
+
+
+@subroutine
+def _depth(normal: Vec, corner: Corner) -> jax.Array:
+    return dot(normal, Vec.of(corner.point))
+
+
+@subroutine
+def _middle(pieces: _Piece, t: FeatureTouch, normal: Vec, one: Vec, two: Vec) -> Vec:
+    """Where the contact is: at the side that touches in a point, where edges cross, or as it was.
 
     Args:
         pieces: both sides.
         t: what is improved.
-        normal: (N,) unit.
-        one: (N,) where it would be by the support point of geom 1.
-        two: (N,) the same of geom 2.
+        normal: unit.
+        one: where it would be by the support point of geom 1.
+        two: the same of geom 2.
     """
-    edge, face = (jax.tree.map(lambda x: x.reshape(2, -1), v) for v in (pieces.edge, pieces.face))
-    on_edge = (dot(edge, edge) > 0) & (jnp.abs(dot(normalize(edge), normal)) < FLAT_SINE)
-    on_face = (dot(face, face) > 0) & (norm(cross(normalize(face), normal)) < FLAT_SINE)
-    pointed = ~on_edge & ~on_face
+    u, v = _sides(pieces.edge)
+    on_edge = [_some(e) & (jnp.abs(dot(e, normal)) < FLAT_SINE) for e in (u, v)]
+    on_face = [
+        _some(f) & (norm(cross(normalize(f), normal)) < FLAT_SINE) for f in _sides(pieces.face)
+    ]
+    pointed = [~e & ~f for e, f in zip(on_edge, on_face, strict=True)]
     old = (t.one + t.two) * 0.5
     old = old + normal * dot(normal, (one + two) * 0.5 - old)
-    u, v = (normalize(edge[k]) for k in range(2))
     angle = dot(cross(u, v), normal)
     crossed = on_edge[0] & on_edge[1] & ~on_face[0] & ~on_face[1] & (jnp.abs(angle) > CROSSED)
     along = dot(cross(two - one, v), normal) / where(crossed, angle, 1)
-    old = keep(crossed, one + u * along, old)
-    middle = keep(pointed[0], one, keep(pointed[1], two, old))
-    return keep(pointed[0] & pointed[1], (one + two) * 0.5, middle)
+    old = choose(crossed, one + u * along, old)
+    middle = choose(pointed[0], one, choose(pointed[1], two, old))
+    return choose(pointed[0] & pointed[1], (one + two) * 0.5, middle)
 
 
-def _curved(kind: jax.Array) -> jax.Array:
-    """Whether shapes are spheres, capsules, ellipsoids or cylinders."""
-    return (kind != GeomType.BOX) & (kind < GeomType.MESH) & (kind != GeomType.HFIELD)
-
-
-def _pieces(pools: Pools, side: Sides, label: jax.Array, weight: jax.Array) -> _Pieces:
-    """The features of all sides: vertices that bear most of the deepest point come first.
+def _piece(pools: Pools, shape: ConvexShape, label: jax.Array, weight: jax.Array) -> _Piece:
+    """The features of a side: vertices that bear most of the deepest point come first.
 
     Args:
         pools: the pools.
-        side: L = 2 N sides.
-        label: (2, 3, N) vertices of both sides.
-        weight: (3, N) their barycentric coordinates.
+        shape: the shape.
+        label: (3,) the vertices.
+        weight: (3,) their barycentric coordinates.
     """
-    label = jnp.concatenate(list(label), axis=1)
-    weight = jnp.concatenate([weight, weight], axis=1)
-    kind, size = side.kind, side.size
-    zero = jnp.zeros_like(size.x)
+
+    def cornered() -> _Piece:
+        ids = _sorted(label, weight)
+        return _corner_piece(ids, vertices_at(pools, shape, ids))
+
+    return cond(shape.curved, lambda: _curved_piece(shape), cornered)
+
+
+def _curved_piece(shape: ConvexShape) -> _Piece:
+    """A sphere, capsule, ellipsoid or cylinder."""
+    size, zero = Vec.of(shape.size), jnp.zeros_like(shape.inflate)
+    flat = shape.kind == GeomType.CYLINDER
+    long = flat | (shape.kind == GeomType.CAPSULE)
+    third = where(shape.round, size.x, where(flat, 0, size.z))
+    scale = Vec(size.x, where(shape.round | flat, size.x, size.y), third)
+    none, axis = Vec(zero, zero, zero), Vec.of(shape.mat[:, 2])
+    edge, face = choose(long, axis, none), choose(flat, axis, none)
+    return _Piece(jnp.asarray(True), scale, where(long, size.y, 0), none, edge, face)
+
+
+@subroutine
+def _corner_piece(ids: jax.Array, points: jax.Array) -> _Piece:
+    """A vertex, edge or face by its vertices (3,) at points (3, 3)."""
+    top, middle, end = (row(ids, k) for k in range(3))
+    a, b, c = rows_of(points)
+    zero = jnp.zeros_like(a.x)
     none = Vec(zero, zero, zero)
-    round_ = side.round
-    long = (kind == GeomType.CAPSULE) | (kind == GeomType.CYLINDER)
-    flat = kind == GeomType.CYLINDER
-    curved = _curved(kind)
-    third = where(round_, size.x, where(flat, 0, size.z))
-    scale = keep(curved, Vec(size.x, where(round_ | flat, size.x, size.y), third), none)
-
-    ids = list(label)
-    share = [jnp.sum(where(label == mine[None], weight, 0), axis=0) for mine in ids]
-    first = _largest(share)
-    top = pick(ids, first)
-    others = [where(mine == top, -jnp.inf, x) for mine, x in zip(ids, share, strict=True)]
-    second = _largest(others)
-    last = (3 - first - second) % 3
-    middle, end = pick(ids, second), pick(ids, last)
-    a, b, c = (vertex_at(pools, side, v) for v in (top, middle, end))
-    has_edge = middle != top
+    has_edge = (middle != top) & _some(b - a)
     has_face = has_edge & (end != top) & (end != middle)
-    edge = keep(has_edge, b - a, none)
-    face = keep(has_face, cross(b - a, c - a), none)
-    axis = Vec(*(row.z for row in side.mat))
-    edge = keep(curved, keep(long, axis, none), edge)
-    face = keep(curved, keep(flat, axis, none), face)
-    return _Pieces(curved, scale, where(long, size.y, zero), a, edge, face)
+    edge = choose(has_edge, normalize(b - a), none)
+    face = choose(has_face, cross(b - a, c - a), none)
+    return _Piece(jnp.asarray(False), none, zero, a, edge, face)
 
 
-def _largest(values: list[jax.Array]) -> jax.Array:
-    """Which of some arrays (N,) is the largest, of equal ones the first."""
+@subroutine
+def _sorted(label: jax.Array, weight: jax.Array) -> jax.Array:
+    """The vertices (3,), those that bear most first, by their coordinates (3,)."""
+    ids, weights = ([row(x, k) for k in range(3)] for x in (label, weight))
+    # a vertex that is there twice bears the sum
+    share = [
+        sum(where(other == mine, w, 0) for other, w in zip(ids, weights, strict=True))
+        for mine in ids
+    ]
+    first = _largest(share)
+    top = row(label, first)
+    second = _largest([where(mine == top, -jnp.inf, x) for mine, x in zip(ids, share, strict=True)])
+    return take(label, jnp.stack([first, second, (3 - first - second) % 3]))
+
+
+def _largest(values: Sequence[Any]) -> jax.Array:
+    """Which of some numbers is the largest, of equal ones the first."""
     best, top = jnp.zeros_like(values[0], jnp.int32), values[0]
     for k, value in enumerate(values[1:], 1):
         best, top = where(value > top, k, best), jnp.maximum(value, top)
     return best
 
 
-def vertex_at(pools: Pools, side: Sides, label: jax.Array) -> Vec:
-    """Positions (N,) of the corners of boxes and prisms and vertices of hulls with labels (N,)."""
-    point = box_corner(side.size, label)
+def vertices_at(pools: Pools, shape: ConvexShape, label: jax.Array) -> jax.Array:
+    """Positions (n, 3) of the corners of a box or prism or vertices of a hull with labels (n,)."""
+    point = box_corner(shape, label).joined()
     if len(pools.hulls.vert):
-        mesh = (side.kind >= GeomType.MESH) & (label >= 0)
-        row: jax.Array = where(mesh, label + side.first + side.offset, 0)
-        point = keep(mesh, Vec.of(pools.vert[row].T), point)
-    if (prism := side.prism) is not None:
-        point = keep(side.kind == GeomType.HFIELD, look_up(prism, label), point)
-    return turn(side.mat, point) + side.pos
+        mesh = shape.is_mesh & (label >= 0)
+        vertex = pools.vert[where(mesh, label + shape.first + shape.offset, 0)]
+        point = where(mesh[:, None], vertex, point)
+    if shape.prism is not None:
+        corner = shape.prism[jnp.maximum(label, 0)]
+        point = where(shape.kind == GeomType.HFIELD, corner, point)
+    return (turn(shape.mat, Vec.of(point)) + Vec.of(shape.pos)).joined()
 
 
-def _normals(sides: Sides, pieces: _Pieces, start: Vec, on: jax.Array) -> Vec:
-    """Normals (7 N,) at which combinations of features touch; `start` where there are none.
-
-    A face on the other side, for both sides; two edges; an edge, of either side, on something
-    curved or a vertex; neither; and `start` itself.
-    """
-    n = start.x.shape[0]
-    has_edge = dot(pieces.edge, pieces.edge) > 0
-    edge = keep(has_edge, normalize(pieces.edge), pieces.edge)  # zero where there is none
-    edges, faces = ((v[:n], v[n:]) for v in (edge, pieces.face))
-    found = [_towards(v, start) for v in (*faces, cross(*edges))]
-    line = _joined(*edges, edge[:n] * 0)
-    some = jnp.concatenate([has_edge, jnp.ones(n, bool)])
-    thrice = _joined(start, start, start)
-    straight = normalize(thrice - line * dot(line, thrice))
-    repeated = jnp.tile(on, 3), sides.repeat(3), jax.tree.map(lambda x: repeat(x, 3), pieces)
-
-    def step(_: int, normal: Vec) -> Vec:
-        return _newton(*repeated, normal, line)
-
-    polished = fori_loop(0, STEPS, step, straight)
-    return _joined(*found, keep(some, polished, thrice), start)
-
-
-def _joined(*vectors: Vec) -> Vec:
-    return jax.tree.map(lambda *x: jnp.concatenate(x), *vectors)
-
-
+@subroutine
 def _towards(normal: Vec, start: Vec) -> Vec:
-    """The unit vector along a normal, on the side of `start`, which it is where there is none."""
+    """The unit vector along a normal, on the side of `start`."""
     unit = normalize(normal)
-    unit = keep(dot(unit, start) < 0, -unit, unit)
-    return keep(dot(normal, normal) > 0, unit, start)
+    return choose(dot(unit, start) < 0, -unit, unit)
 
 
-def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec) -> Vec:
+@subroutine
+def _newton(pair: ShapePair, pieces: _Piece, normal: Vec, line: Vec) -> Vec:
     """One step in the plane of the directions around `normal`, or across `line` if not zero."""
     lined = dot(line, line) > 0
+    basis = _basis(normal, line)
+    across, along = basis
 
-    def around(normal: Vec, line: Vec) -> tuple[Vec, Vec, jax.Array]:
-        least = _largest([-jnp.abs(v) for v in normal])
-        unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
-        along = keep(lined, line, normalize(cross(normal, unit)))
-        height = turn_back(sides.mat, both_ways(normal)).z
-        return cross(normal, along), along, where(height >= 0, pieces.half, -pieces.half)
+    def add(k: jax.Array, total: tuple[Vec, Vec]) -> tuple[Vec, Vec]:
+        sign = where(k == 0, 1, -1).astype(line.x.dtype)
+        point, second = _curvature(row(pair.both, k), row(pieces, k), normal * sign, basis)
+        return total[0] + point * sign, total[1] + second
 
-    # which end of a long side is a matter of rounding where the normal is across it: decided once
-    across, along, end = when_any(on, around, normal, line)
-    curvature = functools.partial(_curvature, sides, pieces)
-    point, (xx, xy, yy) = when_any(on, curvature, end, normal, (across, along))
-    n = lined.shape[0]
-    gap = point[:n] - point[n:]
+    gap, (xx, xy, yy) = few_rounds(2, add, (line * 0, line * 0))
     depth = dot(normal, gap)
-    xx, yy = xx[:n] + xx[n:] - depth, yy[:n] + yy[n:] - depth
-    xy = xy[:n] + xy[n:]
+    xx, yy = xx - depth, yy - depth
     gx, gy = dot(across, gap), dot(along, gap)
     square = xx * yy - xy * xy
     proper = where(lined, xx > 0, (square > 0) & (xx + yy > 0))
@@ -282,40 +331,47 @@ def _newton(on: jax.Array, sides: Sides, pieces: _Pieces, normal: Vec, line: Vec
     size = jnp.sqrt(x * x + y * y)
     shorten = jnp.minimum(1, NEAR_NORMAL / where(size > NEAR_NORMAL, size, NEAR_NORMAL))
     moved = normal + across * (x * shorten) + along * (y * shorten)
-    return keep(proper, normalize(moved), normal)
+    return choose(proper, normalize(moved), normal)
 
 
+@subroutine
+def _basis(normal: Vec, line: Vec) -> tuple[Vec, Vec]:
+    """Two unit vectors across a normal, the second along `line` if that is not zero."""
+    least = _largest([-jnp.abs(v) for v in normal])
+    unit = Vec(*((least == k).astype(normal.x.dtype) for k in range(3)))
+    along = choose(dot(line, line) > 0, line, normalize(cross(normal, unit)))
+    return cross(normal, along), along
+
+
+@subroutine
 def _curvature(
-    side: Sides, piece: _Pieces, end: jax.Array, normal: Vec, basis: tuple[Vec, Vec]
-) -> tuple[Vec, tuple[jax.Array, jax.Array, jax.Array]]:
-    """Support points (L,) for normals (N,), outward for the first sides and inward for the others.
+    shape: ConvexShape, piece: _Piece, normal: Vec, basis: tuple[Vec, Vec]
+) -> tuple[Vec, Vec]:
+    """The support point of a piece, and the second derivatives xx, xy, yy of its support function.
 
     Args:
-        side: the sides.
+        shape: the side.
         piece: what touches.
-        end: (L,) where along its axis a long side touches [m].
-        normal: (N,) unit.
-        basis: two directions (N,).
-
-    Returns:
-        The points; the second derivatives (L,) of the support function along two directions (N,).
+        normal: unit, outward.
+        basis: two directions, along which the derivatives are.
     """
-
-    def scaled(v: Vec) -> Vec:
-        return Vec(*(x * s for x, s in zip(v, piece.scale, strict=True)))
-
-    local = turn_back(side.mat, both_ways(normal))
-    q = scaled(local)
+    local = _local(shape.mat, normal)
+    # which end of a long side it is, is a matter of rounding where the normal is across it
+    end = where(local.z >= 0, piece.half, -piece.half)
+    q = local.times(piece.scale)
     length = norm(q)
     proper = length > 0
     inverse = where(proper, 1 / where(proper, length, 1), 0)
-    x, y, z = scaled(q) * inverse
-    point = turn(side.mat, Vec(x, y, z + end)) + side.pos
-    u, v = (scaled(turn_back(side.mat, both_ways(t))) for t in basis)
+    x, y, z = q.times(piece.scale) * inverse
+    point = turn(shape.mat, Vec(x, y, z + end)) + Vec.of(shape.pos)
+    u, v = (turn_back(shape.mat, t).times(piece.scale) for t in basis)
     qu, qv = (dot(q, t) * inverse for t in (u, v))
-    second = (
+    second = Vec(
         (dot(u, u) - qu * qu) * inverse,
         (dot(u, v) - qu * qv) * inverse,
         (dot(v, v) - qv * qv) * inverse,
     )
-    return keep(piece.curved, point, piece.point), second
+    return choose(piece.curved, point, piece.point), second
+
+
+_local = subroutine(turn_back)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from mjjax.collision.convex.support import Sides
-from mjjax.collision.shape.lanes import Vec, keep, norm, normalize, turn, turn_back
+from mjjax.collision.convex.convex_shape import ConvexShape, ShapePair
+from mjjax.collision.shape.vectors import Vec, choose, norm, normalize, turn, turn_back
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import GeomType
+from mjjax.xla.kernel_code import subroutine
 from mjjax.xla.loops import while_loop
 from mjjax.xla.namespace import where
 
@@ -21,35 +22,34 @@ STEPS, CLOSE = 30, 1e-6  # of the iterations for ellipsoids, as MuJoCo's
 CAP, WALL = 0.95, 0.25  # what of a cylinder counts as its side: by height, by distance from it
 
 
-def round_normals(sides: Sides, pos: Vec, normal: Vec, on: jax.Array) -> Vec:
-    """Normals (N,) from geom 1 to geom 2.
+def round_normal(pair: ShapePair, pos: Vec, normal: Vec) -> Vec:
+    """Normal from geom 1 to geom 2.
 
     Args:
-        sides: the shapes.
-        pos: (N,) contacts, relative to geom 1 [m].
-        normal: (N,) normals, which stay if no shape is round.
-        on: (N,) pairs that touch.
+        pair: the shapes.
+        pos: contact, relative to geom 1 [m].
+        normal: normal, which stays if no shape is round.
     """
-    n = on.shape[0]
+    first, a = _outward(pair.one, pos, normal)
+    second, b = _outward(pair.two, pos, -normal)
+    single = choose(a, first, choose(b, -second, normal))
+    return choose(a & b, normalize(first - second), single)
 
-    def both(one: Vec, two: Vec) -> Vec:
-        return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), one, two)
 
-    local = turn_back(sides.mat, both(pos, pos) - sides.pos)
-    start = turn_back(sides.mat, both(normal, -normal))
-    ball = sides.kind == GeomType.SPHERE
-    capsule = sides.kind == GeomType.CAPSULE
-    cylinder = (sides.kind == GeomType.CYLINDER) & _on_wall(sides.size, local)
-    along = local.z - jnp.clip(local.z, -sides.size.y, sides.size.y)
+@subroutine
+def _outward(shape: ConvexShape, pos: Vec, normal: Vec) -> tuple[Vec, jax.Array]:
+    """The normal of a round shape near a point, and whether it has one there."""
+    size, local = Vec.of(shape.size), turn_back(shape.mat, pos - Vec.of(shape.pos))
+    ball = shape.kind == GeomType.SPHERE
+    capsule = shape.kind == GeomType.CAPSULE
+    cylinder = (shape.kind == GeomType.CYLINDER) & _on_wall(size, local)
+    egg = shape.kind == GeomType.ELLIPSOID
+    along = local.z - jnp.clip(local.z, -size.y, size.y)
     level = where(ball, local.z, where(capsule, along, 0))
-    egg = (sides.kind == GeomType.ELLIPSOID) & jnp.concatenate([on, on])
-    curved, settled = _ellipsoid(sides.size, local, start, egg)
-    found = keep(egg, curved, Vec(local.x, local.y, level))
+    curved, settled = _of_ellipsoid(size, local, turn_back(shape.mat, normal), egg)
+    found = choose(egg, curved, Vec(local.x, local.y, level))
     known = ball | capsule | cylinder | (egg & settled)
-    outward = turn(sides.mat, normalize(found))
-    first, second, a, b = outward[:n], outward[n:], known[:n], known[n:]
-    single = keep(a, first, keep(b, -second, normal))
-    return keep(a & b, normalize(first - second), single)
+    return turn(shape.mat, normalize(found)), known
 
 
 def _on_wall(size: Vec, p: Vec) -> jax.Array:
@@ -60,13 +60,13 @@ def _on_wall(size: Vec, p: Vec) -> jax.Array:
 
 
 class _NormalWalk(NamedTuple):
-    """Iteration of L ellipsoids.
+    """Iteration for an ellipsoid.
 
     Attributes:
-        normal: (L,) of points inside: normal so far.
-        level: (L,) of points outside: lambda [m^2].
-        going: (L,) which are not done.
-        settled: (L,) which have a normal.
+        normal: of a point inside: normal so far.
+        level: of a point outside: lambda [m^2].
+        going: whether it is not done.
+        settled: whether there is a normal.
         step: how many steps were taken.
     """
 
@@ -77,14 +77,13 @@ class _NormalWalk(NamedTuple):
     step: jax.Array
 
 
-def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.Array]:
-    """Normals of ellipsoids for points of their frames, and whether there is one.
+def _of_ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.Array]:
+    """Normal of an ellipsoid for a point of its frame, and whether there is one.
 
     From inside, where a ray along the last normal leaves, the next one is taken. From outside the
     nearest point's: p / (s^2 + lambda), with lambda from Newton's method.
     """
-    square = Vec(size.x * size.x, size.y * size.y, size.z * size.z)
-    square = keep(on, square, Vec(*(jnp.ones_like(x) for x in square)))
+    square = Vec(*(where(on, s * s, 1) for s in size))
     excess = _sum([x * x / s for x, s in zip(p, square, strict=True)]) - 1
     inside = excess <= 0
 
@@ -92,19 +91,22 @@ def _ellipsoid(size: Vec, p: Vec, normal: Vec, on: jax.Array) -> tuple[Vec, jax.
         new, leaves = _through(square, p, w.normal, excess)
         stop = ~leaves | (norm(new - w.normal) < CLOSE)
         level, last = _towards(square, p, w.level)
-        take = w.going & inside & leaves
-        going = w.going & ~where(inside, stop, last)
-        settled = w.settled | take | ~inside
-        outer = where(w.going & ~inside, level, w.level)
-        return _NormalWalk(keep(take, new, w.normal), outer, going, settled, w.step + 1)
+        take = inside & leaves
+        return _NormalWalk(
+            choose(take, new, w.normal),
+            where(inside, w.level, level),
+            ~where(inside, stop, last),
+            w.settled | take | ~inside,
+            w.step + 1,
+        )
 
-    none = jnp.zeros_like(p.x)
-    first = _NormalWalk(normalize(normal), none, on, on & False, jnp.int32(0))
-    end = while_loop(lambda w: jnp.any(w.going) & (w.step < STEPS), body, first)
+    first = _NormalWalk(normalize(normal), 0 * p.x, on, on & False, jnp.int32(0))
+    end = while_loop(lambda w: w.going & (w.step < STEPS), body, first)
     nearest = Vec(*(x / (s + end.level) for x, s in zip(p, square, strict=True)))
-    return keep(inside, end.normal, normalize(nearest)), end.settled
+    return choose(inside, end.normal, normalize(nearest)), end.settled
 
 
+@subroutine
 def _through(square: Vec, p: Vec, n: Vec, excess: jax.Array) -> tuple[Vec, jax.Array]:
     """Normal where a ray from p along n leaves the ellipsoid, and whether it does."""
     a = _sum([x * x / s for x, s in zip(n, square, strict=True)])
@@ -116,6 +118,7 @@ def _through(square: Vec, p: Vec, n: Vec, excess: jax.Array) -> tuple[Vec, jax.A
     return normalize(Vec(*(x / s for x, s in zip(end, square, strict=True)))), leaves
 
 
+@subroutine
 def _towards(square: Vec, p: Vec, level: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Newton's step of lambda, and whether there is none."""
     part = [1 / (s + level) for s in square]

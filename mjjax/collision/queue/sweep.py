@@ -20,9 +20,8 @@ from mjjax.collision.plan.numbers import number_of
 from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import SearchPlan
 from mjjax.collision.queue.scene import Bounds, CollisionScene
-from mjjax.collision.shape.lanes import when_any
 from mjjax.xla.item_by_item import on_processor
-from mjjax.xla.loops import while_loop
+from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
 
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
@@ -133,8 +132,11 @@ class Sweep:
         tile = b.tile + np.arange(self.tiles, dtype=np.int32)
         one, two = self._blocks_of(tile)
         table, real = self.sorted.table, jnp.asarray(tile) < self.sorted.upto[-1]
+        nothing = jnp.zeros((self.tiles, *table.shape[1:]), table.dtype)
         # looked up once, not again in every comparison
-        row, column = when_any(real, lambda x, y: (table[x], table[y]), one, two)
+        row, column = cond(
+            jnp.any(real), lambda: (table[one], table[two]), lambda: (nothing, nothing)
+        )
         row, column = row[:, :, None], column[..., None]
         offset = row[:, :3] - column[:, :3]
         x, y, z = offset[:, 0], offset[:, 1], offset[:, 2]
