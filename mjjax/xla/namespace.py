@@ -6,7 +6,7 @@ On the device, JAX traces the same code. A kernel asks `namespace(...)` for the 
 arguments.
 """
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +45,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     if np.ndim(condition):
         condition = _spread(condition, shape, np.dtype(bool))
     return lax.select(condition, _spread(x, shape, dtype), _spread(y, shape, dtype))
+
+
+def held(x: A) -> A:
+    """`x` as a constant, without derivative."""
+    return cast(A, x if namespace(x) is np else lax.stop_gradient(x))
 
 
 def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:

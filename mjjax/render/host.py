@@ -1,0 +1,196 @@
+"""Pictures outside of programs: Embree for triangles, our formulas in NumPy for all other shapes.
+
+Nothing is compiled. A geom is tried only with the rays that pass through its bounding sphere, and
+the nearest hit wins. The picture is made in pieces, which the cores share.
+"""
+
+import functools
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+
+from mjjax.collision.rays.ray import Hit
+from mjjax.collision.rays.ray_shapes import NORMALS, shape_hit, triangle
+from mjjax.core.enums import GeomType
+from mjjax.math.quat import cross
+from mjjax.math.spatial import mat3
+from mjjax.model.data import Data
+from mjjax.model.model import Model
+from mjjax.render.camera import FreeCamera, view_rays
+from mjjax.render.embree import OF_TRIANGLES, Triangles, triangles_of
+from mjjax.render.paint import textures_to_read
+from mjjax.render.scene import Scene, Sight, scene_of
+from mjjax.render.shade import LAYERS, Ray, depth, first_rays, meet, surface
+from mjjax.render.texture import texture_pool
+
+_PIECE = 2**14  # rays that are followed together; their arrays fit into a cache
+_SLACK = 1e-6  # of squares of distances, against rounding in float32
+
+
+class _HostTracer:
+    """Finds what rays meet, geom by geom.
+
+    Attributes:
+        centre, square: (m, 3) and (m,) bounding spheres of the geoms `geoms`: their centres and the
+            squares of their radii, which are infinite for planes.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        model, plan = scene.model, scene.plan
+        self._model, self._kind = model, model.structure.geom_type
+        self._pos, self._mat = scene.data.geom_xpos, mat3(scene.data.geom_xmat)
+        # In this order, the first of several geoms at one distance wins, as in `cast_faces`.
+        flat = [ids for _, ids in plan.solids]
+        self._geoms = np.concatenate([*flat, plan.bases, plan.fields, plan.meshes]).astype(int)
+        self._triangles: dict[int, Triangles] = {}
+        for geom in self._geoms:
+            if self._kind[geom] in OF_TRIANGLES and scene.coloured[geom]:
+                self._triangles[int(geom)] = triangles_of(model, int(geom))
+        balls = [self._ball(int(geom)) for geom in self._geoms]
+        real = self._pos.dtype
+        self._centre = np.array([centre for centre, _ in balls], real).reshape(-1, 3)
+        self._radius = np.array([radius for _, radius in balls], real)
+
+    def _ball(self, geom: int) -> tuple[np.ndarray, float]:
+        """A sphere around a geom, world."""
+        pos, kind = self._pos[geom], self._kind[geom]
+        if geom in self._triangles:
+            found = self._triangles[geom]
+            return pos + self._mat[geom] @ found.centre, float(found.radius)
+        a, b, _ = size = self._model.geom_size[geom]
+        radius = {
+            GeomType.PLANE: np.inf,
+            GeomType.SPHERE: a,
+            GeomType.CAPSULE: a + b,
+            GeomType.CYLINDER: np.hypot(a, b),
+            GeomType.ELLIPSOID: size.max(),
+        }.get(GeomType(kind), np.linalg.norm(size))
+        return pos, float(radius)
+
+    def first(
+        self, start: np.ndarray, along: np.ndarray, seen: np.ndarray
+    ) -> tuple[Hit, np.ndarray]:
+        """The first surfaces on rays and their triangles, see `Tracer`."""
+        n, real = len(start), start.dtype
+        dist, geoms = np.full(n, np.inf, real), np.full(n, -1, np.int32)
+        faces = np.full(n, -1, np.int32)
+        for geom, rays, local in self._candidates(start, along, seen):
+            if geom in self._triangles:
+                away, face = self._triangles[geom].first(*local, dist[rays])
+                better = face >= 0
+            else:
+                away = self._flat(geom, *local)
+                face = np.full(len(rays), -1)
+                better = (away >= 0) & (away < dist[rays])
+            rays = rays[better]
+            dist[rays], faces[rays], geoms[rays] = away[better], face[better], geom
+        return self._hit(start, along, dist, geoms, faces)
+
+    def blocked(
+        self, start: np.ndarray, along: np.ndarray, reach: np.ndarray, seen: np.ndarray
+    ) -> np.ndarray:
+        """Whether something stands on rays before their ends, see `Tracer`."""
+        dark = np.zeros(len(start), bool)
+        live = np.flatnonzero(reach > 0)
+        start, along, reach = start[live], along[live], reach[live]
+        for geom, rays, local in self._candidates(start, along, seen):
+            if geom in self._triangles:
+                meets = self._triangles[geom].blocked(*local, reach[rays])
+            else:
+                away = self._flat(geom, *local)
+                meets = (away >= 0) & (away < reach[rays])
+            dark[live[rays[meets]]] = True
+        return dark
+
+    def _flat(self, geom: int, start: np.ndarray, along: np.ndarray) -> np.ndarray:
+        """Distances (n,) of a geom without triangles on rays in its frame, -1 for none."""
+        return shape_hit(
+            GeomType(self._kind[geom]), start, along, self._model.geom_size[geom][None]
+        )
+
+    def _candidates(
+        self, start: np.ndarray, along: np.ndarray, seen: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
+        """Geoms, the rays that pass through their bounding spheres, and these in their frames."""
+        centre, radius = self._centre, self._radius[:, None]
+        far = (centre @ along.T) - np.sum(start * along, axis=1)
+        squares = np.sum(start * start, axis=1) + np.sum(centre * centre, axis=1)[:, None]
+        gap = squares - 2 * (centre @ start.T) - far * far
+        near = (gap <= radius * radius + _SLACK * squares) & (far >= -radius)
+        for geom, row in zip(self._geoms.tolist(), near, strict=True):
+            if seen[geom] and row.any():
+                rays, turn = np.flatnonzero(row), self._mat[geom]
+                yield geom, rays, ((start[rays] - self._pos[geom]) @ turn, along[rays] @ turn)
+
+    def _hit(
+        self,
+        start: np.ndarray,
+        along: np.ndarray,
+        dist: np.ndarray,
+        geoms: np.ndarray,
+        faces: np.ndarray,
+    ) -> tuple[Hit, np.ndarray]:
+        """Normals of what rays meet, exact distances, and triangles as the model counts them."""
+        s, normal = self._model.structure, np.zeros_like(start)
+        for geom in np.unique(geoms[geoms >= 0]).tolist():
+            rays, turn = np.flatnonzero(geoms == geom), self._mat[geom]
+            at, way = (start[rays] - self._pos[geom]) @ turn, along[rays] @ turn
+            if geom in self._triangles:
+                found = self._triangles[geom]
+                corners = found.vert[found.face[faces[rays]]]
+                a, b, c = (corners[:, k] for k in range(3))
+                away = triangle(at, way, (a, b, c), np.inf)
+                dist[rays] = np.where(away >= 0, away, dist[rays])
+                out = cross(b - a, c - a)
+                is_field = self._kind[geom] == GeomType.HFIELD
+                faces[rays] = -1 if is_field else faces[rays] + s.mesh_faceadr[s.geom_dataid[geom]]
+            else:
+                kind, size = GeomType(self._kind[geom]), self._model.geom_size[geom][None]
+                out = NORMALS[kind](at + dist[rays, None] * way, size)
+            length = np.linalg.norm(out, axis=1, keepdims=True)
+            normal[rays] = (out / np.where(length > 0, length, 1)) @ turn.T
+        return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
+
+
+def host_scene(model: Model, data: Data, free: FreeCamera | None, sight: Sight) -> Scene:
+    """What the rays of a picture share, in NumPy."""
+    model, data, free = jax.device_get((model, data, free))
+    used = textures_to_read(model.structure)
+    with np.errstate(all="ignore"):
+        pool = texture_pool(model.structure, used) if used else None
+        return scene_of(model, data, free, sight, pool)
+
+
+def on_host(scene: Scene, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Colours (n, 3), depths (n,) and elements (n, 2) at places (n, 2) of a picture."""
+    tracer = _HostTracer(scene)
+    look = functools.partial(_look, scene, tracer)
+    pieces = np.array_split(places, max(1, -(-len(places) // _PIECE)))
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        found = list(cores.map(look, pieces))
+    rgb, deep, geom = (np.concatenate(x) for x in zip(*found, strict=True))
+    element = np.concatenate([scene.element, np.full((1, 2), -1, np.int32)])
+    return rgb, deep, element[geom]  # entry -1 is the last
+
+
+def _look(
+    scene: Scene, tracer: _HostTracer, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Colours (n, 3), depths (n,) and geoms (n,) at places (n, 2) of a picture."""
+    with np.errstate(all="ignore"):
+        ray = first_rays(*view_rays(scene.view, scene.parallel, places))
+        met = meet(scene, tracer, ray)
+        deep = depth(scene, ray, met.hit)
+        rgb, following = surface(scene, tracer, ray, met)
+        rest = np.arange(len(places))
+        for _ in range(LAYERS):
+            going = following.weight > 0
+            if not going.any():
+                break
+            rest, ray = rest[going], Ray(*(x[going] for x in following))
+            own, following = surface(scene, tracer, ray, meet(scene, tracer, ray))
+            rgb[rest] += own
+    return np.clip(rgb, 0, 1), deep, met.hit.geomid
