@@ -15,6 +15,7 @@ import numpy as np
 from mjjax.collision.rays.ray import Hit
 from mjjax.collision.rays.ray_shapes import NORMALS, shape_hit, triangle
 from mjjax.core.enums import GeomType
+from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
@@ -25,9 +26,11 @@ from mjjax.render.paint import textures_to_read
 from mjjax.render.scene import Scene, Sight, scene_of
 from mjjax.render.shade import LAYERS, Ray, depth, first_rays, meet, surface
 from mjjax.render.texture import texture_pool
+from mjjax.xla.namespace import rows
 
 _PIECE = 2**14  # rays that are followed together; their arrays fit into a cache
-_SLACK = 1e-6  # of squares of distances, against rounding in float32
+_BUNDLE = 64  # neighbouring rays that are tried with bounding spheres together
+_SLACK = 1e-3  # of the angle between a bundle and a sphere, against rounding [rad]
 
 
 class _HostTracer:
@@ -115,15 +118,28 @@ class _HostTracer:
         self, start: np.ndarray, along: np.ndarray, seen: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
         """Geoms, the rays that pass through their bounding spheres, and these in their frames."""
-        centre, radius = self._centre, self._radius[:, None]
-        far = (centre @ along.T) - np.sum(start * along, axis=1)
-        squares = np.sum(start * start, axis=1) + np.sum(centre * centre, axis=1)[:, None]
-        gap = squares - 2 * (centre @ start.T) - far * far
-        near = (gap <= radius * radius + _SLACK * squares) & (far >= -radius)
+        count = -(-len(start) // _BUNDLE)
+        if not count:
+            return
+        first = np.arange(count) * _BUNDLE
+        size = np.diff(first, append=len(start))
+        middle, way = (np.add.reduceat(x, first) / size[:, None] for x in (start, along))
+        way /= np.maximum(np.linalg.norm(way, axis=1, keepdims=True), np.finfo(way.dtype).tiny)
+        bundle = np.repeat(np.arange(count), size)
+        spread = np.maximum.reduceat(np.sum((start - rows(middle, bundle)) ** 2, axis=1), first)
+        cosine = np.minimum.reduceat(np.sum(along * rows(way, bundle), axis=1), first)
+        # The angle to the centre of a sphere is at most that of the cone and that of the sphere.
+        offset = self._centre[:, None] - middle[None]
+        away = np.linalg.norm(offset, axis=2)
+        radius = self._radius[:, None] + np.sqrt(spread)
+        limit = np.arccos(np.clip(cosine, -1, 1)) + np.arcsin(np.minimum(radius / away, 1))
+        angle = np.arccos(np.clip(np.sum(offset * way[None], axis=2) / away, -1, 1))
+        near = (radius >= away) | (angle <= limit + _SLACK)
         for geom, row in zip(self._geoms.tolist(), near, strict=True):
             if seen[geom] and row.any():
-                rays, turn = np.flatnonzero(row), self._mat[geom]
-                yield geom, rays, ((start[rays] - self._pos[geom]) @ turn, along[rays] @ turn)
+                rays, turn = np.flatnonzero(row[bundle]), self._mat[geom]
+                local = rows(start, rays) - self._pos[geom]
+                yield geom, rays, (_turned(local, turn), _turned(rows(along, rays), turn))
 
     def _hit(
         self,
@@ -137,10 +153,11 @@ class _HostTracer:
         s, normal = self._model.structure, np.zeros_like(start)
         for geom in np.unique(geoms[geoms >= 0]).tolist():
             rays, turn = np.flatnonzero(geoms == geom), self._mat[geom]
-            at, way = (start[rays] - self._pos[geom]) @ turn, along[rays] @ turn
+            at = _turned(rows(start, rays) - self._pos[geom], turn)
+            way = _turned(rows(along, rays), turn)
             if geom in self._triangles:
                 found = self._triangles[geom]
-                corners = found.vert[found.face[faces[rays]]]
+                corners = rows(found.vert, rows(found.face, faces[rays]))
                 a, b, c = (corners[:, k] for k in range(3))
                 away = triangle(at, way, (a, b, c), np.inf)
                 dist[rays] = np.where(away >= 0, away, dist[rays])
@@ -150,9 +167,13 @@ class _HostTracer:
             else:
                 kind, size = GeomType(self._kind[geom]), self._model.geom_size[geom][None]
                 out = NORMALS[kind](at + dist[rays, None] * way, size)
-            length = np.linalg.norm(out, axis=1, keepdims=True)
-            normal[rays] = (out / np.where(length > 0, length, 1)) @ turn.T
+            normal[rays] = _turned(safe.normalize(out)[0], turn.T)
         return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
+
+
+def _turned(x: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Vectors (n, 3), world, in a frame with these axes as columns; see `rows` for the layout."""
+    return (turn.T @ x.T).T
 
 
 def host_scene(model: Model, data: Data, free: FreeCamera | None, sight: Sight) -> Scene:
@@ -181,7 +202,8 @@ def _look(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Colours (n, 3), depths (n,) and geoms (n,) at places (n, 2) of a picture."""
     with np.errstate(all="ignore"):
-        ray = first_rays(*view_rays(scene.view, scene.parallel, places))
+        rays = view_rays(scene.view, scene.parallel, places)
+        ray = first_rays(*(np.asfortranarray(x) for x in rays))
         met = meet(scene, tracer, ray)
         deep = depth(scene, ray, met.hit)
         rgb, following = surface(scene, tracer, ray, met)
@@ -190,7 +212,7 @@ def _look(
             going = following.weight > 0
             if not going.any():
                 break
-            rest, ray = rest[going], Ray(*(x[going] for x in following))
+            rest, ray = rest[going], Ray(*(rows(x, np.flatnonzero(going)) for x in following))
             own, following = surface(scene, tracer, ray, meet(scene, tracer, ray))
             rgb[rest] += own
     return np.clip(rgb, 0, 1), deep, met.hit.geomid

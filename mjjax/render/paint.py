@@ -12,7 +12,7 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.render.texture import Pool, cube_place, sample
 from mjjax.xla.linalg import dot
-from mjjax.xla.namespace import Array, namespace, where
+from mjjax.xla.namespace import Array, columns, namespace, rows, where
 
 _RGB, _RGBA = 1, 8  # columns of `mat_texid`
 _PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material
@@ -82,8 +82,8 @@ def _extents(model: Model) -> Array:
     """Half sizes (ngeom, 3) of the objects that textures lie on; 1 where a plane has no end."""
     s = model.structure
     column = np.broadcast_to(np.arange(3), (s.ngeom, 3)).copy()
-    for kind, columns in _ROUND.items():
-        column[s.geom_type == kind] = columns
+    for kind, which in _ROUND.items():
+        column[s.geom_type == kind] = which
     xp = namespace(model.geom_size)
     size = xp.take_along_axis(model.geom_size, xp.asarray(column, np.int32), axis=1)
     if s.nhfield:
@@ -124,12 +124,12 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
     """
     s, xp = model.structure, namespace(model.mesh_vert, local)
     met, face = face >= 0, xp.maximum(face, 0)
-    mesh = xp.asarray(np.maximum(s.geom_dataid, 0), np.int32)[geom]
+    mesh = rows(np.maximum(s.geom_dataid, 0).astype(np.int32), geom)
     mesh = xp.minimum(mesh, s.nmesh - 1)
 
     def corners(values: Array, first: np.ndarray, index: np.ndarray) -> Array:
-        start = xp.asarray(np.maximum(first, 0), np.int32)[mesh]
-        return values[start[:, None] + xp.asarray(np.maximum(index, 0), np.int32)[face]]
+        start = rows(np.maximum(first, 0).astype(np.int32), mesh)[:, None]
+        return rows(values, start + rows(np.maximum(index, 0).astype(np.int32), face))
 
     vert = corners(model.mesh_vert, s.mesh_vertadr, s.mesh_face)
     one, two, at = vert[:, 1] - vert[:, 0], vert[:, 2] - vert[:, 0], local - vert[:, 0]
@@ -137,17 +137,17 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
     square = xp.maximum(dot(area, area), np.finfo(area.dtype).tiny)
     v = dot(cross(at, two), area) / square
     w = dot(cross(one, at), area) / square
-    weight = xp.stack([1 - v - w, v, w], axis=1)[..., None]
+    weight = columns(1 - v - w, v, w)[..., None]
     normals = corners(model.mesh_normal, s.mesh_normaladr, s.mesh_facenormal)
     flat = safe.normalize(area)[0][:, None]
-    sharp = (dot(normals, flat) < _SHARP) & ~xp.asarray(s.mesh_texcoordadr >= 0)[mesh][:, None]
+    sharp = (dot(normals, flat) < _SHARP) & ~rows(s.mesh_texcoordadr >= 0, mesh)[:, None]
     normal = xp.sum(weight * where(sharp[..., None], flat, normals), 1)
     normal = where(met[:, None], normal, 0)
     if not s.nmeshtexcoord:
         nothing = xp.zeros_like(v)
         return Triangles(normal, local[:, :2] * 0, nothing, nothing > 0)
     flat = corners(model.mesh_texcoord, s.mesh_texcoordadr, s.mesh_facetexcoord)
-    mapped = met & xp.asarray(s.mesh_texcoordadr >= 0)[mesh]
+    mapped = met & rows(s.mesh_texcoordadr >= 0, mesh)
     a, b = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
     density = xp.sqrt(abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / safe.sqrt(square) + 1e-12)
     return Triangles(normal, xp.sum(weight * flat, 1), density, mapped)
@@ -182,18 +182,18 @@ def texture_colour(
         return xp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
     texture = xp.full(geom.shape, above, np.int32)
     if s.ngeom:
-        texture = where(met, xp.asarray(of_geom, np.int32)[geom], texture)
+        texture = where(met, rows(of_geom.astype(np.int32), geom), texture)
     there, texture = texture >= 0, xp.maximum(texture, 0)
-    width = xp.asarray(pool.size[:, 0], local.dtype)[texture]
+    width = rows(pool.size[:, 0].astype(local.dtype), texture)
     face, st, density = xp.zeros_like(geom), local[:, :2], xp.zeros_like(spread)
     if (of_geom >= 0).any():
         st, density = _flat_place(model, geom, local, triangles)
     covered = spread * density * safe.sqrt(width[:, 0] * width[:, 1])
     if pool.cube[used].any():
         turned, scale = _cube_direction(model, geom, local)
-        upright = xp.stack([along[:, 0], along[:, 2], -along[:, 1]], axis=1)
+        upright = columns(along[:, 0], along[:, 2], -along[:, 1])
         side, place, reach = cube_place(where(met[:, None], turned, upright))
-        cube, scale = xp.asarray(pool.cube)[texture], where(met, scale, 1)
+        cube, scale = rows(pool.cube, texture), where(met, scale, 1)
         face, st = where(cube, side, face), where(cube[:, None], place, st)
         covered = where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
     found = sample(pool, texture, face, st, covered)
@@ -213,7 +213,7 @@ def _flat_place(
     ids = np.maximum(s.geom_matid, 0)
     uniform = xp.asarray(s.mat_texuniform[ids])[:, None]
     half = where(uniform, 1, _extents(model)[:, :2])
-    factor = (0.5 * model.mat_texrepeat[ids] / half)[geom]
+    factor = rows(0.5 * model.mat_texrepeat[ids] / half, geom)
     st = 0.5 + factor * local[:, :2] * np.array([[1, -1]], local.dtype)
     density = safe.sqrt(abs(factor[:, 0] * factor[:, 1]))
     if triangles is None:
@@ -236,7 +236,7 @@ def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Arr
     actual = np.isin(s.geom_type, _ACTUAL)
     size = _extents(model)
     scale = where((actual & uniform)[:, None], size, 1)
-    scale = where((~actual & ~uniform)[:, None], 1 / size, scale)[geom]
+    scale = rows(where((~actual & ~uniform)[:, None], 1 / size, scale), geom)
     return local * scale, xp.max(scale, axis=1)
 
 

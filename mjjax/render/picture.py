@@ -14,7 +14,7 @@ from mjjax.core.representation import represent
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.render import embree
-from mjjax.render.camera import FreeCamera, camera_id, pixel_places
+from mjjax.render.camera import FreeCamera, camera_id, pixel_order, pixel_places
 from mjjax.render.drawn import SEEN, Shown
 from mjjax.render.host import host_scene, on_host
 from mjjax.render.paint import textures_to_read
@@ -90,10 +90,10 @@ def render(
     shown = Shown(*(tuple(bool(x) for x in group) for group in groups))
     sight = Sight(fixed, int(width), int(height), shown)
     if can_be_on_host(model, data, free, sight):
-        scene = host_scene(model, data, free, sight)
-        places = pixel_places(width, height, np.arange(width * height))
-        found = on_host(scene, places)
-        return Picture(*(x.reshape(height, width, *x.shape[1:]) for x in found))
+        order = pixel_order(sight.width, sight.height)
+        places = pixel_places(sight.width, sight.height, order)
+        found = on_host(host_scene(model, data, free, sight), places)
+        return Picture(*(_arranged(x, order, (sight.height, sight.width)) for x in found))
     used = textures_to_read(model.structure)
     texels = texture_pool(model.structure, used).pixel if used else None
     return Picture(*traced(model, data, texels, free, sight))
@@ -109,6 +109,13 @@ def can_be_on_host(model: Model, data: Data, free: FreeCamera | None, sight: Sig
         return True
     _say_that_embree_is_missing()
     return False
+
+
+def _arranged(values: np.ndarray, order: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Values (n, ...) of pixels in an order, as an image (height, width, ...)."""
+    image = np.empty_like(values, order="C")
+    image[order] = values
+    return image.reshape(*shape, *values.shape[1:])
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 The functions take numpy or JAX arrays. A `Tracer` tells them what stands between points and lights.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from mjjax.render.paint import on_triangles, texture_colour
 from mjjax.render.scene import OPAQUE, Scene, Tracer
 from mjjax.render.sky import haze_over, sky_distance, sky_radius
 from mjjax.xla.linalg import dot, matvec3, matvec3_t
-from mjjax.xla.namespace import Array, held, namespace, where
+from mjjax.xla.namespace import Array, held, namespace, on_some, rows, where
 
 LAYERS = 8  # largest number of surfaces that a pixel shows through one another
 _OFF = 3e-4  # part of the distance by which the next ray starts off a surface, against rounding
@@ -88,8 +89,8 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
         plain = texture_colour(model, hit.geomid, ray.start, ray.along, size, None, scene.pool)
         return plain, ray._replace(weight=0 * ray.weight)
     there, geom = hit.geomid >= 0, xp.maximum(hit.geomid, 0)
-    own, at = _look(scene, ray, hit, met.face)
-    alpha = where(there, look.rgba[geom, 3], 1)
+    own, at, up = _look(scene, ray, hit, met.face)
+    alpha = where(there, rows(look.rgba[:, 3], geom), 1)
     glass = alpha < OPAQUE
     shade = _shade(scene, tracer, ray, at, hit, glass)
     rgb = own * where(there[:, None], shade, 1)
@@ -103,20 +104,22 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
         thick = where(glass | ray.mirrored, 0, haze_over(scene.haze, ray.along, away, radius))
         clear = 1 - thick
         rgb = clear[:, None] * rgb + thick[:, None] * scene.haze.rgb[None]
-    mirror = clear * where(there, look.mirror[geom], 0)
-    return counts[:, None] * rgb, _following(scene, ray, hit, glass, alpha, mirror)
+    # Of a box, only the upper face is a mirror.
+    reflects = there & ~ray.mirrored & (dot(up, hit.normal) > 0.5)
+    mirror = clear * where(reflects, rows(look.mirror, geom), 0)
+    return counts[:, None] * rgb, _following(ray, hit, glass, alpha, mirror)
 
 
-def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface]:
-    """Colours of textures (n, 3) and what light falls on, at the places that rays met."""
+def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface, Array]:
+    """Colours of textures (n, 3), what light falls on, and z axes (n, 3) of geoms, at hits."""
     xp, model, look = namespace(ray.along), scene.model, scene.paint
     there, geom = hit.geomid >= 0, xp.maximum(hit.geomid, 0)
     point = ray.start + hit.dist[:, None] * ray.along
-    turn, normal = mat3(scene.data.geom_xmat[geom]), hit.normal
-    local = matvec3_t(turn, point - scene.data.geom_xpos[geom])
+    turn, normal = mat3(rows(scene.data.geom_xmat, geom)), hit.normal
+    local = matvec3_t(turn, point - rows(scene.data.geom_xpos, geom))
     triangles = None
     if len(scene.plan.meshes):
-        triangles = on_triangles(model, geom, face, local)
+        triangles = on_some(partial(on_triangles, model), face >= 0, geom, face, local)
         smooth = safe.normalize(matvec3(turn, triangles.normal))[0]
         normal = where(xp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
     slope = where(there, xp.maximum(abs(dot(hit.normal, ray.along)), _GRAZING), 1)
@@ -126,25 +129,22 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
     if scene.parallel:  # as in MuJoCo, highlights are still seen from an eye at the camera
         toward_eye = safe.normalize(scene.view.eye[None] - point)[0]
     own = texture_colour(model, hit.geomid, local, ray.along, size, triangles, scene.pool)
-    return own, Surface(
+    at = Surface(
         point,
         normal,
         toward_eye,
-        look.rgba[geom, :3],
-        look.emission[geom],
-        look.specular[geom],
-        look.shininess[geom],
+        rows(look.rgba[:, :3], geom),
+        rows(look.emission, geom),
+        rows(look.specular, geom),
+        rows(look.shininess, geom),
     )
+    return own, at, turn[:, :, 2]
 
 
-def _following(scene: Scene, ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array) -> Ray:
+def _following(ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array) -> Ray:
     """The rays behind transparent surfaces, or from mirrors."""
-    xp = namespace(ray.along)
     turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
     off = 1 + where(glass, _OFF, -_OFF).astype(hit.dist.dtype)
-    # Of a box, only the upper face is a mirror.
-    up = mat3(scene.data.geom_xmat[xp.maximum(hit.geomid, 0)])[:, :, 2]
-    mirror = where(ray.mirrored | (dot(up, hit.normal) < 0.5), 0, mirror)
     return Ray(
         ray.start + (hit.dist * off)[:, None] * ray.along,
         where(glass[:, None], ray.along, turned),

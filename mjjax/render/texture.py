@@ -11,12 +11,12 @@ import numpy as np
 
 from mjjax.core.enums import TextureType
 from mjjax.model.structure import Structure
-from mjjax.xla.namespace import Array, held, namespace, where
+from mjjax.xla.namespace import Array, columns, held, namespace, rows, where
 
 _FACES = 6
 _WHITE = 255
 _BLANK = np.full((1, 1, 1, 4), _WHITE, np.uint8)
-_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
+_CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
 class Pool(NamedTuple):
@@ -103,23 +103,25 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     """
     xp = namespace(pool.pixel, st)
     level = xp.round(xp.log2(xp.maximum(held(covered), 1))).astype(np.int32)
-    level = xp.minimum(level, xp.asarray(pool.last)[texture])
-    size, cube = xp.asarray(pool.size)[texture, level], xp.asarray(pool.cube)[texture]
-    face = xp.minimum(face, xp.asarray(pool.faces)[texture] - 1)
-    start = xp.asarray(pool.first)[texture, level] + face * size[:, 0] * size[:, 1]
+    level = xp.minimum(level, rows(pool.last, texture))
+    place = texture * pool.first.shape[1] + level
+    size, cube = rows(pool.size.reshape(-1, 2), place), rows(pool.cube, texture)
+    face = xp.minimum(face, rows(pool.faces, texture) - 1)
+    start = rows(pool.first.reshape(-1), place) + face * size[:, 0] * size[:, 1]
     flat = where(cube[:, None], xp.clip(st, 0, 1), st - xp.floor(held(st)))
     place = flat * size.astype(st.dtype) - 0.5
     low = xp.floor(held(place)).astype(np.int32)
     part = place - low.astype(st.dtype)
 
-    at = low[:, None] + xp.asarray(_CORNERS)[None]
-    size = size[:, None]
-    at = where(cube[:, None, None], xp.clip(at, 0, size - 1), at % size)
-    word = pool.pixel[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
-    colour = word[..., None] >> xp.asarray([[[0, 8, 16]]], np.uint32) & np.uint32(_WHITE)
-    part = part[:, None]
-    share = xp.prod(where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
-    return xp.sum(share * colour.astype(st.dtype), axis=1) / _WHITE
+    mixed = 0
+    for x, y in _CORNERS:
+        at = low + np.array([[x, y]], np.int32)
+        at = where(cube[:, None], xp.clip(at, 0, size - 1), at % size)
+        word = pool.pixel[start + at[:, 1] * size[:, 0] + at[:, 0]]
+        share = (part[:, 0] if x else 1 - part[:, 0]) * (part[:, 1] if y else 1 - part[:, 1])
+        bytes_ = columns(*(word >> np.uint32(8 * k) & np.uint32(_WHITE) for k in range(3)))
+        mixed = mixed + (share / _WHITE)[:, None] * bytes_.astype(st.dtype)
+    return mixed
 
 
 def cube_place(direction: Array) -> tuple[Array, Array, Array]:
@@ -132,5 +134,5 @@ def cube_place(direction: Array) -> tuple[Array, Array, Array]:
     across = where(axis == 0, where(ahead, -z, z), where((axis == 2) & ~ahead, -x, x))
     down = where(axis == 1, where(ahead, z, -z), -y)
     reach = xp.maximum(abs(largest), np.finfo(direction.dtype).tiny)
-    st = 0.5 * (xp.stack([across, down], axis=1) / reach[:, None] + 1)
+    st = 0.5 * (columns(across, down) / reach[:, None] + 1)
     return 2 * axis + where(ahead, 0, 1).astype(np.int32), st, reach
