@@ -29,8 +29,9 @@ class Ray(NamedTuple):
     Attributes:
         start, along: (n, 3) their starts and unit directions.
         weight: (n,) how much their colours count.
-        mirrored: (n,) whether they come from a mirror; a mirror shows no sky, no shadows and no
-            other mirror.
+        mirrored: (n,) reflectance of the mirror that they come from, 0 if there is none. It scales
+            the colours of surfaces, but not their highlights. A mirror shows no sky, no shadows and
+            no other mirror.
     """
 
     start: Array
@@ -56,7 +57,7 @@ class Met(NamedTuple):
 def first_rays(start: Array, along: Array) -> Ray:
     """The rays of pixels."""
     one = namespace(along).ones_like(along[:, 0])
-    return Ray(start, along, one, one < 0)
+    return Ray(start, along, one, 0 * one)
 
 
 def meet(scene: Scene, tracer: Tracer, ray: Ray) -> Met:
@@ -82,7 +83,7 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
     radius = sky_radius(scene.far)
     if not scene.parallel:  # the sky hides what is behind it
         behind = met.away > sky_distance(model.structure, ray.along, radius)
-        behind = behind & ~ray.mirrored
+        behind = behind & (ray.mirrored == 0)
         hit = hit._replace(geomid=where(behind, -1, hit.geomid))
     if not model.structure.ngeom:
         size = xp.broadcast_to(scene.pixel, hit.dist.shape)
@@ -97,17 +98,17 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
     # As in MuJoCo, glass has no back and is painted twice.
     back = dot(hit.normal, ray.along) > 0
     alpha = where(glass, where(back, 0, 1 - (1 - alpha) ** 2), 1)
-    counts = where(there | ~ray.mirrored, ray.weight * alpha, 0)
+    counts = where(there | (ray.mirrored == 0), ray.weight * alpha, 0)
     clear = 1
     if scene.haze is not None:
         away = where(there, hit.dist, np.inf)
-        thick = where(glass | ray.mirrored, 0, haze_over(scene.haze, ray.along, away, radius))
+        thick = where(glass | (ray.mirrored > 0), 0, haze_over(scene.haze, ray.along, away, radius))
         clear = 1 - thick
         rgb = clear[:, None] * rgb + thick[:, None] * scene.haze.rgb[None]
     # Of a box, only the upper face is a mirror.
-    reflects = there & ~ray.mirrored & (dot(up, hit.normal) > 0.5)
-    mirror = clear * where(reflects, rows(look.mirror, geom), 0)
-    return counts[:, None] * rgb, _following(ray, hit, glass, alpha, mirror)
+    reflects = there & (ray.mirrored == 0) & (dot(up, hit.normal) > 0.5)
+    mirror = where(reflects, rows(look.mirror, geom), 0)
+    return counts[:, None] * rgb, _following(ray, hit, glass, alpha, mirror, clear)
 
 
 def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface, Array]:
@@ -124,7 +125,7 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
         normal = where(xp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
     slope = where(there, xp.maximum(abs(dot(hit.normal, ray.along)), _GRAZING), 1)
     size = xp.broadcast_to(scene.pixel, hit.dist.shape)
-    size = where(there & (not scene.parallel), size * hit.dist, size) / safe.sqrt(slope)
+    size = where(there & (not scene.parallel), size * hit.dist, size) / slope
     toward_eye = -ray.along
     if scene.parallel:  # as in MuJoCo, highlights are still seen from an eye at the camera
         toward_eye = safe.normalize(scene.view.eye[None] - point)[0]
@@ -133,7 +134,7 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
         point,
         normal,
         toward_eye,
-        rows(look.rgba[:, :3], geom),
+        rows(look.rgba[:, :3], geom) * where(ray.mirrored > 0, ray.mirrored, 1)[:, None],
         rows(look.emission, geom),
         rows(look.specular, geom),
         rows(look.shininess, geom),
@@ -141,15 +142,17 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
     return own, at, turn[:, :, 2]
 
 
-def _following(ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array) -> Ray:
+def _following(
+    ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array, clear: Array | int
+) -> Ray:
     """The rays behind transparent surfaces, or from mirrors."""
     turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
     off = 1 + where(glass, _OFF, -_OFF).astype(hit.dist.dtype)
     return Ray(
         ray.start + (hit.dist * off)[:, None] * ray.along,
         where(glass[:, None], ray.along, turned),
-        ray.weight * where(glass, 1 - alpha, mirror),
-        ray.mirrored | ~glass,
+        ray.weight * where(glass, 1 - alpha, where(mirror > 0, clear, 0)),
+        where(glass, ray.mirrored, mirror),
     )
 
 
@@ -158,7 +161,7 @@ def _shade(scene: Scene, tracer: Tracer, ray: Ray, at: Surface, hit: Hit, glass:
     unit, dist = toward_lights(scene.shining, scene.kinds, at.point)
     free = namespace(dist).ones(dist.shape, bool)
     if len(scene.casting):
-        bare = (hit.geomid >= 0) & ~glass & ~ray.mirrored
+        bare = (hit.geomid >= 0) & ~glass & (ray.mirrored == 0)
         free = ~_shadows(scene, tracer, at, hit, unit, dist, bare)
     return colour(at, scene.shining, scene.kinds, unit, dist, free, scene.casting)
 
