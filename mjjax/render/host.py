@@ -176,9 +176,15 @@ def _turned(x: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return (turn.T @ x.T).T
 
 
+def to_host(model: Model, data: Data) -> tuple[Model, Data]:
+    """Model and data in NumPy."""
+    return jax.device_get((model, data))
+
+
 def host_scene(model: Model, data: Data, free: FreeCamera | None, sight: Sight) -> Scene:
     """What the rays of a picture share, in NumPy."""
-    model, data, free = jax.device_get((model, data, free))
+    model, data = to_host(model, data)
+    free = jax.device_get(free)
     used = textures_to_read(model.structure)
     with np.errstate(all="ignore"):
         pool = texture_pool(model.structure, used) if used else None

@@ -93,7 +93,7 @@ def render(
         order = pixel_order(sight.width, sight.height)
         places = pixel_places(sight.width, sight.height, order)
         found = on_host(host_scene(model, data, free, sight), places)
-        return Picture(*(_arranged(x, order, (sight.height, sight.width)) for x in found))
+        return Picture(*(arranged(x, order, (sight.height, sight.width)) for x in found))
     used = textures_to_read(model.structure)
     texels = texture_pool(model.structure, used).pixel if used else None
     return Picture(*traced(model, data, texels, free, sight))
@@ -111,7 +111,7 @@ def can_be_on_host(model: Model, data: Data, free: FreeCamera | None, sight: Sig
     return False
 
 
-def _arranged(values: np.ndarray, order: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def arranged(values: np.ndarray, order: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Values (n, ...) of pixels in an order, as an image (height, width, ...)."""
     image = np.empty_like(values, order="C")
     image[order] = values

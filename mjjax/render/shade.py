@@ -99,7 +99,7 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
     back = dot(hit.normal, ray.along) > 0
     alpha = where(glass, where(back, 0, 1 - (1 - alpha) ** 2), 1)
     counts = where(there | (ray.mirrored == 0), ray.weight * alpha, 0)
-    clear = 1
+    clear = xp.ones_like(ray.weight)
     if scene.haze is not None:
         away = where(there, hit.dist, np.inf)
         thick = where(glass | (ray.mirrored > 0), 0, haze_over(scene.haze, ray.along, away, radius))
@@ -142,9 +142,7 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
     return own, at, turn[:, :, 2]
 
 
-def _following(
-    ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array, clear: Array | int
-) -> Ray:
+def _following(ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array, clear: Array) -> Ray:
     """The rays behind transparent surfaces, or from mirrors."""
     turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
     off = 1 + where(glass, _OFF, -_OFF).astype(hit.dist.dtype)
