@@ -1,5 +1,6 @@
 """Cameras: their positions, and the rays through their pixels."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +116,7 @@ def _half(fovy: Array, parallel: bool, aspect: float) -> Array:
     return xp.stack([half * aspect, half])
 
 
+@functools.lru_cache(maxsize=8)
 def pixel_order(width: int, height: int) -> np.ndarray:
     """Pixels (n,), numbered by rows, in an order that keeps neighbours in the picture together."""
     row, column = np.divmod(np.arange(width * height), width)

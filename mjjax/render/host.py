@@ -8,6 +8,7 @@ import functools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import jax
 import numpy as np
@@ -24,13 +25,15 @@ from mjjax.render.camera import FreeCamera, view_rays
 from mjjax.render.embree import OF_TRIANGLES, Triangles, triangles_of
 from mjjax.render.paint import textures_to_read
 from mjjax.render.scene import Scene, Sight, scene_of
-from mjjax.render.shade import LAYERS, Ray, depth, first_rays, meet, surface
+from mjjax.render.shade import LAYERS, depth, first_rays, meet, surface
 from mjjax.render.texture import texture_pool
+from mjjax.xla.linalg import dot
 from mjjax.xla.namespace import rows
 
-_PIECE = 2**14  # rays that are followed together; their arrays fit into a cache
+_PIECE = 2**15  # rays that are followed together; their arrays fit into a cache
 _BUNDLE = 64  # neighbouring rays that are tried with bounding spheres together
 _SLACK = 1e-3  # of the angle between a bundle and a sphere, against rounding [rad]
+_ROUNDING = 1e-5  # of the square of the distance from a sphere
 
 
 class _HostTracer:
@@ -80,7 +83,7 @@ class _HostTracer:
         n, real = len(start), start.dtype
         dist, geoms = np.full(n, np.inf, real), np.full(n, -1, np.int32)
         faces = np.full(n, -1, np.int32)
-        for geom, rays, local in self._candidates(start, along, seen):
+        for geom, rays, local in self._candidates(start, along, seen, np.ones(n, bool)):
             if geom in self._triangles:
                 away, face = self._triangles[geom].first(*local, dist[rays])
                 better = face >= 0
@@ -96,16 +99,18 @@ class _HostTracer:
         self, start: np.ndarray, along: np.ndarray, reach: np.ndarray, seen: np.ndarray
     ) -> np.ndarray:
         """Whether something stands on rays before their ends, see `Tracer`."""
-        dark = np.zeros(len(start), bool)
-        live = np.flatnonzero(reach > 0)
-        start, along, reach = start[live], along[live], reach[live]
-        for geom, rays, local in self._candidates(start, along, seen):
+        whole, live = len(start), np.flatnonzero(reach > 0)
+        start, along, reach = (rows(x, live) for x in (start, along, reach))
+        free = np.ones(len(live), bool)
+        for geom, rays, local in self._candidates(start, along, seen, free):
             if geom in self._triangles:
                 meets = self._triangles[geom].blocked(*local, reach[rays])
             else:
                 away = self._flat(geom, *local)
                 meets = (away >= 0) & (away < reach[rays])
-            dark[live[rays[meets]]] = True
+            free[rays[meets]] = False
+        dark = np.zeros(whole, bool)
+        dark[live] = ~free
         return dark
 
     def _flat(self, geom: int, start: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -115,9 +120,9 @@ class _HostTracer:
         )
 
     def _candidates(
-        self, start: np.ndarray, along: np.ndarray, seen: np.ndarray
+        self, start: np.ndarray, along: np.ndarray, seen: np.ndarray, asked: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
-        """Geoms, the rays that pass through their bounding spheres, and these in their frames."""
+        """Geoms, the rays among those `asked` for that may meet them, and these in their frames."""
         count = -(-len(start) // _BUNDLE)
         if not count:
             return
@@ -135,11 +140,17 @@ class _HostTracer:
         limit = np.arccos(np.clip(cosine, -1, 1)) + np.arcsin(np.minimum(radius / away, 1))
         angle = np.arccos(np.clip(np.sum(offset * way[None], axis=2) / away, -1, 1))
         near = (radius >= away) | (angle <= limit + _SLACK)
-        for geom, row in zip(self._geoms.tolist(), near, strict=True):
-            if seen[geom] and row.any():
-                rays, turn = np.flatnonzero(row[bundle]), self._mat[geom]
-                local = rows(start, rays) - self._pos[geom]
-                yield geom, rays, (_turned(local, turn), _turned(rows(along, rays), turn))
+        for entry, geom in enumerate(self._geoms.tolist()):
+            if seen[geom] and near[entry].any():
+                rays = np.flatnonzero(near[entry][bundle] & asked)
+                offset, way = rows(start, rays) - self._centre[entry], rows(along, rays)
+                ahead, square = dot(offset, way), dot(offset, offset)
+                wide = self._radius[entry] ** 2 + _ROUNDING * square
+                kept = np.flatnonzero(square - ahead * ahead <= wide)
+                if len(kept):
+                    rays, turn = rays[kept], self._mat[geom]
+                    local = rows(start, rays) - self._pos[geom]
+                    yield geom, rays, (_turned(local, turn), _turned(rows(way, kept), turn))
 
     def _hit(
         self,
@@ -215,10 +226,19 @@ def _look(
         rgb, following = surface(scene, tracer, ray, met)
         rest = np.arange(len(places))
         for _ in range(LAYERS):
-            going = following.weight > 0
-            if not going.any():
+            rest, ray = _taken(following.weight > 0, rest, following)
+            if not len(rest):
                 break
-            rest, ray = rest[going], Ray(*(rows(x, np.flatnonzero(going)) for x in following))
-            own, following = surface(scene, tracer, ray, meet(scene, tracer, ray))
+            behind = meet(scene, tracer, ray)
+            # Behind everything, a mirror shows nothing.
+            shows = (behind.hit.geomid >= 0) | (ray.mirrored == 0)
+            rest, ray, behind = _taken(shows, rest, ray, behind)
+            own, following = surface(scene, tracer, ray, behind)
             rgb[rest] += own
     return np.clip(rgb, 0, 1), deep, met.hit.geomid
+
+
+def _taken(kept: np.ndarray, *trees: Any) -> Any:
+    """The rows of arrays (n, ...) that are kept."""
+    index = np.flatnonzero(kept)
+    return jax.tree.map(lambda x: rows(x, index), trees)

@@ -136,7 +136,7 @@ def colour(
     xp, lambert = namespace(at.point), dot(at.normal[:, None], unit)
     half = safe.normalize(unit + at.toward[:, None])[0]
     shine = xp.maximum(dot(at.normal[:, None], half), _LEAST)
-    shine = where(lambert > 0, shine ** (_SHININESS * at.shininess[:, None]), 0)
+    shine = where(lambert > 0, _power(shine, _SHININESS * at.shininess[:, None]), 0)
     strength = where(free, _strength(shining, kinds, unit, dist), 0)
     ambient, diffuse, specular = (shining.colours[None, :, k] for k in range(3))
     matte = (ambient + xp.maximum(lambert, 0)[..., None] * diffuse) * at.rgb[:, None]
@@ -156,11 +156,17 @@ def _strength(shining: Lights, kinds: np.ndarray, unit: Array, dist: Array) -> A
     fall = a + b * dist + c * dist * dist
     fall = 1 / where(parallel | (fall <= 0), 1, fall)
     along = -dot(unit, shining.dir[None])
-    cone = xp.maximum(along, _LEAST) ** shining.exponent[None]
+    cone = _power(xp.maximum(along, _LEAST), shining.exponent[None])
     within = along >= xp.cos(shining.cutoff * (np.pi / 180))[None]
     cone = where(within, cone, 0)
     spot = (kinds == LightType.SPOT)[None] & (shining.cutoff[None] <= 90)
     return where(parallel, 1, where(spot, cone, 1) * fall)
+
+
+def _power(x: Array, exponent: Array) -> Array:
+    """Powers of positive numbers. In NumPy, these two functions take a seventh of its `power`."""
+    xp = namespace(x)
+    return xp.exp2(exponent * xp.log2(x))
 
 
 def shadow_reach(

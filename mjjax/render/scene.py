@@ -22,7 +22,7 @@ from mjjax.render.paint import Paint, paint
 from mjjax.render.sky import Haze, haze, sky_radius
 from mjjax.render.texture import Pool
 from mjjax.xla.linalg import matvec3
-from mjjax.xla.namespace import Array, namespace
+from mjjax.xla.namespace import Array, namespace, where
 
 OPAQUE = 0.995  # a colour with less alpha is transparent
 
@@ -144,7 +144,7 @@ def _first_mirror(look: Paint, seen: Array) -> Array:
     """Reflectance (ngeom,) of the first opaque mirror; as in MuJoCo, no other geom reflects."""
     xp = namespace(look.mirror)
     mirrors = seen & (look.mirror > 0) & (look.rgba[:, 3] >= OPAQUE)
-    return look.mirror * (mirrors & (xp.cumsum(mirrors) == 1))
+    return where(mirrors & (xp.cumsum(mirrors) == 1), look.mirror, 0)
 
 
 def _around(model: Model, data: Data, plan: RayPlan, eye: Array) -> Array:

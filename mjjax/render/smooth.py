@@ -14,7 +14,7 @@ from mjjax.render.picture import arranged, can_be_on_host, render
 from mjjax.render.scene import Sight
 
 _FINER = 2  # rays along the side of a pixel at an edge
-_STEP = 1 / 16  # between neighbouring colours, from which on there is an edge
+_STEP = 1 / 8  # between neighbouring colours, from which on there is an edge
 
 
 def posed(model: Model, data: Data) -> Data:
