@@ -36,7 +36,7 @@ _SLACK = 1e-3  # of the angle between a bundle and a sphere, against rounding [r
 _ROUNDING = 1e-5  # of the square of the distance from a sphere
 
 
-class _HostTracer:
+class HostTracer:
     """Finds what rays meet, geom by geom.
 
     Attributes:
@@ -204,7 +204,7 @@ def host_scene(model: Model, data: Data, free: FreeCamera | None, sight: Sight) 
 
 def on_host(scene: Scene, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Colours (n, 3), depths (n,) and elements (n, 2) at places (n, 2) of a picture."""
-    tracer = _HostTracer(scene)
+    tracer = HostTracer(scene)
     look = functools.partial(_look, scene, tracer)
     pieces = np.array_split(places, max(1, -(-len(places) // _PIECE)))
     with ThreadPoolExecutor(os.cpu_count()) as cores:
@@ -215,7 +215,7 @@ def on_host(scene: Scene, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 def _look(
-    scene: Scene, tracer: _HostTracer, places: np.ndarray
+    scene: Scene, tracer: HostTracer, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Colours (n, 3), depths (n,) and geoms (n,) at places (n, 2) of a picture."""
     with np.errstate(all="ignore"):

@@ -107,7 +107,7 @@ def can_be_on_host(model: Model, data: Data, free: FreeCamera | None, sight: Sig
     seen = np.array(sight.shown.geoms)[np.clip(s.geom_group, 0, NGROUP - 1)]
     if embree.is_there() or not np.isin(s.geom_type[seen], embree.OF_TRIANGLES).any():
         return True
-    _say_that_embree_is_missing()
+    say_that_embree_is_missing()
     return False
 
 
@@ -119,7 +119,7 @@ def arranged(values: np.ndarray, order: np.ndarray, shape: tuple[int, int]) -> n
 
 
 @functools.cache
-def _say_that_embree_is_missing() -> None:
+def say_that_embree_is_missing() -> None:
     logging.getLogger("mjjax").warning(
-        "mjjax: pictures of meshes take minutes without Embree: pip install 'mjjax[render]'"
+        "pictures of meshes take minutes without Embree: pip install 'mjjax[render]'"
     )

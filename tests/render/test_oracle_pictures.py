@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import mjjax
-from tests.oracle_tools import quick
+from mjjax.render.smooth import posed
 from tests.render.scenes import SCENE
 
 WIDTH, HEIGHT = 120, 90
@@ -65,15 +65,9 @@ def theirs(path: Path, folder: Path, camera: int = -1) -> dict[str, np.ndarray] 
 
 def ours(path: Path, camera: int | None = None) -> mjjax.Picture:
     model = mjjax.Model.from_xml_path(path)
-
-    def draw(model: mjjax.Model) -> mjjax.Picture:
-        data = mjjax.make_data(model)
-        data = mjjax.reset_data(model, data, 0) if model.nkey else data
-        data = mjjax.com_pos(model, mjjax.kinematics(model, data))
-        data = mjjax.camlight(model, data)
-        return mjjax.render(model, data, camera=camera, width=WIDTH, height=HEIGHT)
-
-    return quick(draw)(model)
+    data = mjjax.make_data(model)
+    data = posed(model, mjjax.reset_data(model, data, 0) if model.nkey else data)
+    return mjjax.render(model, data, camera=camera, width=WIDTH, height=HEIGHT)
 
 
 def edges(found: np.ndarray) -> np.ndarray:
@@ -103,7 +97,6 @@ def compared(mine: mjjax.Picture, other: dict[str, np.ndarray]) -> dict[str, flo
     }
 
 
-@pytest.mark.slow
 @pytest.mark.feature("A177", "D22")
 @pytest.mark.parametrize("camera", [None, 1])
 def test_same_elements_as_the_oracles_renderer(camera: int | None, tmp_path: Path) -> None:
