@@ -56,10 +56,14 @@ def render(
     """Makes a picture without OpenGL, by one ray per pixel (MuJoCo's `Renderer`).
 
     Light follows MuJoCo's formulas: ambient, diffuse and specular light, attenuation, cones and
-    shadows. So do materials, textures, mirrors and the sky. The picture shows geoms, sites and
-    spatial tendons, but no skins, fog and haze. A transparent geom shows what is behind it. If the
-    camera is inside a solid (not a mesh), the picture does not show this solid. `jit` and `vmap`
-    work over worlds and models.
+    shadows. So do materials, textures, mirrors, the sky and haze. The picture shows geoms, sites
+    and spatial tendons, but no skins, flexible bodies and fog. A transparent geom shows what is
+    behind it. If the camera is inside a solid (not a mesh), the picture does not show this solid.
+
+    A plain call compiles nothing and gives numpy arrays. It runs on the host, where Embree (the
+    extra `mjjax[render]`) finds the triangles of meshes and height fields. Inside of `jit`, `vmap`
+    and derivatives, over worlds or models, our own rays are part of the program. Both pictures are
+    equal up to rounding at edges, except that SDF geoms show their mesh on the host, as in MuJoCo.
 
     The derivative of `depth` is that of `ray`, which is exact for the geom that is seen. The
     derivative of `rgb` is that of the shading of the nearest surface; shadows, and what is seen
