@@ -1,7 +1,7 @@
 """Cameras: their positions, and the rays through their pixels."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,8 @@ def is_orthographic(model: Model, camera: int | None) -> bool:
 
 def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
     """The view of a free camera; `aspect` is width over height of the picture."""
-    xp, real = namespace(model.stat.center, *free), model.stat.center.dtype
+    given: Any = free
+    xp, real = namespace(model.stat.center, *given), model.stat.center.dtype
     azimuth, elevation = (xp.asarray(x, real) * (np.pi / 180) for x in free[2:])
     x, y, level = xp.cos(azimuth), xp.sin(azimuth), xp.cos(elevation)
     ahead = xp.stack([level * x, level * y, xp.sin(elevation)])

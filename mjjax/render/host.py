@@ -46,8 +46,10 @@ class HostTracer:
 
     def __init__(self, scene: Scene) -> None:
         model, plan = scene.model, scene.plan
-        self._model, self._kind = model, model.structure.geom_type
-        self._pos, self._mat = scene.data.geom_xpos, mat3(scene.data.geom_xmat)
+        self._model: Any = model
+        self._kind = model.structure.geom_type
+        self._pos: Any = scene.data.geom_xpos
+        self._mat: Any = mat3(scene.data.geom_xmat)
         # In this order, the first of several geoms at one distance wins, as in `cast_faces`.
         flat = [ids for _, ids in plan.solids]
         self._geoms = np.concatenate([*flat, plan.bases, plan.fields, plan.meshes]).astype(int)
@@ -113,11 +115,10 @@ class HostTracer:
         dark[live] = ~free
         return dark
 
-    def _flat(self, geom: int, start: np.ndarray, along: np.ndarray) -> np.ndarray:
+    def _flat(self, geom: int, start: np.ndarray, along: np.ndarray) -> Any:
         """Distances (n,) of a geom without triangles on rays in its frame, -1 for none."""
-        return shape_hit(
-            GeomType(self._kind[geom]), start, along, self._model.geom_size[geom][None]
-        )
+        kind, size = GeomType(self._kind[geom]), self._model.geom_size[geom]
+        return shape_hit(kind, start, along, size[None])
 
     def _candidates(
         self, start: np.ndarray, along: np.ndarray, seen: np.ndarray, asked: np.ndarray
@@ -182,7 +183,7 @@ class HostTracer:
         return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
 
 
-def _turned(x: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turned(x: Any, turn: np.ndarray) -> np.ndarray:
     """Vectors (n, 3), world, in a frame with these axes as columns; see `rows` for the layout."""
     return (turn.T @ x.T).T
 
@@ -214,9 +215,7 @@ def on_host(scene: Scene, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     return rgb, deep, element[geom]  # entry -1 is the last
 
 
-def _look(
-    scene: Scene, tracer: HostTracer, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _look(scene: Scene, tracer: HostTracer, places: np.ndarray) -> tuple[Any, Any, Any]:
     """Colours (n, 3), depths (n,) and geoms (n,) at places (n, 2) of a picture."""
     with np.errstate(all="ignore"):
         rays = view_rays(scene.view, scene.parallel, places)
@@ -238,7 +237,7 @@ def _look(
     return np.clip(rgb, 0, 1), deep, met.hit.geomid
 
 
-def _taken(kept: np.ndarray, *trees: Any) -> Any:
+def _taken(kept: Any, *trees: Any) -> Any:
     """The rows of arrays (n, ...) that are kept."""
     index = np.flatnonzero(kept)
     return jax.tree.map(lambda x: rows(x, index), trees)

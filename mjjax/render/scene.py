@@ -5,7 +5,7 @@ written once, for NumPy and for JAX, and asks the tracer for shadows too. There 
 `mjjax.render.traced` inside programs, and `mjjax.render.host` outside of them.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ OPAQUE = 0.995  # a colour with less alpha is transparent
 class Tracer(Protocol):
     """Says what is visible where."""
 
-    def first(self, start: Array, along: Array, seen: Array) -> tuple[Hit, Array]:
+    def first(self, start: Any, along: Any, seen: Any) -> tuple[Hit, Array]:
         """The first surfaces that rays meet, and their triangles of `mesh_face`, -1 for none.
 
         Args:
@@ -40,7 +40,7 @@ class Tracer(Protocol):
         """
         ...
 
-    def blocked(self, start: Array, along: Array, reach: Array, seen: Array) -> Array:
+    def blocked(self, start: Any, along: Any, reach: Any, seen: Any) -> Array:
         """Whether rays (n,) meet something at less than a distance `reach` (n,) [m]."""
         ...
 

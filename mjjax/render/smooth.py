@@ -53,7 +53,10 @@ def smooth_picture(
 def _smooth(model: Model, data: Data, free: FreeCamera | None, sight: Sight) -> np.ndarray:
     """Colours (height, width, 3) with smooth edges."""
     shape, order = (sight.height, sight.width), pixel_order(sight.width, sight.height)
-    scene, places = host_scene(model, data, free, sight), pixel_places(*shape[::-1], order)
+    scene, places = (
+        host_scene(model, data, free, sight),
+        pixel_places(sight.width, sight.height, order),
+    )
     rgb, _, element = on_host(scene, places)
     near = _edges(arranged(rgb, order, shape), arranged(element, order, shape)).reshape(-1)[order]
     part = (np.arange(_FINER) + 0.5) / _FINER - 0.5

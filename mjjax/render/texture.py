@@ -11,6 +11,7 @@ import numpy as np
 
 from mjjax.core.enums import TextureType
 from mjjax.model.structure import Structure
+from mjjax.xla.linalg import total
 from mjjax.xla.namespace import Array, columns, held, namespace, rows, where
 
 _FACES = 6
@@ -113,15 +114,15 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
     low = xp.floor(held(place)).astype(np.int32)
     part = place - low.astype(st.dtype)
 
-    mixed = 0
+    parts = []
     for x, y in _CORNERS:
         at = low + np.array([[x, y]], np.int32)
         at = where(cube[:, None], xp.clip(at, 0, size - 1), at % size)
         word = pool.pixel[start + at[:, 1] * size[:, 0] + at[:, 0]]
         share = (part[:, 0] if x else 1 - part[:, 0]) * (part[:, 1] if y else 1 - part[:, 1])
         bytes_ = columns(*(word >> np.uint32(8 * k) & np.uint32(_WHITE) for k in range(3)))
-        mixed = mixed + (share / _WHITE)[:, None] * bytes_.astype(st.dtype)
-    return mixed
+        parts.append((share / _WHITE)[:, None] * bytes_.astype(st.dtype))
+    return total(parts)
 
 
 def cube_place(direction: Array) -> tuple[Array, Array, Array]:

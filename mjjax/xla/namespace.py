@@ -16,8 +16,8 @@ from jax import lax
 
 Array = jax.Array | np.ndarray
 # Numpy arguments give numpy results. The compiler of models relies on this.
-T = TypeVar("T")
 A = TypeVar("A", bound=Array)
+T = TypeVar("T")
 
 
 def namespace(*arrays: Array) -> Any:
@@ -54,15 +54,15 @@ def held(x: A) -> A:
     return cast(A, x if namespace(x) is np else lax.stop_gradient(x))
 
 
-def rows(table: Array, index: Array) -> Array:
+def rows(table: A, index: Array) -> A:
     """Rows of a table (m, ...), one for each of many indices (n, ...).
 
     NumPy's result has the rows along its fastest axis in memory. NumPy runs along the fastest axis
     of its operands, and so over many rows at a time instead of few columns.
     """
     if namespace(table, index) is np:
-        return np.take(table.T, index.T, axis=-1).T
-    return jnp.asarray(table)[index]
+        return cast(A, np.take(table.T, index.T, axis=-1).T)
+    return cast(A, jnp.asarray(table)[index])
 
 
 def columns(*parts: Array) -> Array:
