@@ -141,17 +141,22 @@ class HostTracer:
         limit = np.arccos(np.clip(cosine, -1, 1)) + np.arcsin(np.minimum(radius / away, 1))
         angle = np.arccos(np.clip(np.sum(offset * way[None], axis=2) / away, -1, 1))
         near = (radius >= away) | (angle <= limit + _SLACK)
+        members = np.arange(_BUNDLE)
         for entry, geom in enumerate(self._geoms.tolist()):
-            if seen[geom] and near[entry].any():
-                rays = np.flatnonzero(near[entry][bundle] & asked)
-                offset, way = rows(start, rays) - self._centre[entry], rows(along, rays)
-                ahead, square = dot(offset, way), dot(offset, offset)
-                wide = self._radius[entry] ** 2 + _ROUNDING * square
-                kept = np.flatnonzero(square - ahead * ahead <= wide)
-                if len(kept):
-                    rays, turn = rays[kept], self._mat[geom]
-                    local = rows(start, rays) - self._pos[geom]
-                    yield geom, rays, (_turned(local, turn), _turned(rows(way, kept), turn))
+            close = first[near[entry]] if seen[geom] else first[:0]
+            rays = (close[:, None] + members).ravel()
+            rays = rays[: len(rays) - _missing(close, len(start))]
+            rays = rays[asked[rays]]
+            if len(rays):
+                turn, from_geom = self._mat[geom], rows(start, rays) - self._pos[geom]
+                way = rows(along, rays)
+                if np.isfinite(self._radius[entry]):
+                    offset = from_geom + (self._pos[geom] - self._centre[entry])
+                    ahead, square = dot(offset, way), dot(offset, offset)
+                    wide = self._radius[entry] ** 2 + _ROUNDING * square
+                    kept = np.flatnonzero(square - ahead * ahead <= wide)
+                    rays, from_geom, way = rays[kept], rows(from_geom, kept), rows(way, kept)
+                yield geom, rays, (_turned(from_geom, turn), _turned(way, turn))
 
     def _hit(
         self,
@@ -181,6 +186,11 @@ class HostTracer:
                 out = NORMALS[kind](at + dist[rays, None] * way, size)
             normal[rays] = _turned(safe.normalize(out)[0], turn.T)
         return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
+
+
+def _missing(bundles: np.ndarray, n: int) -> int:
+    """How many of the rays of some bundles are beyond the last of n rays."""
+    return int(max(0, bundles[-1] + _BUNDLE - n)) if len(bundles) else 0
 
 
 def _turned(x: Any, turn: np.ndarray) -> np.ndarray:
