@@ -13,6 +13,7 @@ from mjjax.core.constants import NGROUP
 from mjjax.core.representation import represent
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.pipeline.boundary import check_shapes
 from mjjax.render import embree
 from mjjax.render.camera import FreeCamera, camera_id, pixel_order, pixel_places
 from mjjax.render.drawn import SEEN, Shown
@@ -82,8 +83,9 @@ def render(
 
     Raises:
         KeyError: no camera has that name.
-        ValueError: there is no such camera, or the picture has no pixels.
+        ValueError: there is no such camera, the picture has no pixels, or the data are a batch.
     """
+    check_shapes("render", {"model": model, "data": data})
     if width < 1 or height < 1:
         raise ValueError(f"a picture of {width} x {height} pixels is empty")
     free = camera if isinstance(camera, FreeCamera) else None

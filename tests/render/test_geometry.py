@@ -168,8 +168,8 @@ def test_what_is_around_and_too_far_is_not_seen() -> None:
     assert picture.depth[4, 4] == pytest.approx(2.8) and picture.depth[0, 0] == 100
 
 
-def test_wrong_cameras_are_errors() -> None:
-    """A misspelt camera is answered with the names there are."""
+def test_wrong_arguments_are_errors() -> None:
+    """A misspelt camera is answered with the names there are, a batch with the way to map it."""
     model = load(SCENE).ours
     data = mjjax.make_data(model)
     with pytest.raises(KeyError, match="riding"):
@@ -178,3 +178,5 @@ def test_wrong_cameras_are_errors() -> None:
         mjjax.render(model, data, camera=4)
     with pytest.raises(ValueError, match="empty"):
         mjjax.render(model, data, width=0)
+    with pytest.raises(ValueError, match="data is a batch"):
+        mjjax.render(model, stack([data, data]))
