@@ -32,7 +32,7 @@ from mjjax.xla.namespace import rows
 
 _PIECE = 2**15  # rays that are followed together; their arrays fit into a cache
 _BUNDLE = 64  # neighbouring rays that are tried with bounding spheres together
-_SLACK = 1e-3  # of the angle between a bundle and a sphere, against rounding [rad]
+_SLACK = 1e-3  # of the distance of a sphere from a bundle, against rounding
 _ROUNDING = 1e-5  # of the square of the distance from a sphere
 
 
@@ -85,7 +85,7 @@ class HostTracer:
         n, real = len(start), start.dtype
         dist, geoms = np.full(n, np.inf, real), np.full(n, -1, np.int32)
         faces = np.full(n, -1, np.int32)
-        for geom, rays, local in self._candidates(start, along, seen, np.ones(n, bool)):
+        for geom, rays, local in self._candidates(start, along, seen):
             if geom in self._triangles:
                 away, face = self._triangles[geom].first(*local, dist[rays])
                 better = face >= 0
@@ -121,32 +121,23 @@ class HostTracer:
         return shape_hit(kind, start, along, size[None])
 
     def _candidates(
-        self, start: np.ndarray, along: np.ndarray, seen: np.ndarray, asked: np.ndarray
+        self,
+        start: np.ndarray,
+        along: np.ndarray,
+        seen: np.ndarray,
+        asked: np.ndarray | None = None,
     ) -> Iterator[tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
         """Geoms, the rays among those `asked` for that may meet them, and these in their frames."""
-        count = -(-len(start) // _BUNDLE)
-        if not count:
+        if not len(start):
             return
-        first = np.arange(count) * _BUNDLE
-        size = np.diff(first, append=len(start))
-        middle, way = (np.add.reduceat(x, first) / size[:, None] for x in (start, along))
-        way /= np.maximum(np.linalg.norm(way, axis=1, keepdims=True), np.finfo(way.dtype).tiny)
-        bundle = np.repeat(np.arange(count), size)
-        spread = np.maximum.reduceat(np.sum((start - rows(middle, bundle)) ** 2, axis=1), first)
-        cosine = np.minimum.reduceat(np.sum(along * rows(way, bundle), axis=1), first)
-        # The angle to the centre of a sphere is at most that of the cone and that of the sphere.
-        offset = self._centre[:, None] - middle[None]
-        away = np.linalg.norm(offset, axis=2)
-        radius = self._radius[:, None] + np.sqrt(spread)
-        limit = np.arccos(np.clip(cosine, -1, 1)) + np.arcsin(np.minimum(radius / away, 1))
-        angle = np.arccos(np.clip(np.sum(offset * way[None], axis=2) / away, -1, 1))
-        near = (radius >= away) | (angle <= limit + _SLACK)
+        near = self._near(start, along)
+        first = np.arange(near.shape[1]) * _BUNDLE
         members = np.arange(_BUNDLE)
         for entry, geom in enumerate(self._geoms.tolist()):
             close = first[near[entry]] if seen[geom] else first[:0]
             rays = (close[:, None] + members).ravel()
             rays = rays[: len(rays) - _missing(close, len(start))]
-            rays = rays[asked[rays]]
+            rays = rays if asked is None else rays[asked[rays]]
             if len(rays):
                 turn, from_geom = self._mat[geom], rows(start, rays) - self._pos[geom]
                 way = rows(along, rays)
@@ -157,6 +148,30 @@ class HostTracer:
                     kept = np.flatnonzero(square - ahead * ahead <= wide)
                     rays, from_geom, way = rays[kept], rows(from_geom, kept), rows(way, kept)
                 yield geom, rays, (_turned(from_geom, turn), _turned(way, turn))
+
+    def _near(self, start: np.ndarray, along: np.ndarray) -> np.ndarray:
+        """Whether rays of a bundle may meet the bounding sphere of a geom (m, n / `_BUNDLE`).
+
+        A cone holds the rays. Its axis meets a sphere whose radius is that of the geom and that of
+        the starts together, or it passes it at less than the half angle of the cone.
+        """
+        first = np.arange(0, len(start), _BUNDLE)
+        size = np.diff(first, append=len(start))
+        bundle = np.repeat(np.arange(len(first)), size)
+        middle, way = (np.add.reduceat(x, first, axis=0) / size[:, None] for x in (start, along))
+        way = safe.normalize(way)[0]
+        spread = start - rows(middle, bundle)
+        wide = np.sqrt(np.maximum.reduceat(dot(spread, spread), first))
+        cosine = np.minimum(np.minimum.reduceat(dot(along, rows(way, bundle)), first), 1)
+        sine = np.sqrt(1 - cosine * cosine)
+        centre, middle, way = (x.astype(float) for x in (self._centre, middle, way))
+        radius = self._radius[:, None] + wide
+        square = dot(centre, centre)[:, None] - 2 * (centre @ middle.T) + dot(middle, middle)
+        ahead = centre @ way.T - dot(middle, way)
+        # The cosine of the sum of both angles, times the distance of the centre.
+        limit = cosine * np.sqrt(np.maximum(square - radius * radius, 0)) - sine * radius
+        passes = ahead >= limit - _SLACK * np.sqrt(np.maximum(square, 0))
+        return passes | (square <= radius * radius) | (cosine <= 0)
 
     def _hit(
         self,

@@ -110,6 +110,12 @@ class Triangles(NamedTuple):
     mapped: Array
 
 
+@functools.lru_cache(maxsize=256)
+def _indices(s: Structure, name: str) -> np.ndarray:
+    """A table of indices, with 0 in place of -1 (none)."""
+    return np.maximum(getattr(s, name), 0).astype(np.int32)
+
+
 def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triangles:
     """Normals and texture coordinates, interpolated between the corners of meshes' triangles.
 
@@ -124,21 +130,20 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
     """
     s, xp = model.structure, namespace(model.mesh_vert, local)
     met, face = face >= 0, xp.maximum(face, 0)
-    mesh = rows(np.maximum(s.geom_dataid, 0).astype(np.int32), geom)
-    mesh = xp.minimum(mesh, s.nmesh - 1)
+    mesh = xp.minimum(rows(_indices(s, "geom_dataid"), geom), s.nmesh - 1)
 
-    def corners(values: Array, first: np.ndarray, index: np.ndarray) -> Array:
-        start = rows(np.maximum(first, 0).astype(np.int32), mesh)[:, None]
-        return rows(values, start + rows(np.maximum(index, 0).astype(np.int32), face))
+    def corners(values: Array, first: str, index: str) -> Array:
+        start = rows(_indices(s, first), mesh)[:, None]
+        return rows(values, start + rows(_indices(s, index), face))
 
-    vert = corners(model.mesh_vert, s.mesh_vertadr, s.mesh_face)
+    vert = corners(model.mesh_vert, "mesh_vertadr", "mesh_face")
     one, two, at = vert[:, 1] - vert[:, 0], vert[:, 2] - vert[:, 0], local - vert[:, 0]
     area = cross(one, two)
     square = xp.maximum(dot(area, area), np.finfo(area.dtype).tiny)
     v = dot(cross(at, two), area) / square
     w = dot(cross(one, at), area) / square
     weight = columns(1 - v - w, v, w)[..., None]
-    normals = corners(model.mesh_normal, s.mesh_normaladr, s.mesh_facenormal)
+    normals = corners(model.mesh_normal, "mesh_normaladr", "mesh_facenormal")
     flat = safe.normalize(area)[0][:, None]
     sharp = (dot(normals, flat) < _SHARP) & ~rows(s.mesh_texcoordadr >= 0, mesh)[:, None]
     normal = xp.sum(weight * where(sharp[..., None], flat, normals), 1)
@@ -146,7 +151,7 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
     if not s.nmeshtexcoord:
         nothing = xp.zeros_like(v)
         return Triangles(normal, local[:, :2] * 0, nothing, nothing > 0)
-    flat = corners(model.mesh_texcoord, s.mesh_texcoordadr, s.mesh_facetexcoord)
+    flat = corners(model.mesh_texcoord, "mesh_texcoordadr", "mesh_facetexcoord")
     mapped = met & rows(s.mesh_texcoordadr >= 0, mesh)
     a, b = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
     density = xp.sqrt(abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / safe.sqrt(square) + 1e-12)
