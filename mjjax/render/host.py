@@ -165,13 +165,14 @@ class HostTracer:
         cosine = np.minimum(np.minimum.reduceat(dot(along, rows(way, bundle)), first), 1)
         sine = np.sqrt(1 - cosine * cosine)
         centre, middle, way = (x.astype(float) for x in (self._centre, middle, way))
-        radius = self._radius[:, None] + wide
+        endless = np.isinf(self._radius)[:, None]
+        radius = np.where(endless, 0, self._radius[:, None] + wide)
         square = dot(centre, centre)[:, None] - 2 * (centre @ middle.T) + dot(middle, middle)
         ahead = centre @ way.T - dot(middle, way)
         # The cosine of the sum of both angles, times the distance of the centre.
         limit = cosine * np.sqrt(np.maximum(square - radius * radius, 0)) - sine * radius
         passes = ahead >= limit - _SLACK * np.sqrt(np.maximum(square, 0))
-        return passes | (square <= radius * radius) | (cosine <= 0)
+        return endless | passes | (square <= radius * radius) | (cosine <= 0)
 
     def _hit(
         self,
