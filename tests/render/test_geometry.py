@@ -9,6 +9,7 @@ import pytest
 import mjjax
 from mjjax.core.enums import GeomType
 from mjjax.render import camera as cameras
+from mjjax.render import smooth
 from mjjax.xla.namespace import Array
 from tests.oracle_tools import load, quick, stack, to_ours, world
 from tests.render.scenes import CAMERAS, SCENE, oracle_rays, posed
@@ -35,12 +36,12 @@ def state(seed: int) -> mujoco.MjData:
 
 
 def ours(d: mujoco.MjData) -> mjjax.Data:
-    return posed(load(SCENE).ours, to_ours(load(SCENE).ours, d))
+    return smooth.posed(load(SCENE).ours, to_ours(load(SCENE).ours, d))
 
 
 def rays(data: mjjax.Data, name: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Our rays through the pixels (height, width, 3)."""
-    model = load(SCENE).ours
+    model = jax.device_get(load(SCENE).ours)
     camera = None if name is None else cameras.camera_id(model, name)
     if camera is None:
         view = cameras.free_view(model, mjjax.free_camera(model), WIDTH / HEIGHT)
@@ -161,7 +162,7 @@ HIDDEN = """
 def test_what_is_around_and_too_far_is_not_seen() -> None:
     """A camera in a head sees out of it, and nothing beyond the far plane."""
     model = load(HIDDEN).ours
-    data = posed(model, mjjax.make_data(model))
+    data = smooth.posed(model, mjjax.make_data(model))
     picture = mjjax.render(model, data, camera=0, width=9, height=9)
     np.testing.assert_array_equal(np.unique(picture.segmentation[..., 0]), [-1, 1])
     assert picture.segmentation[4, 4, 0] == 1
