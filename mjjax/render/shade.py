@@ -32,12 +32,14 @@ class Ray(NamedTuple):
         mirrored: (n,) reflectance of the mirror that they come from, 0 if there is none. It scales
             the colours of surfaces, but not their highlights. A mirror shows no sky, no shadows and
             no other mirror.
+        passed: (n,) length of the way from the camera to their starts [m].
     """
 
     start: Array
     along: Array
     weight: Array
     mirrored: Array
+    passed: Array
 
 
 class Met(NamedTuple):
@@ -57,7 +59,7 @@ class Met(NamedTuple):
 def first_rays(start: Array, along: Array) -> Ray:
     """The rays of pixels."""
     one = namespace(along).ones_like(along[:, 0])
-    return Ray(start, along, one, 0 * one)
+    return Ray(start, along, one, 0 * one, 0 * one)
 
 
 def meet(scene: Scene, tracer: Tracer, ray: Ray) -> Met:
@@ -82,7 +84,7 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
     xp, model, look, hit = namespace(ray.along), scene.model, scene.paint, met.hit
     radius = sky_radius(scene.far)
     if not scene.parallel:  # the sky hides what is behind it
-        behind = met.away > sky_distance(model.structure, ray.along, radius)
+        behind = ray.passed + met.away > sky_distance(model.structure, ray.along, radius)
         behind = behind & (ray.mirrored == 0)
         hit = hit._replace(geomid=where(behind, -1, hit.geomid))
     if not model.structure.ngeom:
@@ -101,7 +103,7 @@ def surface(scene: Scene, tracer: Tracer, ray: Ray, met: Met) -> tuple[Array, Ra
     counts = where(there | (ray.mirrored == 0), ray.weight * alpha, 0)
     clear = xp.ones_like(ray.weight)
     if scene.haze is not None:
-        away = where(there, hit.dist, np.inf)
+        away = where(there, ray.passed + hit.dist, np.inf)
         thick = where(glass | (ray.mirrored > 0), 0, haze_over(scene.haze, ray.along, away, radius))
         clear = 1 - thick
         rgb = clear[:, None] * rgb + thick[:, None] * scene.haze.rgb[None]
@@ -125,7 +127,7 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
         normal = where(xp.any(triangles.normal != 0, axis=1)[:, None], smooth, normal)
     slope = where(there, xp.maximum(abs(dot(hit.normal, ray.along)), _GRAZING), 1)
     size = xp.broadcast_to(scene.pixel, hit.dist.shape)
-    size = where(there & (not scene.parallel), size * hit.dist, size) / slope
+    size = where(there & (not scene.parallel), size * (ray.passed + hit.dist), size) / slope
     toward_eye = -ray.along
     if scene.parallel:  # as in MuJoCo, highlights are still seen from an eye at the camera
         toward_eye = safe.normalize(scene.view.eye[None] - point)[0]
@@ -145,12 +147,13 @@ def _look(scene: Scene, ray: Ray, hit: Hit, face: Array) -> tuple[Array, Surface
 def _following(ray: Ray, hit: Hit, glass: Array, alpha: Array, mirror: Array, clear: Array) -> Ray:
     """The rays behind transparent surfaces, or from mirrors."""
     turned = ray.along - 2 * dot(ray.along, hit.normal)[:, None] * hit.normal
-    off = 1 + where(glass, _OFF, -_OFF).astype(hit.dist.dtype)
+    way = hit.dist * (1 + where(glass, _OFF, -_OFF).astype(hit.dist.dtype))
     return Ray(
-        ray.start + (hit.dist * off)[:, None] * ray.along,
+        ray.start + way[:, None] * ray.along,
         where(glass[:, None], ray.along, turned),
         ray.weight * where(glass, 1 - alpha, where(mirror > 0, clear, 0)),
         where(glass, ray.mirrored, mirror),
+        ray.passed + way,
     )
 
 
