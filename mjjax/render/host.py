@@ -133,10 +133,10 @@ class HostTracer:
         near = self._near(start, along)
         first = np.arange(near.shape[1]) * _BUNDLE
         members = np.arange(_BUNDLE)
-        for entry, geom in enumerate(self._geoms.tolist()):
-            close = first[near[entry]] if seen[geom] else first[:0]
+        for entry in np.flatnonzero(near.any(axis=1) & seen[self._geoms]).tolist():
+            geom, close = int(self._geoms[entry]), first[near[entry]]
             rays = (close[:, None] + members).ravel()
-            rays = rays[: len(rays) - _missing(close, len(start))]
+            rays = rays[: len(rays) - max(0, close[-1] + _BUNDLE - len(start))]
             rays = rays if asked is None else rays[asked[rays]]
             if len(rays):
                 turn, from_geom = self._mat[geom], rows(start, rays) - self._pos[geom]
@@ -202,11 +202,6 @@ class HostTracer:
                 out = NORMALS[kind](at + dist[rays, None] * way, size)
             normal[rays] = _turned(safe.normalize(out)[0], turn.T)
         return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
-
-
-def _missing(bundles: np.ndarray, n: int) -> int:
-    """How many of the rays of some bundles are beyond the last of n rays."""
-    return int(max(0, bundles[-1] + _BUNDLE - n)) if len(bundles) else 0
 
 
 def _turned(x: Any, turn: np.ndarray) -> np.ndarray:
