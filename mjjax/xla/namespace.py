@@ -61,8 +61,9 @@ def rows(table: A, index: Array) -> A:
     of its operands, and so over many rows at a time instead of few columns.
     """
     if namespace(table, index) is np:
-        if table.T.flags.c_contiguous:
-            return cast(A, np.take(table.T, index.T, axis=-1).T)
+        turned = np.asarray(table).T
+        if turned.flags.c_contiguous:
+            return cast(A, np.take(turned, index.T, axis=-1).T)
         # `take` would copy the whole table to bring it into this order.
         return cast(A, np.ascontiguousarray(np.take(table, index, axis=0).T).T)
     return cast(A, jnp.asarray(table)[index])
