@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-import jax
 import numpy as np
 
 import mjjax
@@ -12,7 +11,6 @@ from mjjax.cli.arguments import UsageError
 from mjjax.core.limits import Limits
 
 FPS = 25  # frames per second of a video; a GIF can represent this number exactly
-_FINER = 2  # rays along the side of a pixel
 _COLOURS = 128  # colours of a frame of a GIF
 
 
@@ -56,26 +54,6 @@ def chosen(model: mjjax.Model, kind: str, wanted: str | None) -> int | None:
         return int(wanted)
     known = ", ".join(n for n in names if n) or f"{len(names)} without names"
     raise UsageError(f"no {'keyframe' if kind == 'key' else kind} {wanted!r}; there are: {known}")
-
-
-def picture(
-    model: mjjax.Model, data: mjjax.Data, camera: int | None, width: int, height: int
-) -> np.ndarray:
-    """A picture (height, width, 3) of a world, seen by a camera, with values from 0 to 255.
-
-    Each pixel is the mean of several rays.
-    """
-    wide, high = _FINER * width, _FINER * height
-    seen = mjjax.render(model, _posed(model, data), camera=camera, width=wide, height=high)
-    rgb = np.asarray(seen.rgb)
-    mean = rgb.reshape(height, _FINER, width, _FINER, 3).mean(axis=(1, 3))
-    return (255 * mean + 0.5).astype(np.uint8)
-
-
-@jax.jit
-def _posed(model: mjjax.Model, data: mjjax.Data) -> mjjax.Data:
-    """The world with the poses that a picture needs."""
-    return mjjax.camlight(model, mjjax.com_pos(model, mjjax.kinematics(model, data)))
 
 
 def check_video(path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import mjjax
 from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.models import load
-from mjjax.cli.pictures import add_camera, check_file, check_size, chosen, picture
+from mjjax.cli.pictures import add_camera, check_file, check_size, chosen
+from mjjax.render.smooth import smooth_picture
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def _render(args: argparse.Namespace) -> None:
     model = load(args.model)
     camera = chosen(model, "camera", args.camera)
     data = start(model, chosen(model, "key", args.keyframe))
-    pixels = picture(model, data, camera, args.width, args.height)
+    pixels = smooth_picture(model, data, camera, args.width, args.height)
     Image.fromarray(pixels).save(args.out)
     print(f"saved {args.out}: {args.width} x {args.height} pixels")
 

@@ -21,11 +21,11 @@ from mjjax.cli.pictures import (
     check_size,
     check_video,
     chosen,
-    picture,
     save_video,
 )
 from mjjax.cli.progress import doing
 from mjjax.cli.worlds import advance, start
+from mjjax.render.smooth import smooth_picture
 from mjjax.xla.compiling import compiled
 
 STEPS_PER_FRAME = 10  # steps between frames of the saved file
@@ -158,7 +158,7 @@ def _simulate(args: argparse.Namespace) -> None:
         print(f"saved       {args.out}: {len(times)} frames of qpos and qvel")
     if args.video:
         shots = (
-            picture(model, jax.device_put(data, jax.devices()[0]), camera, args.width, args.height)
+            smooth_picture(model, data, camera, args.width, args.height)
             for data in tqdm(run.shots, unit="frame", disable=None)
         )
         save_video(shots, args.video)

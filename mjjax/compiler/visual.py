@@ -16,7 +16,15 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "specular": (0.5, 0.5, 0.5),
         "active": 1,
     },
-    "map": {"stiffness": 100.0, "force": 0.005, "zfar": 50.0},
+    "map": {
+        "stiffness": 100.0,
+        "force": 0.005,
+        "zfar": 50.0,
+        "haze": 0.3,
+        "shadowclip": 1.0,
+        "shadowscale": 0.6,
+    },
+    "rgba": {"haze": (1.0, 1.0, 1.0, 1.0)},
 }
 
 

@@ -34,7 +34,7 @@ from mjjax.envs.worlds import (
     keys_of,
 )
 from mjjax.pipeline.arguments import check_shape, real_array
-from mjjax.render.picture import render
+from mjjax.render.smooth import smooth_picture
 
 # The kinds of arrays that the vector environment returns.
 Arrays = Literal["numpy", "jax"]
@@ -295,8 +295,7 @@ def _picture(
     env: Environment, state: EnvState, params: Params, size: tuple[int, int]
 ) -> np.ndarray:
     """A picture of one world by the model's free camera, as bytes (height, width, 3)."""
-    picture = render(params.model, env.data(state, params), width=size[0], height=size[1])
-    return np.asarray(picture.rgb * 255).astype(np.uint8)
+    return smooth_picture(params.model, env.data(state, params), None, *size)
 
 
 def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:

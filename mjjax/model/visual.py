@@ -37,6 +37,19 @@ class VisualMap(PyTree):
     stiffness: jax.Array = array(unit="1/s^2", doc="of the hand that pulls, per mass of the body")
     force: jax.Array = array(unit="m/N", doc="length of forces, times the mean mass in kg")
     zfar: jax.Array = array(doc="depth beyond which nothing is seen, in extents of the model")
+    haze: jax.Array = array(doc="part of the way to the sky at which the haze ends")
+    shadowclip: jax.Array = array(
+        doc="half width of the shadows of a directional light, in extents of the model"
+    )
+    shadowscale: jax.Array = array(doc="half angle of the shadows of a spotlight, by its cutoff")
+
+
+class VisualRgba(PyTree):
+    """Colours (`mjVisual.rgba`)."""
+
+    _filled: ClassVar[bool] = True
+
+    haze: jax.Array = array(4, doc="colour of the haze over an endless plane, before the sky")
 
 
 class Visual(PyTree):
@@ -47,10 +60,12 @@ class Visual(PyTree):
     global_: VisualGlobal = array(doc="the free camera")
     headlight: Headlight = array(doc="the light at the camera")
     map: VisualMap = array(doc="scales")
+    rgba: VisualRgba = array(doc="colours")
 
 
 VISUAL_PARTS: dict[str, Any] = {
     "global_": VisualGlobal,
     "headlight": Headlight,
     "map": VisualMap,
+    "rgba": VisualRgba,
 }

@@ -1,8 +1,8 @@
 """Cameras: their positions, and the rays through their pixels."""
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import ObjType, ProjectionType
@@ -12,7 +12,7 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.xla.linalg import matvec3
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.namespace import Array, namespace, where
 
 TILE = 16  # pixels along the side of the squares in which rays are ordered
 
@@ -81,18 +81,14 @@ def is_orthographic(model: Model, camera: int | None) -> bool:
 
 def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
     """The view of a free camera; `aspect` is width over height of the picture."""
-    real = model.stat.center.dtype
-    azimuth, elevation = (jnp.asarray(x, real) * (np.pi / 180) for x in free[2:])
-    ahead = jnp.stack(
-        [
-            jnp.cos(elevation) * jnp.cos(azimuth),
-            jnp.cos(elevation) * jnp.sin(azimuth),
-            jnp.sin(elevation),
-        ]
-    )
-    right = jnp.stack([jnp.sin(azimuth), -jnp.cos(azimuth), jnp.zeros_like(azimuth)])
-    turn = jnp.stack([right, cross(right, ahead), -ahead], axis=1)
-    eye = jnp.asarray(free.lookat, real) - jnp.asarray(free.distance, real) * ahead
+    given: Any = free
+    xp, real = namespace(model.stat.center, *given), model.stat.center.dtype
+    azimuth, elevation = (xp.asarray(x, real) * (np.pi / 180) for x in free[2:])
+    x, y, level = xp.cos(azimuth), xp.sin(azimuth), xp.cos(elevation)
+    ahead = xp.stack([level * x, level * y, xp.sin(elevation)])
+    right = xp.stack([y, -x, xp.zeros_like(azimuth)])
+    turn = xp.stack([right, cross(right, ahead), -ahead], axis=1)
+    eye = xp.asarray(free.lookat, real) - xp.asarray(free.distance, real) * ahead
     high = _half(model.vis.global_.fovy, is_orthographic(model, None), aspect)
     return CameraView(eye, turn, -high, high)
 
@@ -106,9 +102,9 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraVi
     low = -high
     if not is_orthographic(model, camera):
         size, intrinsic = model.cam_sensorsize[camera], model.cam_intrinsic[camera]
-        sensed = jnp.all(size != 0)
+        sensed = (size != 0).all()
         focal, centre = where(sensed, intrinsic[:2], 1), intrinsic[2:]
-        centre = centre * jnp.asarray([1, -1], centre.dtype)  # it counts to the right and down
+        centre = centre * np.array([1, -1], centre.dtype)  # it counts to the right and down
         low = where(sensed, (centre - 0.5 * size) / focal, low)
         high = where(sensed, (centre + 0.5 * size) / focal, high)
     return CameraView(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
@@ -116,10 +112,12 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraVi
 
 def _half(fovy: Array, parallel: bool, aspect: float) -> Array:
     """Half width and half height of the image, with equal scales along both."""
-    half = 0.5 * fovy if parallel else jnp.tan(fovy * (np.pi / 360))
-    return jnp.stack([half * aspect, half])
+    xp = namespace(fovy)
+    half = 0.5 * fovy if parallel else xp.tan(fovy * (np.pi / 360))
+    return xp.stack([half * aspect, half])
 
 
+@functools.lru_cache(maxsize=8)
 def pixel_order(width: int, height: int) -> np.ndarray:
     """Pixels (n,), numbered by rows, in an order that keeps neighbours in the picture together."""
     row, column = np.divmod(np.arange(width * height), width)
@@ -127,21 +125,23 @@ def pixel_order(width: int, height: int) -> np.ndarray:
     return np.lexsort(keys)
 
 
-def pixel_rays(
-    view: CameraView, parallel: bool, width: int, height: int, pixels: np.ndarray
-) -> tuple[Array, Array]:
-    """Starts and unit directions (n, 3) of the rays through the centres of pixels, world.
+def pixel_places(width: int, height: int, pixels: np.ndarray) -> np.ndarray:
+    """Centres (n, 2) of pixels as parts of the picture, from its lower left corner.
 
     Pixel 0 is in the upper left corner of the picture; numbers go along its rows.
     """
-    real = view.eye.dtype
     row, column = np.divmod(pixels, width)
-    part = np.stack([(column + 0.5) / width, 1 - (row + 0.5) / height], axis=1)
-    flat = view.low[None] + jnp.asarray(part, real) * (view.high - view.low)[None]
-    zero = jnp.zeros((len(pixels), 1), real)
-    turn, eye = view.turn[None], jnp.broadcast_to(view.eye[None], (len(pixels), 3))
+    return np.stack([(column + 0.5) / width, 1 - (row + 0.5) / height], axis=1)
+
+
+def view_rays(view: CameraView, parallel: bool, places: np.ndarray) -> tuple[Array, Array]:
+    """Starts and unit directions (n, 3), world, of the rays through places (n, 2) of a picture."""
+    xp, real, n = namespace(view.eye), view.eye.dtype, len(places)
+    flat = view.low[None] + xp.asarray(places, real) * (view.high - view.low)[None]
+    zero = xp.zeros((n, 1), real)
+    turn, eye = view.turn[None], xp.broadcast_to(view.eye[None], (n, 3))
     if parallel:
-        ahead = jnp.broadcast_to(-view.turn[None, :, 2], (len(pixels), 3))
-        return eye + matvec3(turn, jnp.concatenate([flat, zero], axis=1)), ahead
-    look = safe.normalize(jnp.concatenate([flat, zero - 1], axis=1))[0]
+        ahead = xp.broadcast_to(-view.turn[None, :, 2], (n, 3))
+        return eye + matvec3(turn, xp.concatenate([flat, zero], axis=1)), ahead
+    look = safe.normalize(xp.concatenate([flat, zero - 1], axis=1))[0]
     return eye, matvec3(turn, look)

@@ -7,7 +7,6 @@ sites and tendons become geoms of a model that only pictures use, and no other c
 import functools
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import GeomType, ObjType
@@ -17,7 +16,7 @@ from mjjax.math.spatial import flat9
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.namespace import Array, namespace, where
 
 Groups = tuple[bool, ...]
 SEEN: Groups = (True, True, True, False, False, False)  # groups that are seen by default
@@ -63,7 +62,7 @@ class _DrawPlan(NamedTuple):
 
 def drawn(model: Model, data: Data, shown: Shown) -> Drawn:
     """A model for pictures. It holds only what rays and paint need."""
-    plan = _plan(model.structure, shown)
+    plan, xp = _plan(model.structure, shown), namespace(model.geom_size, data.geom_xpos)
     size: list[Array] = [model.geom_size]
     rgba: list[Array] = [model.geom_rgba]
     pos: list[Array] = [data.geom_xpos]
@@ -76,16 +75,16 @@ def drawn(model: Model, data: Data, shown: Shown) -> Drawn:
     if len(plan.straight):
         start, end, width, colour = _segments(model, data, plan)
         along, length = safe.normalize(end - start)
-        size.append(jnp.stack([width, 0.5 * length[:, 0], jnp.zeros_like(width)], axis=1))
+        size.append(xp.stack([width, 0.5 * length[:, 0], xp.zeros_like(width)], axis=1))
         rgba.append(colour)
         pos.append(0.5 * (start + end))
         mat.append(flat9(quat.to_mat(quat.from_z(along))))
     model = model.replace(
         structure=plan.structure,
-        geom_size=jnp.concatenate(size),
-        geom_rgba=jnp.concatenate(rgba),
+        geom_size=xp.concatenate(size),
+        geom_rgba=xp.concatenate(rgba),
     )
-    data = data.replace(geom_xpos=jnp.concatenate(pos), geom_xmat=jnp.concatenate(mat))
+    data = data.replace(geom_xpos=xp.concatenate(pos), geom_xmat=xp.concatenate(mat))
     return Drawn(model, data, plan.element)
 
 
@@ -141,9 +140,10 @@ def _segments(model: Model, data: Data, plan: _DrawPlan) -> tuple[Array, Array, 
     n = len(owner) - m
     near = where(on[:, None], leave, end[n:])
     hidden = rgba[n:] * where(on, 1, 0).astype(rgba.dtype)[:, None]
+    chain = namespace(start).concatenate
     return (
-        jnp.concatenate([start, leave, join]),
-        jnp.concatenate([end[:n], near, join, end[n:]]),
-        jnp.concatenate([width, _INSIDE * width[n:], width[n:]]),
-        jnp.concatenate([rgba, hidden, hidden]),
+        chain([start, leave, join]),
+        chain([end[:n], near, join, end[n:]]),
+        chain([width, _INSIDE * width[n:], width[n:]]),
+        chain([rgba, hidden, hidden]),
     )

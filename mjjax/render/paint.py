@@ -3,7 +3,6 @@
 import functools
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.enums import GeomType, TextureType
@@ -13,13 +12,14 @@ from mjjax.model.model import Model
 from mjjax.model.structure import Structure
 from mjjax.render.texture import Pool, cube_place, sample
 from mjjax.xla.linalg import dot
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.namespace import Array, columns, namespace, rows, where
 
 _RGB, _RGBA = 1, 8  # columns of `mat_texid`
 _PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that leaves it to its material
 _SPECULAR, _SHININESS = 0.5, 0.5  # without a material
 _ROUND = {GeomType.SPHERE: (0, 0, 0), GeomType.CAPSULE: (0, 0, 1), GeomType.CYLINDER: (0, 0, 1)}
 _MIRRORS = (GeomType.PLANE, GeomType.BOX)
+_SHARP = 0.8  # cosine between the normals of a triangle and of its corner
 _ACTUAL = (GeomType.MESH, GeomType.SDF, GeomType.HFIELD)
 
 
@@ -42,13 +42,13 @@ class Paint(NamedTuple):
 def paint(model: Model) -> Paint:
     """How the geoms of a model look; a colour of their own replaces that of the material."""
     s = model.structure
-    real = model.geom_rgba.dtype
-    plain = jnp.zeros(s.ngeom, real)
+    xp, real = namespace(model.geom_rgba), model.geom_rgba.dtype
+    plain = xp.zeros(s.ngeom, real)
     rough = Paint(model.geom_rgba, plain, plain + _SPECULAR, plain + _SHININESS, plain)
     if not s.nmat:
         return rough
     ids, has = np.maximum(s.geom_matid, 0), s.geom_matid >= 0
-    own = jnp.any(model.geom_rgba != jnp.asarray([_PLAIN], real), axis=1)
+    own = xp.any(model.geom_rgba != np.array([_PLAIN], real), axis=1)
     return Paint(
         where((~has | own)[:, None], model.geom_rgba, model.mat_rgba[ids]),
         where(has, model.mat_emission[ids], rough.emission),
@@ -82,9 +82,10 @@ def _extents(model: Model) -> Array:
     """Half sizes (ngeom, 3) of the objects that textures lie on; 1 where a plane has no end."""
     s = model.structure
     column = np.broadcast_to(np.arange(3), (s.ngeom, 3)).copy()
-    for kind, columns in _ROUND.items():
-        column[s.geom_type == kind] = columns
-    size = jnp.take_along_axis(model.geom_size, jnp.asarray(column, jnp.int32), axis=1)
+    for kind, which in _ROUND.items():
+        column[s.geom_type == kind] = which
+    xp = namespace(model.geom_size)
+    size = xp.take_along_axis(model.geom_size, xp.asarray(column, np.int32), axis=1)
     if s.nhfield:
         field = model.hfield_size[np.where(s.geom_type == GeomType.HFIELD, s.geom_dataid, 0), :3]
         size = where((s.geom_type == GeomType.HFIELD)[:, None], field, size)
@@ -109,8 +110,17 @@ class Triangles(NamedTuple):
     mapped: Array
 
 
+@functools.lru_cache(maxsize=256)
+def _indices(s: Structure, name: str) -> np.ndarray:
+    """A table of indices, with 0 in place of -1 (none)."""
+    return np.maximum(getattr(s, name), 0).astype(np.int32)
+
+
 def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triangles:
     """Normals and texture coordinates, interpolated between the corners of meshes' triangles.
+
+    On meshes without texture coordinates, a corner whose normal is far from that of the triangle
+    has the triangle's. So sharp edges look sharp (`mjr_uploadMesh`).
 
     Args:
         model: model with meshes.
@@ -118,32 +128,34 @@ def on_triangles(model: Model, geom: Array, face: Array, local: Array) -> Triang
         face: (n,) triangles of `mesh_face`, -1 for none.
         local: (n, 3) points in the frames of the geoms.
     """
-    s = model.structure
-    met, face = face >= 0, jnp.maximum(face, 0)
-    mesh = jnp.asarray(np.maximum(s.geom_dataid, 0), jnp.int32)[geom]
-    mesh = jnp.minimum(mesh, s.nmesh - 1)
+    s, xp = model.structure, namespace(model.mesh_vert, local)
+    met, face = face >= 0, xp.maximum(face, 0)
+    mesh = xp.minimum(rows(_indices(s, "geom_dataid"), geom), s.nmesh - 1)
 
-    def corners(values: Array, first: np.ndarray, index: np.ndarray) -> Array:
-        start = jnp.asarray(np.maximum(first, 0), jnp.int32)[mesh]
-        return values[start[:, None] + jnp.asarray(np.maximum(index, 0), jnp.int32)[face]]
+    def corners(values: Array, first: str, index: str) -> Array:
+        start = rows(_indices(s, first), mesh)[:, None]
+        return rows(values, start + rows(_indices(s, index), face))
 
-    vert = corners(model.mesh_vert, s.mesh_vertadr, s.mesh_face)
+    vert = corners(model.mesh_vert, "mesh_vertadr", "mesh_face")
     one, two, at = vert[:, 1] - vert[:, 0], vert[:, 2] - vert[:, 0], local - vert[:, 0]
     area = cross(one, two)
-    square = jnp.maximum(dot(area, area), jnp.finfo(area.dtype).tiny)
+    square = xp.maximum(dot(area, area), np.finfo(area.dtype).tiny)
     v = dot(cross(at, two), area) / square
     w = dot(cross(one, at), area) / square
-    weight = jnp.stack([1 - v - w, v, w], axis=1)[..., None]
-    normal = jnp.sum(weight * corners(model.mesh_normal, s.mesh_normaladr, s.mesh_facenormal), 1)
+    weight = columns(1 - v - w, v, w)[..., None]
+    normals = corners(model.mesh_normal, "mesh_normaladr", "mesh_facenormal")
+    flat = safe.normalize(area)[0][:, None]
+    sharp = (dot(normals, flat) < _SHARP) & ~rows(s.mesh_texcoordadr >= 0, mesh)[:, None]
+    normal = xp.sum(weight * where(sharp[..., None], flat, normals), 1)
     normal = where(met[:, None], normal, 0)
     if not s.nmeshtexcoord:
-        nothing = jnp.zeros_like(v)
+        nothing = xp.zeros_like(v)
         return Triangles(normal, local[:, :2] * 0, nothing, nothing > 0)
-    flat = corners(model.mesh_texcoord, s.mesh_texcoordadr, s.mesh_facetexcoord)
-    mapped = met & jnp.asarray(s.mesh_texcoordadr >= 0)[mesh]
+    flat = corners(model.mesh_texcoord, "mesh_texcoordadr", "mesh_facetexcoord")
+    mapped = met & rows(s.mesh_texcoordadr >= 0, mesh)
     a, b = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
-    density = jnp.sqrt(jnp.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / safe.sqrt(square) + 1e-12)
-    return Triangles(normal, jnp.sum(weight * flat, 1), density, mapped)
+    density = xp.sqrt(abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / safe.sqrt(square) + 1e-12)
+    return Triangles(normal, xp.sum(weight * flat, 1), density, mapped)
 
 
 def texture_colour(
@@ -167,26 +179,26 @@ def texture_colour(
         triangles: properties of the points on meshes; None if there are no meshes.
         pool: pixels of all textures that these geoms have; None if they have none.
     """
-    s = model.structure
-    met, geom = geom >= 0, jnp.maximum(geom, 0)
+    s, xp = model.structure, namespace(local)
+    met, geom = geom >= 0, xp.maximum(geom, 0)
     of_geom, above = geom_textures(s), sky(s)
     used = np.union1d(of_geom[of_geom >= 0], [above] if above >= 0 else []).astype(int)
     if pool is None or not len(used):
-        return jnp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
-    texture = jnp.full(geom.shape, above, jnp.int32)
+        return xp.broadcast_to(met[:, None], local.shape).astype(local.dtype)
+    texture = xp.full(geom.shape, above, np.int32)
     if s.ngeom:
-        texture = where(met, jnp.asarray(of_geom, jnp.int32)[geom], texture)
-    there, texture = texture >= 0, jnp.maximum(texture, 0)
-    width = jnp.asarray(pool.size[:, 0], local.dtype)[texture]
-    face, st, density = jnp.zeros_like(geom), local[:, :2], jnp.zeros_like(spread)
+        texture = where(met, rows(of_geom.astype(np.int32), geom), texture)
+    there, texture = texture >= 0, xp.maximum(texture, 0)
+    width = rows(pool.size[:, 0].astype(local.dtype), texture)
+    face, st, density = xp.zeros_like(geom), local[:, :2], xp.zeros_like(spread)
     if (of_geom >= 0).any():
         st, density = _flat_place(model, geom, local, triangles)
     covered = spread * density * safe.sqrt(width[:, 0] * width[:, 1])
     if pool.cube[used].any():
         turned, scale = _cube_direction(model, geom, local)
-        upright = jnp.stack([along[:, 0], along[:, 2], -along[:, 1]], axis=1)
+        upright = columns(along[:, 0], along[:, 2], -along[:, 1])
         side, place, reach = cube_place(where(met[:, None], turned, upright))
-        cube, scale = jnp.asarray(pool.cube)[texture], where(met, scale, 1)
+        cube, scale = rows(pool.cube, texture), where(met, scale, 1)
         face, st = where(cube, side, face), where(cube[:, None], place, st)
         covered = where(cube, spread * scale * 0.5 * width[:, 0] / reach, covered)
     found = sample(pool, texture, face, st, covered)
@@ -202,13 +214,13 @@ def _flat_place(
     Textures lie in the x-y plane of the geom. They repeat `texrepeat` times over the geom, or over
     two metres with `texuniform`. Meshes with texture coordinates use these instead.
     """
-    s = model.structure
+    s, xp = model.structure, namespace(local)
     ids = np.maximum(s.geom_matid, 0)
-    uniform = jnp.asarray(s.mat_texuniform[ids])[:, None]
+    uniform = xp.asarray(s.mat_texuniform[ids])[:, None]
     half = where(uniform, 1, _extents(model)[:, :2])
-    factor = (0.5 * model.mat_texrepeat[ids] / half)[geom]
-    st = 0.5 + factor * local[:, :2] * jnp.asarray([[1, -1]], local.dtype)
-    density = safe.sqrt(jnp.abs(factor[:, 0] * factor[:, 1]))
+    factor = rows(0.5 * model.mat_texrepeat[ids] / half, geom)
+    st = 0.5 + factor * local[:, :2] * np.array([[1, -1]], local.dtype)
+    density = safe.sqrt(abs(factor[:, 0] * factor[:, 1]))
     if triangles is None:
         return st, density
     mapped = triangles.mapped
@@ -222,15 +234,15 @@ def _cube_direction(model: Model, geom: Array, local: Array) -> tuple[Array, Arr
     Shapes count as drawn at unit size, unless `texuniform` is on. Meshes and height fields count at
     their own size, times their size once more if `texuniform` is on.
     """
-    s = model.structure
+    s, xp = model.structure, namespace(local)
     if not (geom_textures(s) >= 0).any():
-        return local, jnp.ones_like(local[:, 0])
+        return local, xp.ones_like(local[:, 0])
     uniform = s.mat_texuniform[np.maximum(s.geom_matid, 0)]
     actual = np.isin(s.geom_type, _ACTUAL)
     size = _extents(model)
     scale = where((actual & uniform)[:, None], size, 1)
-    scale = where((~actual & ~uniform)[:, None], 1 / size, scale)[geom]
-    return local * scale, jnp.max(scale, axis=1)
+    scale = rows(where((~actual & ~uniform)[:, None], 1 / size, scale), geom)
+    return local * scale, xp.max(scale, axis=1)
 
 
 def sky(s: Structure) -> int:

@@ -7,26 +7,24 @@ distant objects do not flicker. The four nearest pixels of that copy are mixed.
 import functools
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from mjjax.core.enums import TextureType
 from mjjax.model.structure import Structure
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.linalg import total
+from mjjax.xla.namespace import Array, columns, held, namespace, rows, where
 
 _FACES = 6
 _WHITE = 255
 _BLANK = np.full((1, 1, 1, 4), _WHITE, np.uint8)
-_CORNERS = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int32)
+_CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
 class Pool(NamedTuple):
-    """Pixels of textures and their copies; all arrays except the pixels are numpy arrays.
+    """Pixels of textures and their copies; all arrays except the pixels are always numpy arrays.
 
     Attributes:
-        pixel: (n,) uint32, on the device: red in the lowest byte, then green and blue.
+        pixel: (n,) uint32: red in the lowest byte, then green and blue.
         first: (ntex, nlevel) first pixel of every copy, each half as large as the one before.
         size: (ntex, nlevel, 2) width and height of a copy; for cubes, of one face.
         last: (ntex,) the smallest copy.
@@ -56,10 +54,8 @@ def texture_pool(s: Structure, used: tuple[int, ...]) -> Pool:
              for row, filled in zip(copies, padded, strict=True)]  # fmt: skip
     ends = np.cumsum(count).reshape(s.ntex, depth)
     pixels = np.concatenate([level.reshape(-1, 4) for row in copies for level in row])
-    with jax.ensure_compile_time_eval():  # the pool is cached, so it outlives the current trace
-        words = jnp.asarray(np.ascontiguousarray(pixels).view("<u4")[:, 0])
     return Pool(
-        words,
+        np.ascontiguousarray(pixels).view("<u4")[:, 0],
         (ends - count).astype(np.int32),
         np.array([[level.shape[2:0:-1] for level in row] for row in padded], np.int32),
         last,
@@ -106,34 +102,38 @@ def sample(pool: Pool, texture: Array, face: Array, st: Array, covered: Array) -
         st: (n, 2) places: 0 to 1 from left to right and from top to bottom; flat textures repeat.
         covered: (n,) number of texture pixels that a pixel of the picture covers along a side.
     """
-    level = jnp.log2(jnp.maximum(lax.stop_gradient(covered), 1))
-    level = jnp.minimum(jnp.round(level).astype(jnp.int32), jnp.asarray(pool.last)[texture])
-    size, cube = jnp.asarray(pool.size)[texture, level], jnp.asarray(pool.cube)[texture]
-    face = jnp.minimum(face, jnp.asarray(pool.faces)[texture] - 1)
-    start = jnp.asarray(pool.first)[texture, level] + face * size[:, 0] * size[:, 1]
-    flat = where(cube[:, None], jnp.clip(st, 0, 1), st - jnp.floor(lax.stop_gradient(st)))
+    xp = namespace(pool.pixel, st)
+    level = xp.round(xp.log2(xp.maximum(held(covered), 1))).astype(np.int32)
+    level = xp.minimum(level, rows(pool.last, texture))
+    place = texture * pool.first.shape[1] + level
+    size, cube = rows(pool.size.reshape(-1, 2), place), rows(pool.cube, texture)
+    face = xp.minimum(face, rows(pool.faces, texture) - 1)
+    start = rows(pool.first.reshape(-1), place) + face * size[:, 0] * size[:, 1]
+    flat = where(cube[:, None], xp.clip(st, 0, 1), st - xp.floor(held(st)))
     place = flat * size.astype(st.dtype) - 0.5
-    low = jnp.floor(lax.stop_gradient(place)).astype(jnp.int32)
+    low = xp.floor(held(place)).astype(np.int32)
     part = place - low.astype(st.dtype)
 
-    at = low[:, None] + jnp.asarray(_CORNERS)[None]
-    size = size[:, None]
-    at = where(cube[:, None, None], jnp.clip(at, 0, size - 1), at % size)
-    word = pool.pixel[start[:, None] + at[..., 1] * size[..., 0] + at[..., 0]]
-    colour = word[..., None] >> jnp.asarray([[[0, 8, 16]]], jnp.uint32) & jnp.uint32(_WHITE)
-    part = part[:, None]
-    share = jnp.prod(where(_CORNERS[None] > 0, part, 1 - part), axis=2, keepdims=True)
-    return jnp.sum(share * colour.astype(st.dtype), axis=1) / _WHITE
+    parts = []
+    for x, y in _CORNERS:
+        at = low + np.array([[x, y]], np.int32)
+        at = where(cube[:, None], xp.clip(at, 0, size - 1), at % size)
+        word = pool.pixel[start + at[:, 1] * size[:, 0] + at[:, 0]]
+        share = (part[:, 0] if x else 1 - part[:, 0]) * (part[:, 1] if y else 1 - part[:, 1])
+        bytes_ = columns(*(word >> np.uint32(8 * k) & np.uint32(_WHITE) for k in range(3)))
+        parts.append((share / _WHITE)[:, None] * bytes_.astype(st.dtype))
+    return total(parts)
 
 
 def cube_place(direction: Array) -> tuple[Array, Array, Array]:
     """Faces (n,), places (n, 2) and largest components (n,) of directions (n, 3) on cubes."""
+    xp = namespace(direction)
     x, y, z = (direction[:, k] for k in range(3))
-    axis = jnp.argmax(jnp.abs(direction), axis=1).astype(jnp.int32)
-    largest = jnp.take_along_axis(direction, axis[:, None], axis=1)[:, 0]
+    axis = xp.argmax(abs(direction), axis=1).astype(np.int32)
+    largest = xp.take_along_axis(direction, axis[:, None], axis=1)[:, 0]
     ahead = largest >= 0
     across = where(axis == 0, where(ahead, -z, z), where((axis == 2) & ~ahead, -x, x))
     down = where(axis == 1, where(ahead, z, -z), -y)
-    reach = jnp.maximum(jnp.abs(largest), jnp.finfo(direction.dtype).tiny)
-    st = 0.5 * (jnp.stack([across, down], axis=1) / reach[:, None] + 1)
-    return 2 * axis + where(ahead, 0, 1).astype(jnp.int32), st, reach
+    reach = xp.maximum(abs(largest), np.finfo(direction.dtype).tiny)
+    st = 0.5 * (columns(across, down) / reach[:, None] + 1)
+    return 2 * axis + where(ahead, 0, 1).astype(np.int32), st, reach

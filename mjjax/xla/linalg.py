@@ -87,7 +87,8 @@ def slabs(x: Array, axis: int) -> Sequence[Array]:
     (benchmarks/NOTES.md, Products and sums).
     """
     if namespace(x) is np:
-        return np.split(x, x.shape[axis], axis)
+        before = (slice(None),) * (axis % x.ndim)
+        return [x[(*before, slice(k, k + 1))] for k in range(x.shape[axis])]
     return lax.split(x, (1,) * x.shape[axis], axis % x.ndim)
 
 

@@ -6,7 +6,8 @@ On the device, JAX traces the same code. A kernel asks `namespace(...)` for the 
 arguments.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from jax import lax
 Array = jax.Array | np.ndarray
 # Numpy arguments give numpy results. The compiler of models relies on this.
 A = TypeVar("A", bound=Array)
+T = TypeVar("T")
 
 
 def namespace(*arrays: Array) -> Any:
@@ -45,6 +47,56 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     if np.ndim(condition):
         condition = _spread(condition, shape, np.dtype(bool))
     return lax.select(condition, _spread(x, shape, dtype), _spread(y, shape, dtype))
+
+
+def held(x: A) -> A:
+    """`x` as a constant, without derivative."""
+    return cast(A, x if namespace(x) is np else lax.stop_gradient(x))
+
+
+def rows(table: A, index: Array) -> A:
+    """Rows of a table (m, ...), one for each of many indices (n, ...).
+
+    NumPy's result has the rows along its fastest axis in memory. NumPy runs along the fastest axis
+    of its operands, and so over many rows at a time instead of few columns.
+    """
+    if namespace(table, index) is np:
+        turned = np.asarray(table).T
+        if turned.flags.c_contiguous:
+            return cast(A, np.take(turned, index.T, axis=-1).T)
+        # `take` would copy the whole table to bring it into this order.
+        return cast(A, np.ascontiguousarray(np.take(table, index, axis=0).T).T)
+    return cast(A, jnp.asarray(table)[index])
+
+
+def columns(*parts: Array) -> Array:
+    """Arrays (n,) as the columns of one (n, k), in memory as the result of `rows`."""
+    if namespace(*parts) is np:
+        return np.stack(parts).T
+    return jnp.stack(parts, axis=1)
+
+
+def on_some(function: Callable[..., T], counts: Array, *arrays: Array) -> T:
+    """A function of arrays (n, ...) that is needed only in some of the rows.
+
+    NumPy computes these rows and leaves zeros in all others. JAX computes all rows.
+
+    Args:
+        function: gives a tree of arrays (n, ...).
+        counts: (n,) whether a row is needed.
+        arrays: its arguments.
+    """
+    if namespace(counts, *arrays) is not np or counts.all():
+        return function(*arrays)
+    index = np.flatnonzero(counts)
+    found = function(*(rows(x, index) for x in arrays))
+
+    def spread(x: np.ndarray) -> np.ndarray:
+        whole = np.zeros((*x.shape[:0:-1], len(counts)), x.dtype).T
+        whole[index] = x
+        return whole
+
+    return jax.tree.map(spread, found)
 
 
 def _spread(x: Any, shape: tuple[int, ...], dtype: np.dtype) -> jax.Array:

@@ -1,4 +1,4 @@
-"""A scene with every type of geom, light and camera."""
+"""A scene with every type of geom, light, texture and camera."""
 
 import jax
 import mujoco
@@ -16,18 +16,25 @@ SCENE = """
     <mesh name="ball" builtin="sphere" params="2" scale=".3 .4 .3"/>
     <hfield name="h" nrow="3" ncol="4" size=".6 .8 .5 .2"
       elevation="0 1 0 .5 .2 .3 .9 .1 .5 .5 .7 0"/>
+    <texture type="skybox" builtin="gradient" rgb1=".3 .5 .7" rgb2="0 0 0" width="32" height="32"/>
+    <texture name="grid" type="2d" builtin="checker" rgb1=".2 .3 .4" rgb2=".6 .5 .4" width="64"
+      height="64"/>
+    <texture name="die" type="cube" builtin="flat" mark="edge" markrgb="1 1 1" rgb1=".7 .2 .2"
+      width="16" height="16"/>
     <material name="clear" rgba="1 1 1 0"/>
+    <material name="floor" texture="grid" texuniform="true" reflectance=".3"/>
+    <material name="die" texture="die"/>
   </asset>
   <worldbody>
     <light pos="1 -1 4" dir="-.2 .2 -1"/>
     <light type="directional" dir="1 1 -1" castshadow="false"/>
-    <geom type="plane" size="4 3 1" pos="0 0 -1"/>
+    <geom type="plane" size="0 0 1" pos="0 0 -1" material="floor"/>
     <geom type="hfield" hfield="h" pos="-1.4 .6 -.8" euler="5 10 20"/>
     <geom size=".4" pos="0 -1 0" rgba="1 1 1 0"/>
     <geom size=".3" pos=".5 -1 0" material="clear"/>
     <geom size=".3" pos="1.5 -1.2 0" group="3"/>
     <body name="b"><freejoint/>
-      <geom type="box" size=".3 .2 .1" euler="10 20 30"/>
+      <geom type="box" size=".3 .2 .1" euler="10 20 30" material="die"/>
       <geom type="sphere" size=".3" pos="1 0 0" group="1"/>
       <geom type="capsule" size=".2 .4" pos="0 1 0" euler="40 20 0" group="2"/>
       <geom type="cylinder" size=".3 .2" pos="0 0 1" euler="40 20 0"/>

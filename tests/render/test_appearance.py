@@ -2,7 +2,6 @@
 
 import functools
 import io
-from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -11,24 +10,11 @@ from PIL import Image
 
 import mjjax
 from mjjax.cli.engines import equations
-from mjjax.xla.namespace import Array
-from tests.oracle_tools import quick
-from tests.render.scenes import posed
+from mjjax.render.smooth import posed
 
 DARK = '<visual><headlight ambient="0 0 0" diffuse="0 0 0" specular="0 0 0"/></visual>'
 PLAIN = '<visual><headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/></visual>'
 ABOVE = '<camera pos="0 0 4" projection="orthographic" fovy="2"/>'
-
-
-@functools.cache
-def painter(width: int, height: int) -> Callable[[mjjax.Model], Array]:
-    """A function that draws what the first camera sees; equal structures share the program."""
-
-    def paint(model: mjjax.Model) -> Array:
-        data = posed(model, mjjax.make_data(model))
-        return mjjax.render(model, data, camera=0, width=width, height=height).rgb
-
-    return quick(paint)
 
 
 def drawn(
@@ -36,10 +22,10 @@ def drawn(
 ) -> np.ndarray:
     """Colours that the first camera sees."""
     model = mjjax.Model.from_xml_string(f"<mujoco>{xml}</mujoco>", assets)
-    return np.array(painter(width, height)(model))
+    data = posed(model, mjjax.make_data(model))
+    return np.asarray(mjjax.render(model, data, camera=0, width=width, height=height).rgb)
 
 
-@pytest.mark.slow
 @pytest.mark.feature("D22")
 def test_light_and_shadow() -> None:
     """Ambient, diffuse and specular light of a spot with attenuation; none of it in its shadow."""

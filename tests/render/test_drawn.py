@@ -8,8 +8,8 @@ import pytest
 import mjjax
 from mjjax.core.enums import ObjType
 from mjjax.render.drawn import Shown, drawn
-from tests.oracle_tools import Both, load, quick, to_ours
-from tests.render.scenes import posed
+from mjjax.render.smooth import posed
+from tests.oracle_tools import Both, load, to_ours
 
 SCENE = """
 <mujoco>
@@ -39,7 +39,6 @@ SCENE = """
   </tendon>
 </mujoco>
 """.replace('<joint axis="0 1 0"/>', '<joint name="#" axis="0 1 0"/>')
-SHAPES = quick(lambda model, data: drawn(model, posed(model, data), Shown())[:2])
 
 
 def decorations(both: Both, d: mujoco.MjData) -> list[tuple]:
@@ -63,8 +62,8 @@ def test_sites_and_tendons_are_where_the_oracle_draws_them(angle: float) -> None
     d = mujoco.MjData(both.reference)
     d.qpos[:] = angle
     mujoco.mj_forward(both.reference, d)
-    model, data = SHAPES(both.ours, to_ours(both.ours, d))
-    element = drawn(both.ours, posed(both.ours, mjjax.make_data(both.ours)), Shown()).element
+    data = posed(both.ours, to_ours(both.ours, d))
+    model, data, element = drawn(jax.device_get(both.ours), data, Shown())
     rgba = np.asarray(model.geom_rgba)
     plain = (rgba == [0.5, 0.5, 0.5, 1]).all(axis=1) & (model.structure.geom_matid >= 0)
     rgba = np.where(plain[:, None], np.asarray(both.ours.mat_rgba)[0], rgba)
@@ -99,7 +98,6 @@ def _sizes(kind: int, size: np.ndarray) -> np.ndarray:
     return size[[0, 2, 1]] if kind in (3, 5) else size
 
 
-@pytest.mark.slow
 @pytest.mark.feature("A176")
 def test_sites_and_tendons_are_in_pictures() -> None:
     """A picture of a site shows its id and type; without its group it does not."""
@@ -111,4 +109,4 @@ def test_sites_and_tendons_are_in_pictures() -> None:
     np.testing.assert_array_equal(seen.segmentation[0, 0], [-1, -1])
     assert float(seen.depth[1, 1]) == pytest.approx(0.9)
     off = mjjax.render(model, data, camera=0, width=3, height=3, sitegroup=[False] * 6)
-    assert (jax.device_get(off.segmentation) == -1).all()
+    assert (off.segmentation == -1).all()

@@ -1,4 +1,4 @@
-"""`where` for both array libraries."""
+"""`where` and rows of tables for both array libraries."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mjjax.xla.namespace import where
+from mjjax.xla.namespace import columns, on_some, rows, where
 
 MASK = np.array([True, False, True])
 VALUES = [
@@ -24,6 +24,10 @@ VALUES = [
     jnp.where(MASK, 1, 0),
     jnp.where(MASK, 1.0, 0.0),
 ]
+
+
+TABLE = np.arange(24.0).reshape(4, 2, 3)
+INDEX = np.array([3, 0, 0, 2, 1])
 
 
 @pytest.mark.slow(but=3)
@@ -72,3 +76,30 @@ def test_where_of_nothing_does_not_depend_on_the_condition():
     """
     jaxpr = jax.make_jaxpr(lambda mask, x: where(mask, x, 0.0))(True, jnp.ones((2, 0)))
     assert not jaxpr.eqns
+
+
+@pytest.mark.parametrize("library", [np, jnp])
+def test_rows_and_columns_are_those_of_indexing(library) -> None:
+    """Both libraries agree; NumPy keeps many rows side by side in memory."""
+    table = library.asarray(TABLE)
+    np.testing.assert_array_equal(rows(table, library.asarray(INDEX)), TABLE[INDEX])
+    wide = np.stack([INDEX, INDEX[::-1]], axis=1)
+    np.testing.assert_array_equal(rows(table, library.asarray(wide)), TABLE[wide])
+    parts = [table[:, 0, 0], table[:, 1, 2]]
+    np.testing.assert_array_equal(columns(*parts), np.stack(parts, axis=1))
+    assert library is jnp or rows(table, INDEX).strides[0] == TABLE.itemsize
+
+
+def test_only_needed_rows_are_computed() -> None:
+    """NumPy computes the rows that count and leaves zeros elsewhere; JAX computes them all."""
+    counts, asked = np.array([True, False, True, False]), []
+
+    def halved(x):
+        asked.append(len(x))
+        return {"half": x / 2}
+
+    found = on_some(halved, counts, TABLE)["half"]
+    np.testing.assert_array_equal(found, np.where(counts[:, None, None], TABLE / 2, 0))
+    traced = on_some(halved, jnp.asarray(counts), jnp.asarray(TABLE))["half"]
+    np.testing.assert_array_equal(traced, TABLE / 2)
+    assert asked == [2, 4]

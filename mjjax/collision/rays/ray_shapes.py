@@ -9,7 +9,6 @@ nothing is met. A line that only grazes a round surface does not meet it, as in 
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.constants import MINVAL
@@ -17,7 +16,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot
-from mjjax.xla.namespace import Array, where
+from mjjax.xla.namespace import Array, namespace, where
 
 FAR = 1e10  # stands for the missing end of an unbounded interval
 
@@ -49,7 +48,7 @@ def sphere(point: Array, direction: Array, size: Array) -> Inside:
 
 def ellipsoid(point: Array, direction: Array, size: Array) -> Inside:
     """Inside of an ellipsoid: the unit sphere in scaled coordinates."""
-    return _ball(point / size, direction / size, jnp.ones_like(size[..., 0]))
+    return _ball(point / size, direction / size, namespace(size).ones_like(size[..., 0]))
 
 
 def box(point: Array, direction: Array, size: Array) -> Inside:
@@ -67,22 +66,23 @@ def cylinder(point: Array, direction: Array, size: Array) -> Inside:
 
 def capsule(point: Array, direction: Array, size: Array) -> Inside:
     """Inside of a capsule along z: of its cylinder or of the balls at its ends."""
-    axis = along_z(size[..., 1:2])
+    xp, axis = namespace(point, size), along_z(size[..., 1:2])
     parts = [cylinder(point, direction, size)]
     parts += [_ball(point - end, direction, size[..., 0]) for end in (axis, -axis)]
     enter, leave, meets = zip(*parts, strict=True)
     begin = (where(m, x, FAR) for x, m in zip(enter, meets, strict=True))
     end = (where(m, x, -FAR) for x, m in zip(leave, meets, strict=True))
-    return Inside(_fold(jnp.minimum, begin), _fold(jnp.maximum, end), _fold(jnp.logical_or, meets))
+    return Inside(_fold(xp.minimum, begin), _fold(xp.maximum, end), _fold(xp.logical_or, meets))
 
 
 def plane(point: Array, direction: Array, size: Array) -> Array:
     """Hit of a plane from above, within its size unless that is zero; -1 if there is none."""
+    xp = namespace(point, size)
     down = direction[..., 2] <= -MINVAL
     x = -point[..., 2] / where(down, direction[..., 2], -1)
     at = point[..., :2] + x[..., None] * direction[..., :2]
-    within = (jnp.abs(at) <= size[..., :2]) | (size[..., :2] <= 0)
-    return where(down & (x >= 0) & jnp.all(within, axis=-1), x, -1)
+    within = (xp.abs(at) <= size[..., :2]) | (size[..., :2] <= 0)
+    return where(down & (x >= 0) & xp.all(within, axis=-1), x, -1)
 
 
 def triangle(
@@ -97,7 +97,7 @@ def triangle(
     one, two, start = b - a, c - a, a - point
     normal = cross(one, two)
     speed = dot(direction, normal)
-    crosses = jnp.abs(speed) > MINVAL**2
+    crosses = abs(speed) > MINVAL**2
     speed = where(crosses, speed, 1)
     x = dot(start, normal) / speed
     turn = cross(direction, start)
@@ -128,29 +128,30 @@ def _roots(a: Array, b: Array, c: Array) -> Inside:
     """Interval where a x^2 + 2 b x + c < 0."""
     det = b * b - a * c
     meets = (det >= MINVAL) & (a > 0)
-    root = jnp.sqrt(where(meets, det, 1))
+    root = namespace(det).sqrt(where(meets, det, 1))
     a = where(meets, a, 1)
     return Inside((-b - root) / a, (-b + root) / a, meets)
 
 
 def _slab(point: Array, direction: Array, half: Array) -> Inside:
     """Interval where a coordinate is within -half and half."""
-    moves = jnp.abs(direction) > MINVAL
+    moves = abs(direction) > MINVAL
     speed = where(moves, direction, 1)
     side = where(speed > 0, half, -half)
     enter = where(moves, (-side - point) / speed, -FAR)
     leave = where(moves, (side - point) / speed, FAR)
-    return Inside(enter, leave, moves | (jnp.abs(point) <= half))
+    return Inside(enter, leave, moves | (abs(point) <= half))
 
 
 def _both(a: Inside, b: Inside) -> Inside:
-    enter, leave = jnp.maximum(a.enter, b.enter), jnp.minimum(a.leave, b.leave)
+    xp = namespace(a.enter, b.enter)
+    enter, leave = xp.maximum(a.enter, b.enter), xp.minimum(a.leave, b.leave)
     return Inside(enter, leave, a.meets & b.meets & (enter <= leave))
 
 
 def along_z(height: Array) -> Array:
     """Vectors (..., 3) along z from their lengths (..., 1)."""
-    return jnp.concatenate([0 * height, 0 * height, height], axis=-1)
+    return namespace(height).concatenate([0 * height, 0 * height, height], axis=-1)
 
 
 def _fold(function: Callable[[Array, Array], Array], values: object) -> Array:
@@ -180,27 +181,30 @@ def shape_hit(kind: GeomType, point: Array, direction: Array, size: Array) -> Ar
 
 
 def _normal_plane(point: Array, size: Array) -> Array:
-    return along_z(jnp.ones_like(point[..., 2:]))
+    return along_z(namespace(point).ones_like(point[..., 2:]))
 
 
 def _normal_capsule(point: Array, size: Array) -> Array:
-    height = jnp.clip(point[..., 2:], -size[..., 1:2], size[..., 1:2])
-    return jnp.concatenate([point[..., :2], point[..., 2:] - height], axis=-1)
+    xp = namespace(point, size)
+    height = xp.clip(point[..., 2:], -size[..., 1:2], size[..., 1:2])
+    return xp.concatenate([point[..., :2], point[..., 2:] - height], axis=-1)
 
 
 def _normal_cylinder(point: Array, size: Array) -> Array:
     """Outward normal of the lid or of the side, whichever is nearer to the point."""
-    lid = jnp.abs(jnp.abs(point[..., 2:]) - size[..., 1:2])
-    side = jnp.abs(safe.norm(point[..., :2], keepdims=True) - size[..., :1])
-    round_ = jnp.concatenate([point[..., :2], 0 * point[..., 2:]], axis=-1)
-    return where(lid < side, along_z(jnp.sign(point[..., 2:])), round_)
+    xp = namespace(point, size)
+    lid = abs(abs(point[..., 2:]) - size[..., 1:2])
+    side = abs(safe.norm(point[..., :2], keepdims=True) - size[..., :1])
+    round_ = xp.concatenate([point[..., :2], 0 * point[..., 2:]], axis=-1)
+    return where(lid < side, along_z(xp.sign(point[..., 2:])), round_)
 
 
 def _normal_box(point: Array, size: Array) -> Array:
     """Outward normal of the nearest face."""
-    face = jnp.argmin(jnp.abs(jnp.abs(point) - size), axis=-1, keepdims=True)
+    xp = namespace(point, size)
+    face = xp.argmin(abs(abs(point) - size), axis=-1, keepdims=True)
     axis = np.arange(3, dtype=np.int32).reshape((1,) * (point.ndim - 1) + (3,))
-    return where(face.astype(jnp.int32) == axis, jnp.sign(point), 0)
+    return where(face.astype(np.int32) == axis, xp.sign(point), 0)
 
 
 NORMALS: dict[GeomType, Callable[[Array, Array], Array]] = {

@@ -87,6 +87,7 @@ def positions(model: Model, qpos: Array) -> Data:
     mocap = np.flatnonzero(s.body_mocapid >= 0)
     mocap = mocap[np.argsort(s.body_mocapid[mocap])]
     blank: Any = Data(structure=s, rules=CollisionRules(), slots=RowSlots(), **empty).replace(
+        time=xp.zeros((), qpos.dtype),  # says of which library and precision the data are
         qpos=qpos,
         mocap_pos=model.body_pos[mocap],
         mocap_quat=model.body_quat[mocap],
