@@ -58,7 +58,8 @@ def test_simulates_the_embedded_humanoid(tmp_path: Path) -> None:
     video = tmp_path / "humanoid.gif"
     done = command("simulate", "--worlds", "4", "--steps", "12", "--video", str(video))
     assert done.returncode == 0, done.stderr
-    assert Image.open(video).n_frames == 2 and str(video) in done.stdout
+    with Image.open(video) as frames:
+        assert frames.n_frames == 2 and str(video) in done.stdout
     assert "humanoid: 4 worlds x 12 steps of 0.005 s" in done.stdout
     assert "(float32)" in done.stdout
     report = dict(line.split(maxsplit=1) for line in done.stdout.splitlines()[1:])
