@@ -37,12 +37,7 @@ _ROUNDING = 1e-5  # of the square of the distance from a sphere
 
 
 class HostTracer:
-    """Finds what rays meet, geom by geom.
-
-    Attributes:
-        centre, square: (m, 3) and (m,) bounding spheres of the geoms `geoms`: their centres and the
-            squares of their radii, which are infinite for planes.
-    """
+    """Finds what rays meet, geom by geom; see `Tracer`."""
 
     def __init__(self, scene: Scene) -> None:
         model, plan = scene.model, scene.plan
@@ -130,7 +125,7 @@ class HostTracer:
         """Geoms, the rays among those `asked` for that may meet them, and these in their frames."""
         if not len(start):
             return
-        near = self._near(start, along)
+        near = _near(self._centre, self._radius, start, along)
         first = np.arange(near.shape[1]) * _BUNDLE
         members = np.arange(_BUNDLE)
         for entry in np.flatnonzero(near.any(axis=1) & seen[self._geoms]).tolist():
@@ -148,31 +143,6 @@ class HostTracer:
                     kept = np.flatnonzero(square - ahead * ahead <= wide)
                     rays, from_geom, way = rays[kept], rows(from_geom, kept), rows(way, kept)
                 yield geom, rays, (_turned(from_geom, turn), _turned(way, turn))
-
-    def _near(self, start: np.ndarray, along: np.ndarray) -> np.ndarray:
-        """Whether rays of a bundle may meet the bounding sphere of a geom (m, n / `_BUNDLE`).
-
-        A cone holds the rays. Its axis meets a sphere whose radius is that of the geom and that of
-        the starts together, or it passes it at less than the half angle of the cone.
-        """
-        first = np.arange(0, len(start), _BUNDLE)
-        size = np.diff(first, append=len(start))
-        bundle = np.repeat(np.arange(len(first)), size)
-        middle, way = (np.add.reduceat(x, first, axis=0) / size[:, None] for x in (start, along))
-        way = safe.normalize(way)[0]
-        spread = start - rows(middle, bundle)
-        wide = np.sqrt(np.maximum.reduceat(dot(spread, spread), first))
-        cosine = np.minimum(np.minimum.reduceat(dot(along, rows(way, bundle)), first), 1)
-        sine = np.sqrt(1 - cosine * cosine)
-        centre, middle, way = (x.astype(float) for x in (self._centre, middle, way))
-        endless = np.isinf(self._radius)[:, None]
-        radius = np.where(endless, 0, self._radius[:, None] + wide)
-        square = dot(centre, centre)[:, None] - 2 * (centre @ middle.T) + dot(middle, middle)
-        ahead = centre @ way.T - dot(middle, way)
-        # The cosine of the sum of both angles, times the distance of the centre.
-        limit = cosine * np.sqrt(np.maximum(square - radius * radius, 0)) - sine * radius
-        passes = ahead >= limit - _SLACK * np.sqrt(np.maximum(square, 0))
-        return endless | passes | (square <= radius * radius) | (cosine <= 0)
 
     def _hit(
         self,
@@ -202,6 +172,40 @@ class HostTracer:
                 out = NORMALS[kind](at + dist[rays, None] * way, size)
             normal[rays] = _turned(safe.normalize(out)[0], turn.T)
         return Hit(np.where(geoms >= 0, dist, -1), geoms, normal), faces
+
+
+def _near(
+    centre: np.ndarray, radius: np.ndarray, start: np.ndarray, along: np.ndarray
+) -> np.ndarray:
+    """Whether rays of a bundle may meet a sphere (m, n / `_BUNDLE`).
+
+    A cone holds the rays. Its axis meets a sphere whose radius is that of the sphere and that of
+    the starts together, or it passes it at less than the half angle of the cone.
+
+    Args:
+        centre: (m, 3) centres of spheres, world [m].
+        radius: (m,) their radii; rays always meet endless spheres [m].
+        start: (n, 3) points where rays start.
+        along: (n, 3) their unit directions.
+    """
+    first = np.arange(0, len(start), _BUNDLE)
+    size = np.diff(first, append=len(start))
+    bundle = np.repeat(np.arange(len(first)), size)
+    middle, way = (np.add.reduceat(x, first, axis=0) / size[:, None] for x in (start, along))
+    way = safe.normalize(way)[0]
+    spread = start - rows(middle, bundle)
+    wide = np.sqrt(np.maximum.reduceat(dot(spread, spread), first))
+    cosine = np.minimum(np.minimum.reduceat(dot(along, rows(way, bundle)), first), 1)
+    sine = np.sqrt(1 - cosine * cosine)
+    centre, middle, way = (x.astype(float) for x in (centre, middle, way))
+    endless = np.isinf(radius)[:, None]
+    radius = np.where(endless, 0, radius[:, None] + wide)
+    square = dot(centre, centre)[:, None] - 2 * (centre @ middle.T) + dot(middle, middle)
+    ahead = centre @ way.T - dot(middle, way)
+    # The cosine of the sum of both angles, times the distance of the centre.
+    limit = cosine * np.sqrt(np.maximum(square - radius * radius, 0)) - sine * radius
+    passes = ahead >= limit - _SLACK * np.sqrt(np.maximum(square, 0))
+    return endless | passes | (square <= radius * radius) | (cosine <= 0)
 
 
 def _turned(x: Any, turn: np.ndarray) -> np.ndarray:
