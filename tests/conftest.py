@@ -28,6 +28,10 @@ gc.freeze()
 gc.set_threshold(200_000, 20, 100)
 
 
+# Files of minutes, which run first, so that no worker ends long after the other.
+LONG = ("test_notebooks", "test_limits", "test_devices", "test_derivatives", "test_tasks")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the flag that chooses how much of the suite runs."""
     parser.addoption(
@@ -52,6 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         number[function] += 1
         left_out = mark is not None and number[function] > mark.kwargs.get("but", 0)
         (rest if left_out else sample).append(item)
+    rest.sort(key=lambda item: item.path.stem not in LONG)
     items[:], others = (sample, rest) if suite == "sample" else (rest, sample)
     config.hook.pytest_deselected(items=others)
 

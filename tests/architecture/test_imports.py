@@ -13,8 +13,6 @@ import pytest
 from mjjax.xla.compiling import known_options
 from mjjax.xla.threads import FEWEST, LAST_BLOCKING, PER_DEVICE
 
-pytestmark = pytest.mark.newest
-
 PROBE = """
 import json, logging, sys
 import jax, numpy
@@ -49,11 +47,13 @@ def probe() -> dict:
     return json.loads(result.stdout)
 
 
+@pytest.mark.newest
 def test_changes_no_setting(probe: dict) -> None:
     """Protects the user's configuration of JAX, NumPy and logging."""
     assert probe["changed"] == []
 
 
+@pytest.mark.newest
 def test_loads_no_mujoco(probe: dict) -> None:
     """Protects users without MuJoCo, and the start-up time of those with it."""
     heavy = {"mujoco", "matplotlib", "tqdm", "trimesh", "viser", "PIL"}
@@ -61,6 +61,7 @@ def test_loads_no_mujoco(probe: dict) -> None:
     assert heavy.isdisjoint(probe["modules"])
 
 
+@pytest.mark.newest
 def test_starts_no_device(probe: dict) -> None:
     """Lets the user choose devices after the import; nothing is computed at import."""
     assert not probe["backends"]
@@ -77,6 +78,7 @@ assert {"step", "Model"} <= set(dir(mjjax)) & set(mjjax.__all__)
 """
 
 
+@pytest.mark.newest
 def test_engine_is_loaded_when_it_is_used() -> None:
     """Lets a command speak before JAX is there; functions named like a folder stay functions."""
     subprocess.run([sys.executable, "-c", LAZY], check=True)
@@ -140,10 +142,10 @@ EIGHT = f"{CHEAP} --xla_force_host_platform_device_count=8"
 @pytest.mark.parametrize(
     ("program", "variables"),
     [
-        (HUMANOIDS + STEPS, {}),
+        pytest.param(HUMANOIDS + STEPS, {}, marks=pytest.mark.newest),
         (HUMANOIDS + STEPS, {"NPROC": "1", "XLA_FLAGS": CHEAP}),
         (HUMANOIDS + SPREAD, {"NPROC": "2", "XLA_FLAGS": EIGHT}),
-        (HUMANOIDS + GRADIENTS, {"XLA_FLAGS": CHEAP}),
+        pytest.param(HUMANOIDS + GRADIENTS, {"XLA_FLAGS": CHEAP}, marks=pytest.mark.newest),
         (KINDS + STEPS.replace("50", "300"), {}),
     ],
     ids=["steps", "one thread", "eight devices", "gradients", "kinds of trees"],
@@ -170,6 +172,7 @@ print([str(w.message) for w in caught if w.category is RuntimeWarning])
 """
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("threads", [None, "2", str(FEWEST)])
 def test_late_import_says_what_to_do(threads: str | None) -> None:
     """Protects users whose JAX runs already: they get a message if there are too few threads."""
@@ -193,6 +196,7 @@ print(os.environ.get("NPROC"))
 """
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(("threads", "flags"), [("1", 1), ("1000", 1), (None, 100)])
 def test_there_are_threads_for_all_devices(threads: str | None, flags: int) -> None:
     """Protects against too few threads, even if the user has set them; larger numbers are kept."""
@@ -220,12 +224,14 @@ assert jax.jit(mjjax.step)(model, mjjax.make_data(model)).time > 0
 """
 
 
+@pytest.mark.newest
 @pytest.mark.feature("D01")
 def test_runs_without_mujoco() -> None:
     """Protects users who do not have MuJoCo: loading and stepping need nothing of it."""
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
 
 
+@pytest.mark.newest
 @pytest.mark.slow
 def test_is_quick(tmp_path: Path) -> None:
     """Keeps the import at the cost of the dependencies, plus a little."""
