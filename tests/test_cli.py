@@ -265,8 +265,7 @@ def test_compile_refuses(
 ) -> None:
     """One line says what is wrong; nothing is written."""
     assert cli.main(args) == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1 and all(word in message for word in words)
+    _assert_one_line(capsys, words)
 
 
 SENSING = """<mujoco model="s"><worldbody><body name="b"><joint name="j"/><geom size="1"/></body>

@@ -25,8 +25,14 @@ export.register_namedtuple_serialization(Watch, serialized_name="mjjax.cli.Watch
 
 def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
     """A batch of worlds near the reference configuration, each a little different."""
+    keys = jax.random.split(jax.random.key(seed), worlds)
+    return compiled("disturbed", jax.jit(disturbed), model, keys)(model, keys)
 
-    def one(model: mjjax.Model, key: jax.Array) -> mjjax.Data:
+
+def disturbed(model: mjjax.Model, keys: jax.Array) -> mjjax.Data:
+    """The worlds of `start`, one for each key."""
+
+    def one(key: jax.Array) -> mjjax.Data:
         data = mjjax.make_data(model)
         kq, kv = jax.random.split(key)
         dq = JITTER * jax.random.normal(kq, data.qvel.shape, data.qvel.dtype)
@@ -34,8 +40,7 @@ def start(model: mjjax.Model, worlds: int, seed: int) -> mjjax.Data:
         qpos = mjjax.integrate_pos(model, data.qpos, dq, jnp.ones((), dq.dtype))
         return data.replace(qpos=qpos, qvel=qvel)
 
-    keys = jax.random.split(jax.random.key(seed), worlds)
-    return compiled("start", jax.jit(jax.vmap(one, in_axes=(None, 0))), model, keys)(model, keys)
+    return jax.vmap(one)(keys)
 
 
 def advance(model: mjjax.Model, batch: mjjax.Data, nstep: jax.Array) -> tuple[mjjax.Data, Watch]:

@@ -13,7 +13,7 @@ import pytest
 
 import mjjax
 from mjjax.cli import embedded
-from mjjax.cli.worlds import start
+from mjjax.cli.worlds import disturbed, start
 from mjjax.xla.compiling import as_flags, known_options
 
 ROOT = Path(__file__).parents[2]
@@ -187,7 +187,8 @@ def test_impossible_spreads_are_refused() -> None:
 def test_a_step_is_lowered_for_a_gpu() -> None:
     """A step can be lowered for a GPU: it uses NVIDIA's library, not LAPACK."""
     model = mjjax.Model.from_xml_string(embedded()["ant"])
-    worlds = jax.eval_shape(lambda: start(model, 4096, 0))
+    keys = jax.random.split(jax.random.key(0), 4096)
+    worlds = jax.eval_shape(disturbed, model, keys)
     step = jax.jit(jax.vmap(lambda data: mjjax.step(model, data)))
     program = jax.export.export(step, platforms=["cuda"])(worlds).mlir_module()
     assert "cusolver" in program and "lapack" not in program
