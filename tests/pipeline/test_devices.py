@@ -13,7 +13,7 @@ import pytest
 
 import mjjax
 from mjjax.cli import embedded
-from mjjax.cli.worlds import disturbed, start
+from mjjax.cli.worlds import disturbed
 from mjjax.xla.compiling import as_flags, known_options
 
 ROOT = Path(__file__).parents[2]
