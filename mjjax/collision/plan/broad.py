@@ -17,13 +17,16 @@ from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-PRIMITIVES = (
-    GeomType.SPHERE,
-    GeomType.CAPSULE,
-    GeomType.ELLIPSOID,
-    GeomType.CYLINDER,
-    GeomType.BOX,
-)
+# Half sizes of the bounding boxes of primitive shapes are these matrices times `geom_size`.
+HALF_SIZES = {
+    GeomType.SPHERE: [[1, 0, 0], [1, 0, 0], [1, 0, 0]],
+    GeomType.CAPSULE: [[1, 0, 0], [1, 0, 0], [1, 1, 0]],
+    GeomType.ELLIPSOID: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    GeomType.CYLINDER: [[1, 0, 0], [1, 0, 0], [0, 1, 0]],
+    GeomType.BOX: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+}
+# Their corners, or rims, are as far from the centre as a vector with these of the half sizes.
+FURTHEST = {GeomType.CYLINDER: [1, 0, 1], GeomType.BOX: [1, 1, 1]}
 WORD_BITS = 32  # bits of a word
 
 
@@ -139,16 +142,13 @@ def current_bounds(
     Users change `geom_size`, for example to identify it. If bounds were too small, contacts would
     disappear.
     """
-    x, y, z = size.T
-    ball, capsule, ellipsoid, cylinder = (kind == k for k in PRIMITIVES[:4])
-    across = where(ball | capsule | cylinder, x, y)
-    along = where(ball, x, where(capsule, x + y, where(cylinder, y, z)))
-    half = jnp.stack([x, across, along], axis=1)
-    longest = jnp.max(half, axis=1)
-    diagonal = jnp.sqrt(x * x + y * y + where(cylinder, 0, z * z))
-    radius = where(ball | capsule | ellipsoid, longest, diagonal)
-    primitive = np.isin(kind, PRIMITIVES)
+    primitive, cornered = (np.isin(kind, list(table)) for table in (HALF_SIZES, FURTHEST))
+    matrix = np.array([HALF_SIZES.get(k, np.zeros((3, 3))) for k in kind], size.dtype)
+    furthest = np.array([FURTHEST.get(k, np.zeros(3)) for k in kind], size.dtype)
+    half = jnp.sum(matrix * size[:, None], axis=2)
     half = where(primitive[:, None], half, aabb[:, 3:])
+    diagonal = jnp.sqrt(jnp.sum(furthest * half * half, axis=1))
+    radius = where(cornered, diagonal, jnp.max(half, axis=1))
     return where(primitive, radius, rbound), jnp.concatenate([aabb[:, :3], half], axis=1)
 
 
