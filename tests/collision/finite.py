@@ -210,9 +210,8 @@ def program(group: str, dtype: Any) -> Callable[[Poses], Outputs]:
     data = jax.tree.map(lambda x: cast(x, dtype), mjjax.make_data(model, nconmax=slots))
     bounds = jnp.full_like(model.geom_rbound, HUGE)
     planes = np.array([t == GeomType.PLANE for pair in GROUPS[group] for t in pair])
-    model = model.replace(
-        geom_rbound=jnp.where(planes, 0, bounds), geom_aabb=jnp.full_like(model.geom_aabb, HUGE)
-    )
+    aabb = jnp.zeros_like(model.geom_aabb).at[:, 3:].set(HUGE)
+    model = model.replace(geom_rbound=jnp.where(planes, 0, bounds), geom_aabb=aabb)
     fixed = {"mesh_vert": model.mesh_vert, "hfield_data": model.hfield_data}
 
     def contacts(inputs: dict) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:

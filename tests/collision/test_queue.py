@@ -114,7 +114,7 @@ def test_bounds_follow_sizes() -> None:
       <worldbody>{geoms}<geom type="mesh" mesh="m"/></worldbody>
     </mujoco>"""
     m = mjjax.Model.from_xml_string(xml)
-    rbound, aabb = m.geom_rbound.at[:5].set(0), m.geom_aabb.at[:5].set(0)
+    rbound, aabb = m.geom_rbound.at[:5].set(0), m.geom_aabb.at[:5].set(9)
     found = current_bounds(m.structure.geom_type, m.geom_size, rbound, aabb)
     np.testing.assert_allclose(found[0], m.geom_rbound, atol=1e-12)
     np.testing.assert_allclose(found[1], m.geom_aabb, atol=1e-12)

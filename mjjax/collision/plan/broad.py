@@ -149,7 +149,8 @@ def current_bounds(
     half = where(primitive[:, None], half, aabb[:, 3:])
     diagonal = jnp.sqrt(jnp.sum(furthest * half * half, axis=1))
     radius = where(cornered, diagonal, jnp.max(half, axis=1))
-    return where(primitive, radius, rbound), jnp.concatenate([aabb[:, :3], half], axis=1)
+    centre = where(primitive[:, None], 0, aabb[:, :3])
+    return where(primitive, radius, rbound), jnp.concatenate([centre, half], axis=1)
 
 
 def boxes_of(pos: Array, mat: Array, aabb: Array) -> Boxes:
