@@ -187,7 +187,7 @@ def features_page() -> str:
 
 def figures_page() -> str:
     """The figures that `python -m benchmarks ... --json` saved, with date and machine."""
-    from mjjax.cli.report import table
+    from mjjax.cli.report import Table
 
     lines = [
         "# Figures\n",
@@ -201,11 +201,16 @@ def figures_page() -> str:
         machine = found["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in machine["versions"].items())
         devices = ", ".join(sorted(set(machine["devices"])))
+        runs: dict[tuple[str, int], list[Any]] = {}
+        for record in found["results"]:
+            runs.setdefault((record["model"], record["worlds"]), []).append(record)
+        table = Table([model for model, _ in runs])
+        text = "\n".join([table.head(), *map(table.rows, runs.values())])
         lines += [
             f"## {machine['date'][:10]}, {machine['processor']}\n",
             f"{machine['cores']} cores, JAX on {devices}; Python {machine['python']}, {versions}. "
             f"{found.get('note', '')}\n",
-            f"```text\n{table(found['results'])}\n```\n",
+            f"```text\n{text}\n```\n",
         ]
     return "\n".join(lines)
 
