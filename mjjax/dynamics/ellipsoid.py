@@ -11,30 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from mjjax.core.constants import MINVAL
-from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.xla.linalg import dot, largest, smallest
 from mjjax.xla.loops import varying
-from mjjax.xla.namespace import Array, namespace, where
-
-
-def semiaxes(kind: np.ndarray, size: Array) -> Array:
-    """Semi-axes (n, 3) [m] of the ellipsoids that stand for geoms of the given types and sizes."""
-    xp = namespace(size)
-    radius, half = size[:, :1], size[:, 1:2]
-    none = 0 * half
-    around = xp.concatenate([radius, radius, half], axis=1)
-    table = {
-        GeomType.SPHERE: radius + 0 * size,
-        GeomType.CAPSULE: around + xp.concatenate([none, none, radius], axis=1),
-        GeomType.CYLINDER: around,
-    }
-    for type_, axes in table.items():
-        mine = kind == type_
-        if mine.any():
-            size = where(mine[:, None], axes, size)
-    return size
+from mjjax.xla.namespace import Array, namespace
 
 
 def ellipsoid_wrench(

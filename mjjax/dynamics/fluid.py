@@ -8,12 +8,13 @@ import numpy as np
 
 from mjjax.core.constants import MINVAL
 from mjjax.core.enums import IntegratorType
-from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
+from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench
 from mjjax.dynamics.jacobian import body_wrench
 from mjjax.dynamics.tree import tree_plan
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
+from mjjax.model.bounds import half_sizes
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
@@ -168,7 +169,7 @@ def _ellipsoid_operands(
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Arguments of the kernels of the ellipsoid model; massless bodies feel no medium."""
     opt = model.opt
-    axes = semiaxes(model.structure.geom_type[geoms], model.geom_size[geoms])
+    axes = half_sizes(model.structure.geom_type[geoms], model.geom_size[geoms])
     present = (model.body_mass[place.body] >= MINVAL)[:, None]
     prm = where(present, model.geom_fluid[geoms], 0)
     return local_velocity(model, data, place), axes, prm, opt.density, opt.viscosity

@@ -19,6 +19,7 @@ from mjjax.core.enums import GeomType
 from mjjax.math import safe
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
+from mjjax.model.bounds import rbound
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.render.camera import FreeCamera, view_rays
@@ -63,15 +64,9 @@ class HostTracer:
         if geom in self._triangles:
             found = self._triangles[geom]
             return pos + self._mat[geom] @ found.centre, float(found.radius)
-        a, b, _ = size = self._model.geom_size[geom]
-        radius = {
-            GeomType.PLANE: np.inf,
-            GeomType.SPHERE: a,
-            GeomType.CAPSULE: a + b,
-            GeomType.CYLINDER: np.hypot(a, b),
-            GeomType.ELLIPSOID: size.max(),
-        }.get(GeomType(kind), np.linalg.norm(size))
-        return pos, float(radius)
+        size = self._model.geom_size[geom]
+        endless = kind == GeomType.PLANE
+        return pos, np.inf if endless else float(rbound(np.array([kind]), size[None])[0])
 
     def first(
         self, start: np.ndarray, along: np.ndarray, seen: np.ndarray

@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench, semiaxes
+from mjjax.dynamics.ellipsoid import ellipsoid_derivative, ellipsoid_wrench
+from mjjax.model.bounds import half_sizes
 from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors
 from tests.oracle_tools import quick
@@ -60,7 +61,7 @@ def test_ellipsoid_terms(speed: float) -> None:
     models += [floating("ellipsoid", coef, ".004 .001 .005") for coef in TERMS]
     models += [floating(shape, TERMS[-1], ".08 .05 .06") for shape in SHAPES]
     velocity = speed * rng.normal(size=(len(models), 6))
-    axes = np.concatenate([semiaxes(m.geom_type, m.geom_size) for m in models])
+    axes = np.concatenate([half_sizes(m.geom_type, m.geom_size) for m in models])
     wrench, derivative = kernels()(
         *map(jnp.asarray, (velocity, axes, np.concatenate([m.geom_fluid for m in models])))
     )

@@ -12,21 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from mjjax.core.enums import GeomType
+from mjjax.model import bounds
+from mjjax.model.bounds import PRIMITIVES
 from mjjax.xla.indexing import gather
 from mjjax.xla.linalg import dot, matmul3, matvec3, matvec3_t
 from mjjax.xla.namespace import Array, where
 
-# Half sizes of the bounding boxes of primitive shapes are these matrices times `geom_size`.
-HALF_SIZES = {
-    GeomType.SPHERE: [[1, 0, 0], [1, 0, 0], [1, 0, 0]],
-    GeomType.CAPSULE: [[1, 0, 0], [1, 0, 0], [1, 1, 0]],
-    GeomType.ELLIPSOID: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-    GeomType.CYLINDER: [[1, 0, 0], [1, 0, 0], [0, 1, 0]],
-    GeomType.BOX: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-}
-# Their corners, or rims, are as far from the centre as a vector with these of the half sizes.
-FURTHEST = {GeomType.CYLINDER: [1, 0, 1], GeomType.BOX: [1, 1, 1]}
 WORD_BITS = 32  # bits of a word
 
 
@@ -142,15 +133,10 @@ def current_bounds(
     Users change `geom_size`, for example to identify it. If bounds were too small, contacts would
     disappear.
     """
-    primitive, cornered = (np.isin(kind, list(table)) for table in (HALF_SIZES, FURTHEST))
-    matrix = np.array([HALF_SIZES.get(k, np.zeros((3, 3))) for k in kind], size.dtype)
-    furthest = np.array([FURTHEST.get(k, np.zeros(3)) for k in kind], size.dtype)
-    half = jnp.sum(matrix * size[:, None], axis=2)
-    half = where(primitive[:, None], half, aabb[:, 3:])
-    diagonal = jnp.sqrt(jnp.sum(furthest * half * half, axis=1))
-    radius = where(cornered, diagonal, jnp.max(half, axis=1))
-    centre = where(primitive[:, None], 0, aabb[:, :3])
-    return where(primitive, radius, rbound), jnp.concatenate([centre, half], axis=1)
+    primitive = np.isin(kind, PRIMITIVES)
+    radius = where(primitive, bounds.rbound(kind, size), rbound)
+    box = jnp.concatenate([jnp.zeros_like(size), bounds.half_sizes(kind, size)], axis=1)
+    return radius, where(primitive[:, None], box, aabb)
 
 
 def boxes_of(pos: Array, mat: Array, aabb: Array) -> Boxes:

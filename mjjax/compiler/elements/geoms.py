@@ -11,7 +11,10 @@ from mjjax.core.enums import GeomType
 from mjjax.math.tracked import numbers, together
 from mjjax.mjcf import orientation as poses
 from mjjax.mjcf.element import Element
+from mjjax.model import bounds
 
+_MAXVAL = 1e10  # half size of the bounding box of a plane, which is below it
+_HALF_SPACE = (0, 0, -_MAXVAL / 2, _MAXVAL, _MAXVAL, _MAXVAL / 2)
 _CONDIMS = (1, 3, 4, 6)
 _STRETCHED = (GeomType.CAPSULE, GeomType.CYLINDER, GeomType.ELLIPSOID, GeomType.BOX)
 
@@ -113,17 +116,15 @@ def _check_sizes(elements: list[Element], kind: np.ndarray, size: np.ndarray) ->
 
 def _bounds(ctx: Context, kind: np.ndarray, size: np.ndarray) -> None:
     """Adds the bounding sphere and the bounding box, the box as centre and half size."""
-    f = ctx.fields
-    f["geom_rbound"], f["geom_aabb"] = np.zeros(len(kind)), np.zeros((len(kind), 6))
-    rbound, box = f["geom_rbound"], f["geom_aabb"]
-    for type_ in np.unique(kind):
+    rbound = bounds.rbound(kind, size)
+    box = np.hstack([np.zeros_like(size), bounds.half_sizes(kind, size)])
+    for type_, shape in geom_assets.ASSET_SHAPES.items():
         rows = np.flatnonzero(kind == type_)
-        if type_ in geom_assets.ASSET_SHAPES:
-            rbound[rows], box[rows] = geom_assets.ASSET_SHAPES[type_].bounds(ctx, rows)
-        else:
-            rbound[rows] = SHAPE_KINDS[type_].rbound(size[rows])
-            box[rows, 3:] = SHAPE_KINDS[type_].semiaxes(size[rows])
-    box[kind == GeomType.PLANE, 2] = -box[kind == GeomType.PLANE, 5]
+        if len(rows):
+            rbound[rows], box[rows] = shape.bounds(ctx, rows)
+    plane = kind == GeomType.PLANE
+    rbound[plane], box[plane] = 0, _HALF_SPACE
+    ctx.fields["geom_rbound"], ctx.fields["geom_aabb"] = rbound, box
 
 
 def _masses(ctx: Context, elements: list[Element], kind: np.ndarray) -> None:

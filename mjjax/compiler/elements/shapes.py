@@ -1,4 +1,4 @@
-"""Volume, inertia, bounding volume and fluid coefficients of primitive geoms.
+"""Volume and inertia of primitive geoms.
 
 Each shape is one function of the sizes of all geoms of that type (n, 3). `SHAPE_KINDS` has an entry
 for each of MuJoCo's types; a new shape needs one entry. Solids are rounded as in MuJoCo, because
@@ -12,7 +12,6 @@ import numpy as np
 
 from mjjax.core.enums import GeomType
 
-_MAXVAL = 1e10  # half size of the bounding box of a plane
 _SHELL = 1e-6  # thickness of the shell of an ellipsoid [m]
 _THOMSEN = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
 
@@ -169,48 +168,18 @@ class ShapeKind(NamedTuple):
     Attributes:
         nsize: number of its sizes, which must be positive.
         solid, shell: its volume and inertia.
-        semiaxes: half extents (n, 3) along its axes, from its sizes.
-        rbound: radius of the bounding sphere, from its sizes; 0 for none.
     """
 
     nsize: int
     solid: Callable[[np.ndarray], Measure]
     shell: Callable[[np.ndarray], Measure]
-    semiaxes: Callable[[np.ndarray], np.ndarray]
-    rbound: Callable[[np.ndarray], np.ndarray]
-
-
-def _norm(size: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.sum(size * size, axis=1))
 
 
 SHAPE_KINDS: dict[int, ShapeKind] = {
-    GeomType.PLANE: ShapeKind(
-        3,
-        plane,
-        plane,
-        lambda s: np.tile([_MAXVAL, _MAXVAL, _MAXVAL / 2], (len(s), 1)),
-        lambda s: np.zeros(len(s)),
-    ),
-    GeomType.SPHERE: ShapeKind(
-        1, sphere, sphere_shell, lambda s: np.repeat(s[:, :1], 3, axis=1), lambda s: s[:, 0]
-    ),
-    GeomType.CAPSULE: ShapeKind(
-        2,
-        capsule,
-        capsule_shell,
-        lambda s: _diag(s[:, 0], s[:, 0], s[:, 0] + s[:, 1]),
-        lambda s: s[:, 0] + s[:, 1],
-    ),
-    GeomType.ELLIPSOID: ShapeKind(
-        3, ellipsoid, ellipsoid_shell, lambda s: s, lambda s: np.max(s, axis=1)
-    ),
-    GeomType.CYLINDER: ShapeKind(
-        2,
-        cylinder,
-        cylinder_shell,
-        lambda s: _diag(s[:, 0], s[:, 0], s[:, 1]),
-        lambda s: _norm(s[:, :2]),
-    ),
-    GeomType.BOX: ShapeKind(3, box, box_shell, lambda s: s, _norm),
+    GeomType.PLANE: ShapeKind(3, plane, plane),
+    GeomType.SPHERE: ShapeKind(1, sphere, sphere_shell),
+    GeomType.CAPSULE: ShapeKind(2, capsule, capsule_shell),
+    GeomType.ELLIPSOID: ShapeKind(3, ellipsoid, ellipsoid_shell),
+    GeomType.CYLINDER: ShapeKind(2, cylinder, cylinder_shell),
+    GeomType.BOX: ShapeKind(3, box, box_shell),
 }
