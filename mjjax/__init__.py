@@ -23,18 +23,17 @@ ensure_threads()
 class _Lazy(ModuleType):
     """The package, which loads JAX and the engine when the first public name is used.
 
-    Commands can so tell what they do before JAX is there, which takes two seconds.
+    Loading takes two seconds, before which a command can say what it is doing.
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":
-            raise AttributeError(f"module 'mjjax' has no attribute {name!r}")
-        api = importlib.import_module("mjjax.api")
-        public = {name: getattr(api, name) for name in api.__all__}
-        self.__dict__.update(public, __all__=api.__all__)
-        if name not in self.__dict__:
-            raise AttributeError(f"module 'mjjax' has no attribute {name!r}")
-        return self.__dict__[name]
+        if name == "__all__" or not name.startswith("__"):
+            api = importlib.import_module("mjjax.api")
+            public = {name: getattr(api, name) for name in api.__all__}
+            self.__dict__.update(public, __all__=api.__all__)
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"module 'mjjax' has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Python stores a folder under its name when a module in it is imported. `collision` and

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from mjjax.cli.arguments import CommandParser, UsageError, embedded
 from mjjax.cli.progress import doing
@@ -28,19 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parser(argv[0] if argv else "").parse_args(argv)
         args.run(args)
-    except UsageError as error:
-        return _refused(error)
+    except (UsageError, OSError, MjcfError, UnsupportedFeature) as error:
+        print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
+        return 2
     except KeyboardInterrupt as interrupt:
         print("mjjax: interrupted", *interrupt.args, file=sys.stderr)
         return 130
-    except (OSError, MjcfError, UnsupportedFeature) as error:
-        return _refused(error)
     return 0
-
-
-def _refused(error: Exception) -> int:
-    print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
-    return 2
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
@@ -50,7 +45,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     for name, text in COMMANDS.items():
         made = commands.add_parser(name, help=text)
         if name == command:
-            with doing("loading JAX", "jax"):
+            with nullcontext() if "jax" in sys.modules else doing("loading JAX"):
                 module = importlib.import_module(f"mjjax.cli.{name}")
             module.add(made)
     return parser

@@ -9,16 +9,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 
 @contextmanager
-def doing(what: str, module: str | None = None) -> Iterator[None]:
-    """Says what is done in the body; on a terminal also for how long it has been going on.
-
-    Args:
-        what: a few words, like "compiling".
-        module: the body imports this module; if it is there already, nothing is said.
-    """
-    if module in sys.modules:
-        yield
-        return
+def doing(what: str) -> Iterator[None]:
+    """Says what is done in the body; on a terminal also for how long it has been going on."""
     console = Console(stderr=True)
     if not console.is_terminal:
         print(f"mjjax: {what}", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ HEAD = (
     "grad compile s",
     "equations",
 )
-NUMBER = 7  # characters that most numbers need
+NUMBER = 10  # characters that numbers need, such as steps per second
 
 
 class Table:

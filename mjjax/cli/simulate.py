@@ -95,7 +95,7 @@ def _run(model: mjjax.Model, args: argparse.Namespace) -> _Simulation:
         chunk = compiled("advance", program, model, batch, jnp.int32(STEPS_PER_FRAME))
     compile_seconds = time.perf_counter() - begin
 
-    frames, shots = [_frame(batch)], []
+    frames, shots = [_frame(batch)] if args.out else [], []
     done = ncon = nefc = 0
     begin = time.perf_counter()
     try:

@@ -140,13 +140,7 @@ def training(
 ) -> Iterator[Trained]:
     """What `train` has at each point of the learning curve; it may be left at any of them.
 
-    Args:
-        env: environment.
-        seed: seed of the policy, the starts and the actions.
-        steps: steps of the environment in all worlds together; rounded up to whole iterations.
-        points: number of points of the learning curve.
-        params: parameters of the environment.
-        settings: settings of rejax's PPO that replace those in `SETTINGS`.
+    The arguments are those of `train`.
 
     Raises:
         ImportError: rejax is missing.

@@ -115,10 +115,11 @@ def _signature(args: tuple[Any, ...]) -> str:
     return hashlib.sha256(_code() + kinds + settings.encode()).hexdigest()[:32]
 
 
+@functools.cache
 def _code() -> bytes:
-    """All of our code."""
+    """A hash of all of our code."""
     paths = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return b"".join(path.read_bytes() for path in paths)
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).digest()
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
