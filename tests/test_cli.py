@@ -1,6 +1,7 @@
 """The command line: what it prints, what it saves, and how it refuses."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,55 @@ def test_simulates_the_embedded_humanoid(tmp_path: Path) -> None:
     rows, capacity = re.findall(r"\d+", report["rows"])
     assert 32 <= int(rows) < int(capacity)
     assert report["warnings"] == "none"
+
+
+# Modules of distributions that mjjax does not require without extras cannot be imported.
+PLAIN = """
+import re, sys
+from importlib import metadata
+from importlib.machinery import PathFinder
+
+def required(name, found):
+    if name not in found:
+        found.add(name)
+        for line in metadata.requires(name) or ():
+            other = re.match(r"[\\w.-]+", line)[0].lower().replace("_", "-")
+            if "extra" not in line and others.get(other):
+                required(other, found)
+    return found
+
+others = {d.name.lower().replace("_", "-"): d for d in metadata.distributions()}
+ours = required("mjjax", set())
+
+absent = {
+    module
+    for module, names in metadata.packages_distributions().items()
+    if not ours & {n.lower().replace("_", "-") for n in names}
+} - set(sys.stdlib_module_names)
+
+class Present(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if path is None and name in absent else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Present
+from mjjax import cli
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_commands_need_no_extra(tmp_path: Path) -> None:
+    """The first command of a user who installed no extra runs, with its cache and its video."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "MJJAX_CACHE": "1"}
+    args = ["simulate", "pendulum", "--worlds", "2", "--steps", "4"]
+    args += ["--video", str(tmp_path / "run.gif")]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", PLAIN, *args], capture_output=True, text=True, env=environment
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert list(tmp_path.rglob("*.traced")) and (tmp_path / "run.gif").is_file()
 
 
 @pytest.mark.slow
