@@ -20,8 +20,8 @@ from mjjax.view.viewer import Viewer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 GL = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-WIDTH, HEIGHT = 800, 400
-SEEN = 480  # columns left of the panel
+WIDTH, HEIGHT = 1100, 400
+SEEN = 760  # columns left of the panel
 PATIENCE = 120.0  # seconds for what takes one or two on a quiet machine
 
 pytestmark = [
@@ -125,12 +125,13 @@ def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
             page.get_by_text("time 0.00 s").wait_for()
             until(page, lambda pixels: overlap(pixels, level) > 0.8, "it is not reset")
 
-            row, column = np.argwhere(level)[level.sum() // 2]
-            page.mouse.move(int(column), int(row))
+            column = int(np.median(np.argwhere(level)[:, 1]))
+            row = int(np.median(np.argwhere(level[:, column])))  # on its axis, else the view turns
+            page.mouse.move(column, row)
             page.wait_for_timeout(500)
             page.mouse.down()
             for k in range(1, 9):
-                page.mouse.move(int(column), int(row) - 12 * k)
+                page.mouse.move(column, row - 12 * k)
                 page.wait_for_timeout(100)
             page.get_by_label("Play").evaluate("e => e.click()")
             above = np.argwhere(level)[:, 0].min() - 30
