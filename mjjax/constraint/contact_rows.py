@@ -21,6 +21,7 @@ from mjjax.math.spatial import mat3
 from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
+from mjjax.xla.item_by_item import for_those
 from mjjax.xla.layout import components_first, components_last, whole_vectors
 from mjjax.xla.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.xla.namespace import Array, namespace, where
@@ -66,9 +67,13 @@ class DofRows(NamedTuple):
     def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
         # A processor has vectors along rows, so J' (B J) is faster. On a GPU this would need one
-        # more transpose, so (J' B) J is faster.
+        # more transpose, so (J' B) J is faster. One kernel skips contacts that have no curvature.
         product = by_platform(
-            self, blocks, processor=DofRows._curved_rows, accelerator=DofRows._curved_columns
+            self,
+            blocks,
+            processor=DofRows._curved_rows,
+            accelerator=DofRows._curved_columns,
+            kernel=DofRows._curved_contacts,
         )
         return product[:, : self.axis.shape[1]]
 
@@ -80,6 +85,17 @@ class DofRows(NamedTuple):
         columns = slabs(self.columns.reshape(-1, *blocks.shape[:2]), 2)
         half = total(x * y[:, :, 0] for x, y in zip(columns, slabs(blocks[None], 2), strict=True))
         return matmul(half.reshape(self.columns.shape), self.matrix)
+
+    def _curved_contacts(self, blocks: Array) -> Array:
+        rows, (nv, padded_nv) = self._wide(), (self.axis.shape[1], self.matrix.shape[1])
+
+        def add(contact: Array, product: Array) -> Array:
+            own = rows[contact]
+            half = mul_blocks(blocks[contact][None], own[None])[0]
+            return product + total(x[:nv, None] * y[None] for x, y in zip(own, half, strict=True))
+
+        curved = jnp.any(blocks != 0, axis=(1, 2))
+        return for_those(curved, add, jnp.zeros((nv, padded_nv), blocks.dtype))
 
     def _wide(self) -> Array:
         return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])

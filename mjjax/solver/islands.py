@@ -14,7 +14,7 @@ from mjjax.core.enums import DisableBit, SolverType
 from mjjax.core.struct import PyTree, static
 from mjjax.model.data import Data
 from mjjax.model.model import Model
-from mjjax.xla.indexing import WIDEST
+from mjjax.xla.indexing import WIDEST, sum_by_index
 from mjjax.xla.linalg import matmul, total
 from mjjax.xla.namespace import Array, where
 
@@ -95,8 +95,7 @@ class Islands(PyTree):
 
     def _sum(self, x: Array, place: Array) -> Array:
         """Sums (..., k) of numbers (..., n) by island."""
-        zero = jnp.zeros((*x.shape[:-1], len(self.used)), x.dtype)
-        return zero.at[..., place].add(x, mode="drop")
+        return sum_by_index(x, place, len(self.used))
 
     def to_dofs(self, x: Array) -> Array:
         """Numbers (..., k) for dofs (..., nv)."""

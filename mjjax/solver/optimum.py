@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import SolverType
 from mjjax.math.tangents import jvp
 from mjjax.solver.linear import solve_hessian
@@ -20,7 +21,12 @@ from mjjax.solver.method import Rules, Start, solve
 from mjjax.solver.objective import gradient, residual, row_force
 from mjjax.solver.problem import Problem
 from mjjax.solver.table import METHODS
+from mjjax.xla.each_world import each_world
 from mjjax.xla.namespace import Array
+
+# In one kernel, larger problems would be slower than side by side. MOST_ROWS is also so small that
+# no sum over three points of a line search has `MOST_SUMMED` terms.
+MOST_DOFS, MOST_ROWS = 60, 1000
 
 
 class Optimum(NamedTuple):
@@ -51,6 +57,18 @@ def minimize(solver: SolverType, problem: Problem, start: Start, rules: Rules) -
         start: initial acceleration, which has no influence on the optimum.
         rules: when to stop.
     """
+    if _fits_kernel(solver, problem.layout):
+        return each_world(functools.partial(_solution, solver), problem, start, rules)
+    return _solution(solver, problem, start, rules)
+
+
+def _fits_kernel(solver: SolverType, layout: RowLayout) -> bool:
+    """Whether a processor solves each world in one kernel."""
+    small = layout.nv <= MOST_DOFS and layout.nrow <= MOST_ROWS
+    return small and solver != SolverType.PGS and not layout.by_body
+
+
+def _solution(solver: SolverType, problem: Problem, start: Start, rules: Rules) -> Optimum:
     method = METHODS[solver]
     state, qacc, force, Jaref = solve(method, problem, start, rules)
     left = jnp.max(method.gradient(problem, rules, state))

@@ -22,6 +22,7 @@ from mjjax.xla.all_worlds import also_for_no_worlds
 from mjjax.xla.loops import varying, while_loop
 from mjjax.xla.namespace import Array, where
 from mjjax.xla.packing import pack, shapes_of, unpack
+from mjjax.xla.place import in_kernel
 from mjjax.xla.program import program
 
 Tree = Any
@@ -49,6 +50,8 @@ def grouped_loop(
     """
 
     def traced(problem: Tree, state: Tree) -> Tree:
+        if in_kernel():  # where every world has a loop of its own
+            return while_loop(running, lambda s: body(problem, s), state)
         # before the iteration is traced, which has to fit every later state
         problem, state = varying((problem, state))
         like = shapes_of(state)

@@ -19,6 +19,7 @@ from jax import lax
 
 from mjjax.xla.linalg import matmul, row_sum
 from mjjax.xla.namespace import Array, namespace
+from mjjax.xla.place import in_kernel
 from mjjax.xla.segments import MOST_SLICES, Segment, segments_of, slices_of
 
 # Up to so many rows of a table, a product with a 0/1 matrix is faster than XLA's gather (measured).
@@ -197,6 +198,13 @@ def scatter_sum(x: Array, index: np.ndarray, size: int) -> Array:
         table[i, filled[i]] = row
         filled[i] += 1
     return jnp.sum(jnp.append(x, 0)[table], axis=-1)
+
+
+def sum_by_index(x: Array, index: Array, size: int) -> Array:
+    """Sums (..., size) of numbers (..., n) with the same traced index (n,); others are dropped."""
+    if in_kernel():
+        return matmul(x, (index[:, None] == np.arange(size, dtype=np.int32)[None]).astype(x.dtype))
+    return jnp.zeros((*x.shape[:-1], size), x.dtype).at[..., index].add(x, mode="drop")
 
 
 def _sum_segment(x: Array, segment: Segment, size: int) -> Array:

@@ -8,6 +8,7 @@ rounds as it needs (benchmarks/NOTES.md, Collision: convex).
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -15,22 +16,21 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from mjjax.xla.loops import varying, while_loop
+from mjjax.xla.loops import State, varying, while_loop
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.place import inside_kernel, on_processor
 from mjjax.xla.program import program
 
-
-def on_processor() -> bool:
-    """Whether programs that are traced now will run on a processor, not on an accelerator."""
-    return jax.default_backend() == "cpu"
+MOST_SUMMED = 4096  # XLA calls a library for sums of so many numbers
 
 
 def item_by_item(function: Callable[..., Any], on: Array, items: Any, *shared: Any) -> Any:
     """Applies `function(item, *shared)` to those of n items that are on.
 
     Args:
-        function: of one item. It reads no other traced arrays, does not sort, calls no library (for
-            factors or large products of matrices), and writes to one place of an array at a time.
+        function: of one item. It reads no other traced arrays, does not sort, writes to one place
+            of an array at a time, and sums no array of `MOST_SUMMED` numbers. Products of matrices
+            and factors are those of `mjjax.xla.linalg`.
         on: (n,) which items are needed.
         items: tree of arrays (n, ...).
         shared: trees of arrays that are the same for all items.
@@ -40,22 +40,21 @@ def item_by_item(function: Callable[..., Any], on: Array, items: Any, *shared: A
     """
     items, shared = varying((items, shared))
     first = jax.tree.map(lambda x: x[0], items)
-    one = program(function, first, *shared)
+    with inside_kernel() if on_processor() else nullcontext():
+        one = program(function, first, *shared)
     results = jax.eval_shape(one, first, *shared)
 
     def in_turn(on: Array, items: Any, *shared: Any) -> Any:
         n = len(on)
 
-        def step(state: tuple[Array, Any]) -> tuple[Array, Any]:
-            k, found = state
+        def put(k: Array, found: Any) -> Any:
             new = one(_row(items, k), *shared)
-            found = jax.tree.map(
+            return jax.tree.map(
                 lambda x, y: lax.dynamic_update_index_in_dim(x, y, k, 0), found, new
             )
-            return _next(on, k + 1), found
 
         empty = jax.tree.map(lambda x: jnp.zeros((n, *x.shape), x.dtype), results)
-        return while_loop(lambda s: s[0] < n, step, (_next(on, jnp.int32(0)), empty))[1]
+        return for_those(on, put, empty)
 
     def side_by_side(on: Array, items: Any, *shared: Any) -> Any:
         del on
@@ -74,15 +73,14 @@ def gathered_rows(rows: Any, on: Array) -> tuple[Any, Array]:
     """
 
     def in_turn(rows: Any, on: Array) -> tuple[Any, Array]:
-        def step(state: tuple[Array, Any, Array]) -> tuple[Array, Any, Array]:
-            k, found, fill = state
+        def put(k: Array, state: tuple[Any, Array]) -> tuple[Any, Array]:
+            found, fill = state
             found = jax.tree.map(
                 lambda x, y: lax.dynamic_update_index_in_dim(x, y, fill, 0), found, _row(rows, k)
             )
-            return _next(on, k + 1), found, fill + 1
+            return found, fill + 1
 
-        start = _next(on, jnp.int32(0)), jax.tree.map(jnp.zeros_like, rows), jnp.int32(0)
-        return while_loop(lambda s: s[0] < len(on), step, start)[1:]
+        return for_those(on, put, (jax.tree.map(jnp.zeros_like, rows), jnp.int32(0)))
 
     def side_by_side(rows: Any, on: Array) -> tuple[Any, Array]:
         upto = jnp.cumsum(on, dtype=jnp.int32)
@@ -93,6 +91,16 @@ def gathered_rows(rows: Any, on: Array) -> tuple[Any, Array]:
 
     run = one_kernel(in_turn) if on_processor() else side_by_side
     return run(rows, on)
+
+
+def for_those(on: Array, body: Callable[[Array, State], State], start: State) -> State:
+    """A loop over the places (n,) that are on, in turn: `body(place, state)` is the next state."""
+
+    def step(state: tuple[Array, State]) -> tuple[Array, State]:
+        k, inner = state
+        return _next(on, k + 1), body(k, inner)
+
+    return while_loop(lambda s: s[0] < len(on), step, (_next(on, jnp.int32(0)), start))[1]
 
 
 def _next(on: Array, k: Array) -> Array:
@@ -124,9 +132,11 @@ def one_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         def code(*leaves: Array) -> Any:
             return function(*tree.unflatten(leaves)), [x.ravel()[:1] for x in leaves]
 
-        traced = program(code, *leaves)
+        with inside_kernel():
+            traced = program(code, *leaves)
+        leaves = lax.optimization_barrier(leaves)
         with set_xla_metadata(xla_cpu_small_call="true", inlineable="false"):
-            results = jax.jit(traced)(*lax.optimization_barrier(leaves))
+            results = jax.jit(traced)(*leaves)
         return lax.optimization_barrier(results)[0]
 
     return call

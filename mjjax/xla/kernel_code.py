@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import State, fori_loop
+from mjjax.xla.place import on_processor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

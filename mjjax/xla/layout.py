@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from mjjax.xla.linalg import unstack
 from mjjax.xla.namespace import Array, namespace
+from mjjax.xla.place import VECTOR
 
 ARRAYS_JOINED = 8  # up to so many arrays, XLA computes them in the kernel that joins them
-VECTOR = 8  # numbers in a vector of the processor; the rest of a loop is computed one by one
 
 
 def components_first(x: Array) -> Array:

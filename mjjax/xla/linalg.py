@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from mjjax.xla import kernel_algebra
 from mjjax.xla.namespace import A, Array, namespace
+from mjjax.xla.place import in_kernel
 
 
 def einsum(spec: str, *operands: Array) -> Array:
@@ -29,7 +31,10 @@ def matmul(a: Array, b: Array) -> Array:
     """Matrix product at `Precision.HIGHEST`."""
     if namespace(a, b) is np:
         return np.matmul(a, b)
-    return jnp.matmul(*_same_type((a, b)), precision=lax.Precision.HIGHEST)
+    a, b = _same_type((a, b))
+    if in_kernel() and a.ndim > 1 and b.ndim > 1:
+        return kernel_algebra.matmul(a, b)
+    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
 def matmul_as_sums(a: Array, b: Array) -> Array:
@@ -177,6 +182,8 @@ def cho_factor(a: Array) -> Array:
     """
     if namespace(a) is np:
         return np.linalg.cholesky(a.T)
+    if in_kernel():
+        return kernel_algebra.cho_factor(a)
     # LAPACK stores entries in the order of the transpose, so this needs no copy.
     return lax.linalg.cholesky_p.bind(jnp.asarray(a).T)
 
@@ -185,6 +192,8 @@ def cho_solve(factor: Array, b: Array) -> Array:
     """Solution x of L L' x = b for one right-hand side `b` (n,) or several (n, k)."""
     if namespace(factor, b) is np:
         return np.linalg.solve(factor.T, np.linalg.solve(factor, b))
+    if in_kernel():
+        return kernel_algebra.cho_solve(factor, b)
     solve = functools.partial(lax.linalg.triangular_solve, factor, left_side=True, lower=True)
     columns = b if b.ndim == 2 else b[:, None]
     return solve(solve(columns), transpose_a=True).reshape(b.shape)

@@ -22,8 +22,8 @@ from mjjax.core.enums import DisableBit, EnableBit, GeomType
 from mjjax.model.data import CollisionRules, Data
 from mjjax.model.model import Model
 from mjjax.model.structure import Structure
-from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.namespace import Array
+from mjjax.xla.place import on_processor
 
 SWEEP_FROM = 50_000  # with fewer pairs a test of every pair is as fast (measured, CPU)
 _UNSWEPT = {GeomType.PLANE, GeomType.HFIELD}

@@ -41,9 +41,9 @@ from mjjax.collision.queue.scene import (
 )
 from mjjax.collision.queue.sweep import Buffer, Sweep
 from mjjax.collision.shape.contact_set import NO_CONTACT
-from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.place import on_processor
 from mjjax.xla.worlds import over_worlds
 
 CHUNK_CPU = 512  # pairs at a time: more do not fit into the cache, fewer make many rounds

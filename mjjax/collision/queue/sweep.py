@@ -20,9 +20,9 @@ from mjjax.collision.plan.numbers import number_of
 from mjjax.collision.plan.params import lookup
 from mjjax.collision.plan.search import SearchPlan
 from mjjax.collision.queue.scene import Bounds, CollisionScene
-from mjjax.xla.item_by_item import on_processor
 from mjjax.xla.loops import cond, while_loop
 from mjjax.xla.namespace import Array, where
+from mjjax.xla.place import on_processor
 
 TILES_CPU, TILES = 64, 8192  # that are tested at a time
 TAKEN_CPU, TAKEN = 1024, 65536  # pairs that are counted out at a time
