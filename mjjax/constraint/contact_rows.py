@@ -1,8 +1,9 @@
 """Contact-frame rows: relative motion of two bodies along the axes of their contact.
 
-For one or a few trees, a matrix with a column per dof is best (`DofRows`). In a scene of many trees
-such a matrix would be mostly zeros. There a row is a wrench on each of the two bodies, and products
-go through the motion of bodies (`BodyRows`). `RowLayout.by_body` says which form is used. Slots
+For one or a few trees, rows have an entry per dof (`DofRows`), and a solver makes a matrix of them
+(`MatrixRows`). In a scene of many trees such a matrix would be mostly zeros. There a row is a
+wrench on each of the two bodies, and products go through the motion of bodies (`BodyRows`).
+`RowLayout.by_body` says which form is used. Slots
 without a contact have geoms -1 and rows of zeros.
 """
 
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mjjax.dynamics.jacobian import contact_wrenches, wrench_rows
 from mjjax.dynamics.tree import body_sum, dof_sum, tree_plan
@@ -18,7 +20,6 @@ from mjjax.math import components
 from mjjax.math.components import Parts, split
 from mjjax.math.quat import cross
 from mjjax.math.spatial import mat3
-from mjjax.math.tangents import derivative_of
 from mjjax.model.data import Contact, Data
 from mjjax.model.structure import Structure
 from mjjax.xla.item_by_item import for_those
@@ -31,38 +32,67 @@ ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
 
 class DofRows(NamedTuple):
-    """Rows with a column per dof.
+    """Rows with an entry per dof, as factors; their derivatives are those of the factors.
 
-    Products use the matrix, but are differentiated as products of its factors. The derivative of
-    the matrix would have all entries of the matrix for every direction.
+    Row k of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i]. The derivative of
+    a matrix of all entries would have as many entries for every direction.
 
     Attributes:
-        matrix: (n width, nv) rows, contact by contact, with columns of zeros up to a multiple of
-            eight; see `whole_vectors`.
-        columns: (nv, n width) transpose of `matrix`, for products that would read its columns.
         wrench: six arrays (n, width): torque and force of a unit force in each row.
         axis: (6, nv) motion axes of the dofs, about the point that torques refer to.
-        side: (n, nv) 1 if the dof moves only the second body, -1 if only the first, else 0. Row k
-            of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i].
+        side: (n, nv) 1 if the dof moves only the second body, -1 if only the first, else 0.
     """
 
-    matrix: Array
-    columns: Array
     wrench: Parts
     axis: Array
     side: Array
 
     def velocity(self, s: Structure, v: Array) -> Array:
         """Relative velocities (n, width) at joint velocities (nv,)."""
-        return _velocity(self.columns, self.side, self.wrench, self.axis, v)
+        motion = slabs(matmul(self.axis * v[None], self.side.T), 0)
+        return total(x * y.T for x, y in zip(self.wrench, motion, strict=True))
 
     def force(self, s: Structure, f: Array) -> Array:
         """Joint-space force (nv,) of forces (n, width)."""
-        return _force(self.matrix, self.side, self.wrench, self.axis, f)
+        both = jnp.stack([dot(x, f) for x in self.wrench])
+        return total(slabs(self.axis * matmul(both, self.side), 0))[0]
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
-        return self._wide()[..., : self.axis.shape[1]]
+        return self.as_matrix().dense(s)
+
+    def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
+        """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
+        return self.as_matrix().mul_jt_b_j(s, blocks)
+
+    def as_matrix(self) -> "MatrixRows":
+        """The same rows for many products."""
+        return by_platform(self, everywhere=_matrix_rows, kernel=_matrix_rows_of_contacts)
+
+
+class MatrixRows(NamedTuple):
+    """Rows as a matrix.
+
+    Attributes:
+        matrix: (n, width, nv) rows, with columns of zeros up to a multiple of eight; see
+            `whole_vectors`.
+        columns: (nv, n width) transpose of `matrix`, for products that would read its columns.
+    """
+
+    matrix: Array
+    columns: Array
+
+    def velocity(self, s: Structure, v: Array) -> Array:
+        """Relative velocities (n, width) at joint velocities (nv,)."""
+        return computed_once(matmul(v, self.columns)).reshape(self.matrix.shape[:2])
+
+    def force(self, s: Structure, f: Array) -> Array:
+        """Joint-space force (nv,) of forces (n, width)."""
+        return matmul(f.reshape(-1), self._flat())[: len(self.columns)]
+
+    def dense(self, s: Structure) -> Array:
+        """The rows (n, width, nv)."""
+        return self.matrix[..., : len(self.columns)]
 
     def mul_jt_b_j(self, s: Structure, blocks: Array) -> Array:
         """The rows' transpose times blocks (n, width, width) times the rows: (nv, nv)."""
@@ -71,58 +101,63 @@ class DofRows(NamedTuple):
         product = by_platform(
             self,
             blocks,
-            processor=DofRows._curved_rows,
-            accelerator=DofRows._curved_columns,
-            kernel=DofRows._curved_contacts,
+            processor=MatrixRows._curved_rows,
+            accelerator=MatrixRows._curved_columns,
+            kernel=MatrixRows._curved_contacts,
         )
-        return product[:, : self.axis.shape[1]]
+        return product[:, : len(self.columns)]
+
+    def as_matrix(self) -> "MatrixRows":
+        """These rows."""
+        return self
+
+    def _flat(self) -> Array:
+        return self.matrix.reshape(self.columns.shape[1], self.matrix.shape[2])
 
     def _curved_rows(self, blocks: Array) -> Array:
-        half = mul_blocks(blocks, self._wide()).reshape(self.matrix.shape)
+        half = mul_blocks(blocks, self.matrix).reshape(self._flat().shape)
         return matmul(self.columns, half)
 
     def _curved_columns(self, blocks: Array) -> Array:
         columns = slabs(self.columns.reshape(-1, *blocks.shape[:2]), 2)
         half = total(x * y[:, :, 0] for x, y in zip(columns, slabs(blocks[None], 2), strict=True))
-        return matmul(half.reshape(self.columns.shape), self.matrix)
+        return matmul(half.reshape(self.columns.shape), self._flat())
 
     def _curved_contacts(self, blocks: Array) -> Array:
-        rows, (nv, padded_nv) = self._wide(), (self.axis.shape[1], self.matrix.shape[1])
+        nv = len(self.columns)
 
         def add(contact: Array, product: Array) -> Array:
-            own = rows[contact]
+            own = self.matrix[contact]
             half = mul_blocks(blocks[contact][None], own[None])[0]
             return product + total(x[:nv, None] * y[None] for x, y in zip(own, half, strict=True))
 
         curved = jnp.any(blocks != 0, axis=(1, 2))
-        return for_those(curved, add, jnp.zeros((nv, padded_nv), blocks.dtype))
-
-    def _wide(self) -> Array:
-        return self.matrix.reshape(*self.wrench[0].shape, self.matrix.shape[1])
+        return for_those(curved, add, jnp.zeros((nv, self.matrix.shape[2]), blocks.dtype))
 
 
-def _velocity_from_factors(
-    columns: Array, side: Array, wrench: Parts, axis: Array, v: Array
-) -> Array:
-    """Computes `_velocity` from the factors; only the derivative of this function is used."""
-    motion = slabs(matmul(axis * v[None], side.T), 0)
-    return total(x * y.T for x, y in zip(wrench, motion, strict=True))
+def _matrix_rows(rows: DofRows) -> MatrixRows:
+    wrench, axis, side = rows
+    matrix = wrench_rows(wrench, whole_vectors(axis), whole_vectors(side))
+    columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
+    sides = namespace(side).repeat(side, matrix.shape[1], axis=0)
+    return MatrixRows(matrix, by_entry(operator.mul, columns, sides.T))
 
 
-@derivative_of(_velocity_from_factors)
-def _velocity(columns: Array, side: Array, wrench: Parts, axis: Array, v: Array) -> Array:
-    return computed_once(matmul(v, columns)).reshape(wrench[0].shape)
+def _matrix_rows_of_contacts(rows: DofRows) -> MatrixRows:
+    """As `_matrix_rows`, but slots without a contact cost nothing."""
+    (n, width), nv = rows.wrench[0].shape, rows.axis.shape[1]
+    axis, side = whole_vectors(rows.axis), whole_vectors(rows.side)
 
+    def put(contact: Array, found: MatrixRows) -> MatrixRows:
+        own = wrench_rows([x[contact][None] for x in rows.wrench], axis, side[contact][None])[0]
+        return MatrixRows(
+            lax.dynamic_update_index_in_dim(found.matrix, own, contact, 0),
+            lax.dynamic_update_slice_in_dim(found.columns, own[:, :nv].T, contact * width, 1),
+        )
 
-def _force_from_factors(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    """Computes `_force` from the factors; only the derivative of this function is used."""
-    both = jnp.stack([dot(x, f) for x in wrench])
-    return total(slabs(axis * matmul(both, side), 0))[0]
-
-
-@derivative_of(_force_from_factors)
-def _force(matrix: Array, side: Array, wrench: Parts, axis: Array, f: Array) -> Array:
-    return matmul(f.reshape(-1), matrix)[: axis.shape[1]]
+    pushes = total(jnp.abs(x[:, 0]) for x in rows.wrench[LINEAR]) > 0  # the normal has length one
+    none = jnp.zeros((n, width, axis.shape[1]), axis.dtype), jnp.zeros((nv, n * width), axis.dtype)
+    return for_those(pushes, put, MatrixRows(*none))
 
 
 class BodyRows(NamedTuple):
@@ -158,6 +193,10 @@ class BodyRows(NamedTuple):
         """Joint-space force (nv,) of forces (n, width)."""
         wrench = components_first(self.sum_by_body(s, self._wrenches(f)))
         return components.dot(split(self.cdof), unstack(dof_sum(s, wrench)))
+
+    def as_matrix(self) -> "BodyRows":
+        """These rows, because a matrix would be mostly zeros."""
+        return self
 
     def dense(self, s: Structure) -> Array:
         """The rows (n, width, nv)."""
@@ -207,7 +246,7 @@ class BodyRows(NamedTuple):
         return _opposite(jnp.concatenate([push, turn], axis=1))
 
 
-ContactRows = DofRows | BodyRows
+ContactRows = DofRows | MatrixRows | BodyRows
 
 
 def _opposite(wrench: Array) -> Array:
@@ -220,17 +259,7 @@ def dof_rows(
     s: Structure, data: Data, contact: Contact, geoms: np.ndarray | None, width: int
 ) -> DofRows:
     """Rows of the contact slots; the geoms of a slot may be static, see `contact_wrenches`."""
-    return rows_of(*contact_wrenches(s, data, contact, geoms, width))
-
-
-def rows_of(wrench: Parts, axis: Array, side: Array) -> DofRows:
-    """Rows from their factors; see `contact_wrenches`."""
-    rows = wrench_rows(wrench, whole_vectors(axis), whole_vectors(side))
-    columns = matmul(axis.T, stack(x.reshape(-1) for x in wrench))
-    slots, width, padded_nv = rows.shape
-    sides = namespace(side).repeat(side, width, axis=0)
-    columns = by_entry(operator.mul, columns, sides.T)
-    return DofRows(rows.reshape(slots * width, padded_nv), columns, wrench, axis, side)
+    return DofRows(*contact_wrenches(s, data, contact, geoms, width))
 
 
 def body_rows(s: Structure, data: Data, contact: Contact, width: int) -> BodyRows:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mjjax.constraint.contact_rows import BodyRows, DofRows, rows_of
+from mjjax.constraint.contact_rows import BodyRows, DofRows, MatrixRows
 from mjjax.constraint.jacobian import RowJacobian
 from mjjax.constraint.layout import MANY_TREES, RowLayout
 from mjjax.constraint.trees import row_trees
@@ -220,7 +220,7 @@ def _problems(problem: Problem, kind: TreeKind, own: Array, contact: BodyRows) -
 
 def _contact_rows(
     layout: RowLayout, kind: TreeKind, contacts: Callable[[Array], Array], rows: BodyRows
-) -> DofRows:
+) -> MatrixRows:
     """Contact rows (T, ...) with a column for each dof of the tree."""
     s, tree = layout.structure, kind.tree[:, None, None].astype(np.int32)
     body, push, turn, arms = map(contacts, (rows.body, rows.push, rows.turn, rows.arm))
@@ -232,7 +232,7 @@ def _contact_rows(
     arm = split(where(inside[..., :1], arms[:, :, 0], arms[:, :, 1])[:, :, None])
     wrench = row_wrenches(arm, split(push), split(turn) if turn.shape[2] else None)
     axis = gather(rows.cdof, kind.dof).swapaxes(1, 2)
-    return jax.vmap(rows_of)(wrench, axis, side)
+    return jax.vmap(DofRows.as_matrix)(DofRows(wrench, axis, side))
 
 
 def _rows(layout: RowLayout, kind: TreeKind, own: Array, x: Array) -> Array:

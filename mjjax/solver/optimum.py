@@ -69,7 +69,7 @@ def _fits_kernel(solver: SolverType, layout: RowLayout) -> bool:
 
 
 def _solution(solver: SolverType, problem: Problem, start: Start, rules: Rules) -> Optimum:
-    method = METHODS[solver]
+    method, problem = METHODS[solver], problem.for_products()
     state, qacc, force, Jaref = solve(method, problem, start, rules)
     left = jnp.max(method.gradient(problem, rules, state))
     return Optimum(qacc, force, Jaref, jnp.max(state.niter).astype(qacc.dtype), left)

@@ -46,6 +46,11 @@ class Problem(PyTree):
     parts: Parts
     layout: RowLayout = static()
 
+    def for_products(self) -> "Problem":
+        """The same problem, with contact rows of a form for many products."""
+        jac = self.jac.replace(contact=self.jac.contact.as_matrix())
+        return self.replace(jac=jac) if self.layout.ncontact else self
+
     @property
     def mu(self) -> Array:
         """(ncontact,) regularized friction coefficients."""

@@ -65,7 +65,8 @@ def solver_statistics(model: Model, data: Data) -> SolverStat:
     if not layout.nrow:
         real, whole = jnp.zeros(total, data.qacc.dtype), jnp.zeros(total, jnp.int32)
         return SolverStat(real, real, real, whole, whole, whole)
-    problem, method = problem_of(model, data, layout), METHODS[SolverType(model.opt.solver)]
+    problem = problem_of(model, data, layout).for_products()
+    method = METHODS[SolverType(model.opt.solver)]
     rules = rules_of(model, problem)
     prepared = method.prepare(problem)
     start = method.initial(problem, prepared, start_of(model, data), rules)

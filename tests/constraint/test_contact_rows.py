@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mjjax
-from mjjax.constraint.contact_rows import rows_of
+from mjjax.constraint.contact_rows import DofRows
 from mjjax.dynamics.jacobian import wrench_rows
 from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
@@ -40,7 +40,7 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
         return wrench_rows(x["wrench"], x["axis"], side)
 
     def products(x: Any) -> Any:
-        rows = rows_of(x["wrench"], x["axis"], side)
+        rows = DofRows(x["wrench"], x["axis"], side)
         return rows.velocity(S, x["v"]), rows.force(S, x["f"])
 
     def plain(x: Any) -> Any:
@@ -63,7 +63,7 @@ def test_products_are_differentiated_by_their_factors(width: int) -> None:
 def test_rows_without_dofs() -> None:
     """In a model that cannot move, contact slots have no columns."""
     wrench = tuple(jnp.ones((COUNT, 3)) for _ in range(6))
-    rows = rows_of(wrench, jnp.zeros((6, 0)), jnp.zeros((COUNT, 0)))
+    rows = DofRows(wrench, jnp.zeros((6, 0)), jnp.zeros((COUNT, 0)))
     assert rows.dense(S).shape == (COUNT, 3, 0)
     np.testing.assert_array_equal(rows.velocity(S, jnp.zeros(0)), np.zeros((COUNT, 3)))
     assert rows.force(S, jnp.ones((COUNT, 3))).shape == (0,)
@@ -77,9 +77,9 @@ def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
     w = jnp.asarray(w + w.swapaxes(2, 3))
 
     def found(x: Any, w: Array) -> Any:
-        rows = rows_of(x["wrench"], x["axis"], side)
+        rows = DofRows(x["wrench"], x["axis"], side)
         # the last is what a GPU runs
-        return rows.dense(S), rows.mul_jt_b_j(S, w), rows._curved_columns(w)[:, :NV]
+        return rows.dense(S), rows.mul_jt_b_j(S, w), rows.as_matrix()._curved_columns(w)[:, :NV]
 
     def plain(x: Any, w: Array) -> Any:
         rows = wrench_rows(x["wrench"], x["axis"], side)
