@@ -64,7 +64,7 @@ def minimize(solver: SolverType, problem: Problem, start: Start, rules: Rules) -
 
 def _fits_kernel(solver: SolverType, layout: RowLayout) -> bool:
     """Whether a processor solves each world in one kernel."""
-    small = layout.nv <= MOST_DOFS and layout.nrow <= MOST_ROWS
+    small = 0 < layout.nv <= MOST_DOFS and layout.nrow <= MOST_ROWS
     return small and solver != SolverType.PGS and not layout.by_body
 
 

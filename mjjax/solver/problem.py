@@ -48,8 +48,7 @@ class Problem(PyTree):
 
     def for_products(self) -> "Problem":
         """The same problem, with contact rows of a form for many products."""
-        jac = self.jac.replace(contact=self.jac.contact.as_matrix())
-        return self.replace(jac=jac) if self.layout.ncontact else self
+        return self.replace(jac=self.jac.replace(contact=self.jac.contact.as_matrix()))
 
     @property
     def mu(self) -> Array:

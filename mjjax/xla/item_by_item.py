@@ -95,6 +95,8 @@ def gathered_rows(rows: Any, on: Array) -> tuple[Any, Array]:
 
 def for_those(on: Array, body: Callable[[Array, State], State], start: State) -> State:
     """A loop over the places (n,) that are on, in turn: `body(place, state)` is the next state."""
+    if not len(on):
+        return start
 
     def step(state: tuple[Array, State]) -> tuple[Array, State]:
         k, inner = state

@@ -12,6 +12,7 @@ import pytest
 import mjjax
 from mjjax.constraint.contact_rows import DofRows
 from mjjax.dynamics.jacobian import wrench_rows
+from mjjax.xla.item_by_item import one_kernel
 from mjjax.xla.namespace import Array
 from tests.derivatives import derivative_errors, directions
 from tests.oracle_tools import load
@@ -78,15 +79,28 @@ def test_rows_and_what_they_add_to_a_hessian(width: int) -> None:
 
     def found(x: Any, w: Array) -> Any:
         rows = DofRows(x["wrench"], x["axis"], side)
-        # the last is what a GPU runs
-        return rows.dense(S), rows.mul_jt_b_j(S, w), rows.as_matrix()._curved_columns(w)[:, :NV]
+        # the last two are what a GPU and one kernel run
+        matrix = rows.as_matrix()
+        others = matrix._curved_columns(w), matrix._curved_contacts(w)
+        return rows.dense(S), rows.mul_jt_b_j(S, w), *(y[:, :NV] for y in others)
 
     def plain(x: Any, w: Array) -> Any:
         rows = wrench_rows(x["wrench"], x["axis"], side)
-        return rows, *[jnp.einsum("cwi,cwu,cuj->ij", rows, w, rows)] * 2
+        return rows, *[jnp.einsum("cwi,cwu,cuj->ij", rows, w, rows)] * 3
 
     for a, b in zip(jax.vmap(found)(x, w), jax.vmap(plain)(x, w), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_matrix_without_the_empty_slots() -> None:
+    """In one kernel the matrix is made contact by contact, and empty slots stay zero."""
+    x, side = factors(4)
+    real = jnp.asarray([True, False, True])[:, None]
+    wrench = tuple(jnp.where(real, y[0], 0) for y in x["wrench"])
+    rows = DofRows(wrench, x["axis"][0], side)
+    found = one_kernel(DofRows.as_matrix)(rows)
+    for a, b in zip(found, rows.as_matrix(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.slow

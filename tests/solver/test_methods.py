@@ -168,6 +168,28 @@ def _single(x: jax.Array) -> jax.Array:
 
 
 @pytest.mark.slow(but=1)
+@cones
+@pytest.mark.parametrize("solver", [SolverType.NEWTON, SolverType.CG])
+def test_side_by_side_as_in_one_kernel(
+    solver: SolverType, cone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worlds that iterate in groups, as on other platforms, have the results of one kernel each."""
+    scene = ready(cone)
+    model = with_options(scene, solver=solver, disableflags=0)
+    many = jax.tree.map(lambda x: jnp.tile(x, (24, *(1,) * (x.ndim - 1))), scene.data)
+
+    def solved() -> mjjax.Data:
+        return quick(jax.vmap(mjjax.fwd_constraint, in_axes=(None, 0)))(model, many)
+
+    kernel = solved()
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    groups = solved()
+    np.testing.assert_array_equal(kernel.solver_niter, groups.solver_niter)
+    np.testing.assert_allclose(kernel.qacc, groups.qacc, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(kernel.efc_force, groups.efc_force, rtol=1e-8, atol=1e-7)
+
+
+@pytest.mark.slow(but=1)
 @pytest.mark.feature("D26")
 @cones
 def test_many_worlds(cone: str) -> None:
