@@ -26,7 +26,7 @@ from mjjax.xla.item_by_item import for_those
 from mjjax.xla.layout import components_first, components_last, whole_vectors
 from mjjax.xla.linalg import by_entry, dot, matmul, mul_blocks, slabs, stack, total, unstack
 from mjjax.xla.namespace import Array, namespace, where
-from mjjax.xla.ordering import by_platform, computed_once
+from mjjax.xla.ordering import by_place, by_platform, computed_once
 
 ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
@@ -67,7 +67,7 @@ class DofRows(NamedTuple):
 
     def as_matrix(self) -> "MatrixRows":
         """The same rows for many products."""
-        return by_platform(self, everywhere=_matrix_rows, kernel=_matrix_rows_of_contacts)
+        return by_place(self, kernel=_matrix_rows_of_contacts, elsewhere=_matrix_rows)
 
 
 class MatrixRows(NamedTuple):
@@ -149,7 +149,9 @@ def _matrix_rows_of_contacts(rows: DofRows) -> MatrixRows:
     axis, side = whole_vectors(rows.axis), whole_vectors(rows.side)
 
     def put(contact: Array, found: MatrixRows) -> MatrixRows:
-        own = wrench_rows([x[contact][None] for x in rows.wrench], axis, side[contact][None])[0]
+        own = wrench_rows(tuple(x[contact][None] for x in rows.wrench), axis, side[contact][None])[
+            0
+        ]
         return MatrixRows(
             lax.dynamic_update_index_in_dim(found.matrix, own, contact, 0),
             lax.dynamic_update_slice_in_dim(found.columns, own[:, :nv].T, contact * width, 1),

@@ -5,7 +5,8 @@ most worlds need few iterations. Here, a processor iterates worlds in groups tha
 Once few worlds of a group still run, they go back and join worlds of other groups. So the cost
 follows the mean number of iterations, not the largest (benchmarks/NOTES.md, Loops over worlds and
 groups). An accelerator iterates all worlds at once. Once few of many worlds still run, it iterates
-these alone (On a GPU, there). The results do not depend on the groups.
+these alone (On a GPU, there). The results do not depend on the groups. In one kernel of a processor
+(`mjjax.xla.each_world`) a world has a loop of its own, and none of this is needed.
 """
 
 from collections.abc import Callable

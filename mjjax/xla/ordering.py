@@ -34,12 +34,16 @@ def in_turn(x: Array, done: Array) -> Array:
     return x + (done > jnp.inf).astype(x.dtype)
 
 
+def by_place(*arguments: Any, kernel: Callable, elsewhere: Callable) -> Any:
+    """Applies `kernel` to the arguments in one kernel of a processor, and `elsewhere` elsewhere.
+
+    This lets rows of a kernel skip empty contact slots (benchmarks/NOTES.md, Loops over worlds).
+    """
+    return kernel(*arguments) if in_kernel() else elsewhere(*arguments)
+
+
 def by_platform(
-    *arguments: Any,
-    kernel: Callable,
-    everywhere: Callable | None = None,
-    processor: Callable | None = None,
-    accelerator: Callable | None = None,
+    *arguments: Any, kernel: Callable, processor: Callable, accelerator: Callable
 ) -> Any:
     """Applies `kernel` to the arguments in one kernel of a processor, else what fits the platform.
 
@@ -47,6 +51,4 @@ def by_platform(
     """
     if in_kernel():
         return kernel(*arguments)
-    if everywhere:
-        return everywhere(*arguments)
     return lax.platform_dependent(*arguments, cpu=processor, default=accelerator)
