@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from mjjax.constraint.jacobian import mul_t
 from mjjax.constraint.layout import RowLayout
 from mjjax.core.enums import SolverType
 from mjjax.math.tangents import jvp
@@ -35,6 +36,7 @@ class Optimum(NamedTuple):
     Attributes:
         qacc: (nv,) constrained acceleration.
         force: (n,) row forces.
+        qfrc: (nv,) the row forces in joint space.
         Jaref: (n,) row residuals, consistent with the forces.
         niter: number of iterations, as a real; the largest of any island.
         gradient: scaled norm of the remaining gradient; the largest of any island.
@@ -42,6 +44,7 @@ class Optimum(NamedTuple):
 
     qacc: Array
     force: Array
+    qfrc: Array
     Jaref: Array
     niter: Array
     gradient: Array
@@ -71,8 +74,8 @@ def _fits_kernel(solver: SolverType, layout: RowLayout) -> bool:
 def _solution(solver: SolverType, problem: Problem, start: Start, rules: Rules) -> Optimum:
     method, problem = METHODS[solver], problem.for_products()
     state, qacc, force, Jaref = solve(method, problem, start, rules)
-    left = jnp.max(method.gradient(problem, rules, state))
-    return Optimum(qacc, force, Jaref, jnp.max(state.niter).astype(qacc.dtype), left)
+    qfrc, left = mul_t(problem.jac, force), jnp.max(method.gradient(problem, rules, state))
+    return Optimum(qacc, force, qfrc, Jaref, jnp.max(state.niter).astype(qacc.dtype), left)
 
 
 @functools.partial(minimize.defjvp, symbolic_zeros=True)
@@ -85,5 +88,6 @@ def _minimize_jvp(solver, primals, tangents):
     dqacc = -solve_hessian(problem, Jaref, dg, exact=True)
     _, dJaref = jvp(residual, (problem, qacc), (dp, dqacc))
     _, dforce = jvp(row_force, (problem, Jaref), (dp, dJaref))
+    _, dqfrc = jvp(mul_t, (problem.jac, found.force), (dp.jac, dforce))
     none = (jnp.zeros_like(found.niter), jnp.zeros_like(found.gradient))
-    return found, Optimum(dqacc, dforce, dJaref, *none)
+    return found, Optimum(dqacc, dforce, dqfrc, dJaref, *none)

@@ -104,14 +104,21 @@ def _solved(model: Model, data: Data) -> Data:
     problem = problem_of(model, data, layout)
     rules = rules_of(model, problem)
     found = minimize(SolverType(model.opt.solver), problem, start_of(model, data), rules)
-    qacc, force, niter, left = found.qacc, found.force, found.niter, found.gradient
+    qacc, force, qfrc, niter, left = (
+        found.qacc,
+        found.force,
+        found.qfrc,
+        found.niter,
+        found.gradient,
+    )
     if rules.noslip_iterations:
         qacc, force, more, change = remove_slip(problem, force, rules)
+        qfrc = mul_t(problem.jac, force)
         niter, left = niter + more, jnp.maximum(left, change)
     padding = data.efc_force.shape[0] - layout.nrow
     return data.replace(
         qacc=qacc,
-        qfrc_constraint=mul_t(problem.jac, force),
+        qfrc_constraint=qfrc,
         efc_force=jnp.pad(force, (0, padding)),
         solver_niter=where(data.nefc > 0, niter, 0).astype(jnp.int32),
         solver_gradient=left,
