@@ -1,10 +1,10 @@
 """Contact-frame rows: relative motion of two bodies along the axes of their contact.
 
-For one or a few trees, rows have an entry per dof (`DofRows`), and a solver makes a matrix of them
-(`MatrixRows`). In a scene of many trees such a matrix would be mostly zeros. There a row is a
-wrench on each of the two bodies, and products go through the motion of bodies (`BodyRows`).
-`RowLayout.by_body` says which form is used. Slots
-without a contact have geoms -1 and rows of zeros.
+For one or a few trees, the Jacobian has a column for each dof. It is kept as factors (`DofRows`),
+which the solver multiplies out to a matrix (`MatrixRows`). In a scene of many trees such a matrix
+would be mostly zeros. There a row is a wrench on each of the two bodies, and products go through
+the motion of bodies (`BodyRows`). `RowLayout.by_body` says which form is used. Slots without a
+contact have geoms -1 and rows of zeros.
 """
 
 import operator
@@ -32,10 +32,10 @@ ANGULAR, LINEAR = slice(0, 3), slice(3, 6)
 
 
 class DofRows(NamedTuple):
-    """Rows with an entry per dof, as factors; their derivatives are those of the factors.
+    """Factors of rows with a column for each dof.
 
     Row k of contact c is side[c] times the sum over i of wrench[i][c, k] axis[i]. The derivative of
-    a matrix of all entries would have as many entries for every direction.
+    the whole matrix would have all of its entries for every direction, so products use the factors.
 
     Attributes:
         wrench: six arrays (n, width): torque and force of a unit force in each row.
@@ -66,7 +66,7 @@ class DofRows(NamedTuple):
         return self.as_matrix().mul_jt_b_j(s, blocks)
 
     def as_matrix(self) -> "MatrixRows":
-        """The same rows for many products."""
+        """The same rows as a matrix, which makes many products cheaper."""
         return by_place(self, kernel=_matrix_rows_of_contacts, elsewhere=_matrix_rows)
 
 

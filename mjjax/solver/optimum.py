@@ -72,6 +72,7 @@ def _fits_kernel(solver: SolverType, layout: RowLayout) -> bool:
 
 
 def _solution(solver: SolverType, problem: Problem, start: Start, rules: Rules) -> Optimum:
+    """The solution of one world, without its derivative."""
     method, problem = METHODS[solver], problem.for_products()
     state, qacc, force, Jaref = solve(method, problem, start, rules)
     qfrc, left = mul_t(problem.jac, force), jnp.max(method.gradient(problem, rules, state))

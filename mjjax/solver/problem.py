@@ -47,7 +47,7 @@ class Problem(PyTree):
     layout: RowLayout = static()
 
     def for_products(self) -> "Problem":
-        """The same problem, with contact rows of a form for many products."""
+        """The same problem with contact rows as a matrix, before a solver multiplies many times."""
         return self.replace(jac=self.jac.replace(contact=self.jac.contact.as_matrix()))
 
     @property
