@@ -1,5 +1,6 @@
 """From compiled fields to a `Model`."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from mjjax.model.option import Option, Statistic
 from mjjax.model.structure import Structure
 from mjjax.model.terms import TERMS, size_of
 
+_TREES = ("opt", "stat", "vis")
 _VANISHING = 1e-14  # components smaller than this count as zero
 _COINCIDING = 1e-6  # to MuJoCo, frames nearer than this coincide
 
@@ -52,7 +54,7 @@ def host_model(compiled: Compiled) -> Model:
     leaves: dict[str, Any] = {
         k: _leaf(fields[k]) if k in fields else np.zeros(_shape(spec.shape, dims))
         for k, spec in specs(Model).items()
-        if k not in ("opt", "stat", "vis")
+        if k not in _TREES
     }
     static = {k: v for k, v in option.items() if k not in specs(Option)}
     real: dict[str, Any] = {k: _leaf(v) for k, v in option.items() if k in specs(Option)}
@@ -97,6 +99,24 @@ def _heavy_tendons(fields: Mapping[str, np.ndarray]) -> np.ndarray:
     heavy = np.repeat(fields["tendon_armature"] != 0, fields["tendon_num"])
     sites = fields["wrap_objid"][heavy & (fields["wrap_type"] == WrapType.SITE)]
     return fields["site_bodyid"][sites]
+
+
+def with_tables(model: Model, tables: Mapping[str, np.ndarray]) -> Model:
+    """A model of numpy arrays with other integers or booleans; its sizes stay."""
+    s = model.structure
+    leaves = {name: getattr(model, name) for name in specs(Model) if name not in _TREES}
+    compiled = Compiled(
+        fields=dict(s.arrays) | leaves | dict(tables),
+        sizes=s.sizes,
+        names=s.names,
+        option={f.name: getattr(model.opt, f.name) for f in dataclasses.fields(Option)},
+        statistic={},
+        visual=model.vis,
+        warnings=s.warnings,
+        modelname=s.model_name,
+        origins=s.origins,
+    )
+    return host_model(compiled).replace(stat=model.stat)
 
 
 def device_model(model: Model) -> Model:

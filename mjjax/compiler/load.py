@@ -3,6 +3,7 @@
 import numpy as np
 
 from mjjax.compiler.assemble import device_model, host_model
+from mjjax.compiler.common.fields import Compiled
 from mjjax.compiler.compile import compile_spec
 from mjjax.compiler.constants.lengthrange import length_ranges
 from mjjax.compiler.constants.set_const import set_const
@@ -29,13 +30,22 @@ def compile_edited(spec: Spec) -> Model:
 @does("Model of a Spec")
 def compile_model(spec: Spec) -> Model:
     """Compiles a model description, with its derived constants, for the default device."""
-    compiled = compile_spec(spec)
+    model = device_model(_finished(spec, compile_spec(spec)))
+    work("check of a compiled model")(model)
+    return model
+
+
+def model_in_numpy(spec: Spec) -> Model:
+    """The same model in NumPy arrays of double precision."""
+    return _finished(spec, compile_spec(spec))
+
+
+def _finished(spec: Spec, compiled: Compiled) -> Model:
+    """The model of compiled fields, with its derived constants."""
     model = derived(host_model(compiled), compiled.fields["jnt_springdamper"])
     model = length_ranges(model, spec.lengthrange)
     stat = {name: np.array(value, float) for name, value in compiled.statistic.items()}
-    model = device_model(model.replace(stat=model.stat.replace(**stat)))
-    work("check of a compiled model")(model)
-    return model
+    return model.replace(stat=model.stat.replace(**stat))
 
 
 def derived(model: Model, springdamper: Array) -> Model:

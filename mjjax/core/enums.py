@@ -9,6 +9,14 @@ class JointType(IntEnum):
     SLIDE = 2
     HINGE = 3
 
+    def qpos_width(self) -> int:
+        """Number of its coordinates in `qpos`."""
+        return {JointType.FREE: 7, JointType.BALL: 4}.get(self, 1)
+
+    def dof_width(self) -> int:
+        """Number of its dofs in `qvel`."""
+        return {JointType.FREE: 6, JointType.BALL: 3}.get(self, 1)
+
 
 class GeomType(IntEnum):
     PLANE = 0

@@ -23,28 +23,39 @@ from mjjax.xla.linalg import einsum, matmul, matmul3_t, slabs, stack, total, uns
 from mjjax.xla.namespace import Array, namespace, where
 
 
-def jac(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:
+def jac(model: Model, data: Data, point: Array, body: Array | int) -> tuple[Array, Array]:
     """Translational and rotational Jacobians (3, nv) of a world point on a body (`mj_jac`).
 
     Args:
         model: model.
         data: data with `cdof` and `subtree_com`.
         point: (3,) world coordinates [m].
-        body: body id; static.
+        body: body id; it may be traced.
     """
-    jacp, jacr = point_jacobian(model, data, point[None], np.array([body]))
+    s = model.structure
+    root = row(data.subtree_com, row(s.body_rootid, body))
+    jacp, jacr = _jacobians(data, row(tree_plan(s).moves, body)[None], (point - root)[None])
     return jacp[0], jacr[0]
 
 
 def point_jacobian(model: Model, data: Data, point: Array, body: np.ndarray) -> tuple[Array, Array]:
     """Translational and rotational Jacobians (n, 3, nv) of world points (n, 3) on bodies (n,)."""
     s = model.structure
-    xp = namespace(data.cdof)
-    moves = tree_plan(s).moves[body][:, :, None]
+    lever = point - gather(data.subtree_com, s.body_rootid[body])
+    return _jacobians(data, tree_plan(s).moves[body], lever)
+
+
+def _jacobians(data: Data, moves: Array, lever: Array) -> tuple[Array, Array]:
+    """The same from the dofs that move the bodies (n, nv), and the points from their roots' com."""
+    xp, moves = namespace(data.cdof), moves[:, :, None]
     ang, lin = data.cdof[None, :, :3], data.cdof[None, :, 3:]
-    lever = (point - gather(data.subtree_com, s.body_rootid[body]))[:, None]
-    jacp, jacr = where(moves, lin + cross(ang, lever), 0), where(moves, ang, 0)
+    jacp, jacr = where(moves, lin + cross(ang, lever[:, None]), 0), where(moves, ang, 0)
     return xp.swapaxes(jacp, 1, 2), xp.swapaxes(jacr, 1, 2)
+
+
+def row(table: Array, index: Array | int) -> Array:
+    """A row of a table; the index may be traced, also if the table is NumPy's."""
+    return table[index] if isinstance(index, int | np.integer) else jnp.asarray(table)[index]
 
 
 def jac_body(model: Model, data: Data, body: int) -> tuple[Array, Array]:
@@ -84,18 +95,18 @@ def jac_point_axis(
     return jacp, cross(jacr.T, columns).T
 
 
-def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, Array]:
+def jac_dot(model: Model, data: Data, point: Array, body: Array | int) -> tuple[Array, Array]:
     """Time derivatives (3, nv) of the Jacobians of a point that moves with a body (`mj_jacDot`).
 
     Args:
         model: model.
         data: data with `cdof`, `cdof_dot` and `cvel`.
         point: (3,) world coordinates [m].
-        body: body id; static.
+        body: body id; it may be traced.
     """
     s = model.structure
     xp = namespace(data.cdof)
-    moves = tree_plan(s).moves[body]
+    moves = row(tree_plan(s).moves, body)
     # The axes of balls turn with the body, also by its own joint, which `cdof_dot` leaves out.
     dofs = dofs_of(s)
     change = data.cdof_dot
@@ -103,7 +114,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: int) -> tuple[Array, A
         same = dofs.same_joint & dofs.turns[:, None] & dofs.turns
         own = matmul(same.astype(data.qvel.dtype), data.cdof * data.qvel[:, None])
         change = change + quat.join(motion_cross(split(own), split(data.cdof)))
-    lever = point - data.subtree_com[s.body_rootid[body]]
+    lever = point - row(data.subtree_com, row(s.body_rootid, body))
     velocity = data.cvel[body, 3:] + cross(data.cvel[body, :3], lever)
     ang, lin = change[:, :3], change[:, 3:]
 
@@ -138,10 +149,14 @@ def _subtree(model: Model, body: int) -> np.ndarray:
 
 
 def apply_ft(
-    model: Model, data: Data, force: Array, torque: Array, point: Array, body: int
+    model: Model, data: Data, force: Array, torque: Array, point: Array, body: Array | int
 ) -> Array:
-    """Joint-space force (nv,) of a world force and torque at a point of a body (`mj_applyFT`)."""
-    return point_rows(model, data, point[None], force[None], torque[None], np.array([body]))[0]
+    """Joint-space force (nv,) of a world force and torque at a point of a body (`mj_applyFT`).
+
+    The body may be traced.
+    """
+    jacp, jacr = jac(model, data, point, body)
+    return matmul(force, jacp) + matmul(torque, jacr)
 
 
 def xfrc_accumulate(model: Model, data: Data) -> Array:

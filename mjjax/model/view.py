@@ -50,11 +50,11 @@ def _numbers(*names: str) -> Callable[[Structure, int], tuple[int, ...]]:
 
 
 def _positions(s: Structure, joint: int) -> tuple[int, ...]:
-    return ({JointType.FREE: 7, JointType.BALL: 4}.get(JointType(s.jnt_type[joint]), 1),)
+    return (JointType(s.jnt_type[joint]).qpos_width(),)
 
 
 def _dofs(s: Structure, joint: int) -> tuple[int, ...]:
-    return ({JointType.FREE: 6, JointType.BALL: 3}.get(JointType(s.jnt_type[joint]), 1),)
+    return (JointType(s.jnt_type[joint]).dof_width(),)
 
 
 def _of(kind: str, rows: str, number: str = "") -> Part:

@@ -28,10 +28,12 @@ class ElementId(NamedTuple):
 
     Attributes:
         kind: name of its kind in a `Structure`.
-        optional: whether it may be traced, and -1 for none.
+        traced: whether it may be an id that is traced.
+        optional: whether it may be -1 for none, or several of them.
     """
 
     kind: str
+    traced: bool = False
     optional: bool = False
 
 
@@ -56,7 +58,9 @@ Argument = RealArray | ElementId | WholeNumber | FieldNames
 _POINT, _NUMBER = RealArray((3,)), RealArray(())
 _DOFS, _COORDINATES = RealArray(("nv",)), RealArray(("nq",))
 _BODY, _GEOM = ElementId("body"), ElementId("geom")
-_RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": ElementId("body", optional=True)}
+_ANY_BODY = ElementId("body", traced=True)
+_EXCLUDED = ElementId("body", traced=True, optional=True)
+_RAYS: dict[str, Argument] = {"pnt": _POINT, "bodyexclude": _EXCLUDED}
 _READING: dict[str, Argument] = {"time": _NUMBER, "interp": WholeNumber(-1)}
 
 ARGUMENTS: dict[str, dict[str, Argument]] = {
@@ -66,8 +70,8 @@ ARGUMENTS: dict[str, dict[str, Argument]] = {
     "ray": _RAYS | {"vec": _POINT},
     "multi_ray": _RAYS | {"vec": RealArray(("nray", 3)), "cutoff": _NUMBER},
     "geom_distance": {"geom1": _GEOM, "geom2": _GEOM, "distmax": _NUMBER},
-    "apply_ft": {"force": _POINT, "torque": _POINT, "point": _POINT, "body": _BODY},
-    **{f: {"point": _POINT, "body": _BODY} for f in ("jac", "jac_dot")},
+    "apply_ft": {"force": _POINT, "torque": _POINT, "point": _POINT, "body": _ANY_BODY},
+    **{f: {"point": _POINT, "body": _ANY_BODY} for f in ("jac", "jac_dot")},
     "jac_point_axis": {"point": _POINT, "axis": _POINT, "body": _BODY},
     **{f: {"body": _BODY} for f in ("jac_body", "jac_body_com", "jac_subtree_com", "angmom_mat")},
     "jac_geom": {"geom": _GEOM},
@@ -154,11 +158,13 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _element(owner: Any, what: str, value: Any, declared: ElementId) -> Any:
-    """The id of an element, or the traced value in its place."""
-    if declared.optional:
-        if isinstance(value, Tracer):
-            return value
-        if not isinstance(value, str | View) and np.ndim(value) == 0 and value == -1:
+    """The id of an element, or the traced value in its place; an array of ids for several."""
+    if declared.traced and isinstance(value, Tracer):
+        return value
+    if declared.optional and not isinstance(value, str | View):
+        if np.ndim(value) or isinstance(value, list | tuple):
+            return np.array([_element(owner, what, x, declared) for x in value], np.int32)
+        if value == -1:
             return -1
     return element_id(owner.structure, declared.kind, value, what)
 

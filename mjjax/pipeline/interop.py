@@ -19,6 +19,8 @@ from mjjax.compiler.common.fields import Compiled
 from mjjax.core.enums import GeomType, WrapType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.core.struct import specs
+from mjjax.dynamics.inertia import crb
+from mjjax.dynamics.tendon import tendon_inertia
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -184,7 +186,8 @@ def put_data(
     if made.sleep is not None:
         asleep = jnp.asarray(data.tree_asleep, jnp.int32)
         fields["sleep"] = made.sleep.replace(tree_asleep=asleep, qpos=data.qpos)
-    return made.replace(**fields, contact=_contacts(made.contact, data.contact))
+    made = made.replace(**fields, contact=_contacts(made.contact, data.contact))
+    return tendon_inertia(ours, crb(ours, made))  # the armature, of which `qM` is made
 
 
 def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:

@@ -31,6 +31,8 @@ LAYERS = (
     "envs",
     "api",
     "__init__",
+    "mjx",
+    "mujoco",
     "cli",
     "__main__",
 )

@@ -251,7 +251,7 @@ def ray(
     vec: Array,
     geomgroup: Sequence[bool] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | int = -1,
+    bodyexclude: Array | Sequence[int] | int = -1,
 ) -> Hit:
     """The nearest visible surface on a half line (`mj_ray`).
 
@@ -265,7 +265,7 @@ def ray(
         vec: (3,) direction of the ray; the distance is in units of its length.
         geomgroup: six flags that say which geom groups are seen; None for all.
         flg_static: whether geoms of static bodies are seen.
-        bodyexclude: body whose geoms are not seen, -1 for none.
+        bodyexclude: body whose geoms are not seen, or several such bodies; -1 for none.
     """
     return _one(multi_ray(model, data, pnt, vec[None], geomgroup, flg_static, bodyexclude))
 
@@ -281,7 +281,7 @@ def multi_ray(
     vec: Array,
     geomgroup: Sequence[bool] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | int = -1,
+    bodyexclude: Array | Sequence[int] | int = -1,
     cutoff: Array | float = MISS,
 ) -> Hit:
     """The nearest visible surfaces on half lines (n, 3) from one point (`mj_multiRay`).
@@ -296,6 +296,9 @@ def multi_ray(
         raise ValueError(f"geomgroup has {NGROUP} flags, one of each group, not {len(groups)}")
     plan = ray_plan(model.structure, groups, bool(flg_static))
     start = jnp.broadcast_to(pnt[None], vec.shape)
-    exclude = jnp.broadcast_to(jnp.asarray(bodyexclude, jnp.int32), vec.shape[:1])
+    excluded = jnp.ravel(jnp.asarray(bodyexclude, jnp.int32))
+    hidden = jnp.any(model.structure.geom_bodyid[:, None] == excluded[None], axis=1)
     gap = safe.norm(data.geom_xpos - pnt[None]) - model.geom_rbound
-    return cast(model, data, plan, Lines(start, vec, exclude), visible(model) & (gap <= cutoff))
+    seen = visible(model) & (gap <= cutoff) & ~hidden
+    none = jnp.full(vec.shape[:1], -1, jnp.int32)
+    return cast(model, data, plan, Lines(start, vec, none), seen)
