@@ -39,8 +39,37 @@ _TYPES = {
 }
 
 
+# Members that ours do not have: numbers of members, and what only MuJoCo's pictures draw.
+_MORE = {
+    "mjtObj": {"mjNOBJECT": 26, "mjOBJ_FRAME": 100, "mjOBJ_DEFAULT": 101, "mjOBJ_MODEL": 102},
+    "mjtGeom": {
+        "mjNGEOMTYPES": 9,
+        "mjGEOM_ARROW": 100,
+        "mjGEOM_ARROW1": 101,
+        "mjGEOM_ARROW2": 102,
+        "mjGEOM_LINE": 103,
+        "mjGEOM_LINEBOX": 104,
+        "mjGEOM_FLEX": 105,
+        "mjGEOM_SKIN": 106,
+        "mjGEOM_LABEL": 107,
+        "mjGEOM_TRIANGLE": 108,
+        "mjGEOM_NONE": 1001,
+    },
+    "mjtConDataField": {"mjNCONDATA": 7},
+    "mjtDisableBit": {"mjNDISABLE": 19},
+    "mjtEnableBit": {"mjNENABLE": 6},
+    "mjtRayDataField": {"mjNRAYDATA": 6},
+    "mjtState": {"mjNSTATE": 14},
+    "mjtWarning": {"mjNWARNING": 8},
+}
+_OTHER_NAMES = {"mjTEXTURE_FLAT": "mjTEXTURE_2D"}
+_OURS = ("mjWARN_SUBSTEPFULL",)
+
+
 def _of_mujoco(name: str, prefix: str, ours: Any) -> Any:
     members = {f"{prefix}_{key}": int(value) for key, value in ours.__members__.items()}
+    members = {_OTHER_NAMES.get(n, n): x for n, x in members.items() if n not in _OURS}
+    members |= _MORE.get(name, {})
     return enum.IntEnum(name, members, module="mjjax.mujoco")
 
 

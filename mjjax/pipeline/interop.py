@@ -45,7 +45,8 @@ def put_model(model: Any) -> Model:
     """Makes a `Model` from a model of MuJoCo, with every number that it has now.
 
     Args:
-        model: `mujoco.MjModel`; a `Model` is returned as it is, and a path is loaded.
+        model: `MjModel` of `mujoco` or of `mjjax.mujoco`; a `Model` is returned as it is, and a
+            path is loaded.
 
     Raises:
         TypeError: `model` is none of these.
@@ -55,6 +56,8 @@ def put_model(model: Any) -> Model:
         return model
     if isinstance(model, str | os.PathLike):
         return Model.from_xml_path(model)
+    if hasattr(model, "native"):  # of `mjjax.mujoco`
+        return model.native()
     if type(model).__name__ != "MjModel":
         raise TypeError(f"put_model takes a mujoco.MjModel, not a {type(model).__name__}")
     for size, what in (("nflex", "soft bodies (flex)"), ("nplugin", "engine plugins")):
