@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from mjjax.core.struct import specs
 from mjjax.model.view import View, element_id, view_fields
+
+_MOCAP = ("mocap_pos", "mocap_quat")
 
 
 class Bound:
@@ -43,6 +46,9 @@ class Bound:
     def _rows(self, name: str) -> tuple[Any, Any]:
         """The field that has a name in views, or in the tree, and the rows of the elements."""
         native = self._tree.native
+        if self._kind == "body" and name in _MOCAP:
+            index = native.structure.body_mocapid[self._ids]
+            return specs(native)[name], index[0] if isinstance(self.id, int) else index
         fields = view_fields(type(native), self._kind)
         whole = {field.name: field for field in fields.values()}
         field = fields.get(name) or whole.get(name)

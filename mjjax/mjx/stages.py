@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import mjjax
+from mjjax.core.enums import IntegratorType
 from mjjax.dynamics.tendon import tendon_bias as _tendon_bias
 from mjjax.dynamics.tendon import tendon_inertia
 from mjjax.dynamics.velocity_derivative import smooth_vel
@@ -30,7 +31,6 @@ fwd_velocity = _stage("fwd_velocity")
 fwd_actuation = _stage("fwd_actuation")
 fwd_acceleration = _stage("fwd_acceleration")
 euler = _stage("euler")
-implicit = _stage("implicit")
 rungekutta4 = _stage("rungekutta4")
 kinematics = _stage("kinematics")
 com_pos = _stage("com_pos")
@@ -48,6 +48,14 @@ subtree_vel = _stage("subtree_vel")
 sensor_pos = _stage("sensor_pos")
 sensor_vel = _stage("sensor_vel")
 sensor_acc = _stage("sensor_acc")
+
+
+def implicit(m: Model, d: Data) -> Data:
+    """`mjjax.implicit`; as in MJX, the one without Coriolis forces if the model has Euler's."""
+    opt = m.native.opt
+    if opt.integrator != IntegratorType.IMPLICIT:
+        opt = opt.replace(integrator=IntegratorType.IMPLICITFAST)
+    return Data(mjjax.implicit(m.native.replace(opt=opt), d.native))
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:

@@ -7,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import mjjax
+from mjjax.dynamics import muscle
 from mjjax.math import quat
+from mjjax.mjx.io import put_model
+from mjjax.mjx.stages import full_m, mul_m  # noqa: F401 MJX has them in this module
 from mjjax.mjx.trees import Data, Model
 from mjjax.xla.namespace import Array
 
@@ -97,9 +100,25 @@ def is_sparse(m: Any) -> bool:
 
 def id2name(m: Any, typ: Any, i: int) -> str | None:
     """Name of an element, None if it has none or does not exist (`mj_id2name`)."""
-    return mjjax.id2name(m.native, int(typ), i)
+    return mjjax.id2name(put_model(m).native, int(typ), i)
 
 
 def name2id(m: Any, typ: Any, name: str) -> int:
     """Id of an element, -1 if it does not exist (`mj_name2id`)."""
-    return mjjax.name2id(m.native, int(typ), name)
+    return mjjax.name2id(put_model(m).native, int(typ), name)
+
+
+def muscle_gain(len_: Array, vel: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
+    """Force per unit of activation of a muscle (`mju_muscleGain`) [N]."""
+    one = (jnp.asarray(x)[None] for x in (len_, vel, lengthrange, acc0, prm))
+    return muscle.muscle_gain(*one)[0]
+
+
+def muscle_bias(len_: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
+    """Passive force of a muscle (`mju_muscleBias`) [N]."""
+    return muscle.muscle_bias(*(jnp.asarray(x)[None] for x in (len_, lengthrange, acc0, prm)))[0]
+
+
+def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:
+    """Time derivative of the activation of a muscle (`mju_muscleDynamics`) [1/s]."""
+    return muscle.muscle_rate(*(jnp.asarray(x)[None] for x in (ctrl, act, prm)))[0]

@@ -55,7 +55,7 @@ def install(mujoco: bool | None = None) -> None:
     there.mjx = sys.modules["mujoco.mjx"] = mjx  # type: ignore[attr-defined]
     inner: Any = types.ModuleType("mujoco.mjx._src", "MJX's modules, made of mjjax's.")
     vars(inner).update(_INNER)
-    sys.modules["mujoco.mjx._src"] = inner
+    sys.modules["mujoco.mjx._src"] = mjx._src = inner  # type: ignore[attr-defined]
     sys.modules.update({f"mujoco.mjx._src.{name}": module for name, module in _INNER.items()})
     if not hasattr(jax, "device_put_replicated"):
         jax.device_put_replicated = _device_put_replicated  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from mjjax.core.enums import GeomType, WrapType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.core.struct import specs
 from mjjax.dynamics.inertia import crb
-from mjjax.dynamics.tendon import tendon_inertia
+from mjjax.dynamics.tendon import tendon, tendon_inertia
 from mjjax.model.data import Contact, Data
 from mjjax.model.model import Model
 from mjjax.model.option import Option, Statistic
@@ -190,7 +190,9 @@ def put_data(
         asleep = jnp.asarray(data.tree_asleep, jnp.int32)
         fields["sleep"] = made.sleep.replace(tree_asleep=asleep, qpos=data.qpos)
     made = made.replace(**fields, contact=_contacts(made.contact, data.contact))
-    return tendon_inertia(ours, crb(ours, made))  # the armature, of which `qM` is made
+    # The armature, of which `qM` is made, and moment arms, which are sparse in MuJoCo.
+    made = made.replace(ten_J=tendon(ours, made).ten_J)
+    return tendon_inertia(ours, crb(ours, made))
 
 
 def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:

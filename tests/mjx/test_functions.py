@@ -143,7 +143,7 @@ def test_small_math() -> None:
     np.testing.assert_allclose(axis * angle, turn.as_rotvec())
     again = math.quat_to_mat(math.axis_angle_to_quat(axis, angle[None]))
     np.testing.assert_allclose(again, turn.as_matrix())
-    later = math.quat_integrate(q, v, 0.1)
+    later = math.quat_integrate(q, v, np.array(0.1))
     np.testing.assert_allclose(math.quat_sub(later, q), 0.1 * v)
     np.testing.assert_allclose(math.quat_mul_axis(q, v), math.quat_mul(q, np.r_[0, v]))
     np.testing.assert_allclose(math.norm(np.stack([v, w]), axis=1), np.linalg.norm([v, w], axis=1))
