@@ -7,6 +7,7 @@ the table of features are data. This command refreshes them from a table of capa
 """
 
 import csv
+import enum
 import importlib
 import inspect
 import json
@@ -19,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data"
 FEATURES = DATA / "features.csv"
+MJX = DATA / "mjx.csv"  # the public names of `mujoco.mjx` 3.6.0
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 # The title of the page that shows a public name, by the folder that defines the name.
@@ -56,7 +58,33 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Puts a table in the place of its mark in a page."""
     markdown = markdown.replace("{{ table of README.md }}", readme_table())
+    markdown = markdown.replace("{{ table of MJX }}", mjx_table())
     return markdown.replace("{{ table of tasks }}", tasks_table())
+
+
+def mjx_table() -> str:
+    """Table of the names of `mujoco.mjx` 3.6.0 and of its inner modules, and what each is here."""
+    from mjjax import mjx
+
+    lines = ["| `mujoco.mjx` | here |", "|---|---|"]
+    with MJX.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name, note = row["name"], row["note"]
+            note = note or _summary(mjx, name)
+            if not note:
+                raise ValueError(f"mjjax.mjx has no {name}, and docs/data/mjx.csv does not say why")
+            lines.append(f"| `{name}` | {_cell(note)} |")
+    return "\n".join(lines)
+
+
+def _summary(module: Any, name: str) -> str:
+    """The first line of what documents a name; empty if it does not exist."""
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    if inspect.isclass(module) and issubclass(module, enum.Enum):
+        return f"enumeration with MuJoCo's values, `mjjax.{name}`"
+    text = inspect.getdoc(module) if module is not None else ""
+    return (text or "").split("\n")[0].rstrip(".")
 
 
 def tasks_table() -> str:

@@ -54,7 +54,9 @@ class Bound:
         field = fields.get(name) or whole.get(name)
         if field is None:
             kind = type(native).__name__
-            raise AttributeError(f"a {self._kind} of a {kind} has no {name!r}")
+            raise AttributeError(
+                f"{name} is not available for this type: a {self._kind} of a {kind} has no {name!r}"
+            )
         parts = [View(native, self._kind, i)._rows(field.shape[0])[0] for i in self._ids]
         if isinstance(self.id, int):
             part: Any = parts[0]

@@ -1,0 +1,162 @@
+"""`python -m benchmarks.playground`: MuJoCo Playground's environments on mjjax and on MJX.
+
+Each environment is loaded unmodified, reset and stepped with random actions, in a process for each
+engine. A row of the table has the time to compile, steps per second, and the largest differences of
+observations and rewards after 1, 5 and 20 steps. It needs the packages of `mjjax[compat]`.
+
+Playground clones the meshes of its robots from the network. Here every mesh is a small box and
+every texture is grey, on both sides. Bodies, joints, actuators and sensors are those of the robots.
+"""
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ENGINES = ("mjjax", "mjx")
+AFTER = (1, 5, 20)
+CLOSE = 1e-3  # difference of observations after the last of these steps
+MINUTES = 20  # after which an engine has not finished
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the environments and prints a row of each as soon as it is there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.playground", description=__doc__)
+    parser.add_argument("environments", nargs="*", help="names; by default all of Playground")
+    parser.add_argument("--worlds", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--json", type=Path, help="file for the rows")
+    parser.add_argument(
+        "--check", action="store_true", help=f"fail if observations differ by more than {CLOSE}"
+    )
+    parser.add_argument("--worker", choices=ENGINES, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.worker:
+        (name,) = args.environments
+        work(args.worker, name, args.worlds, args.steps, args.out)
+        return 0
+    rows = []
+    print(
+        f"{'environment':38}{'compile s':>16}{'steps/s':>18}"
+        f"   obs, reward after {', '.join(map(str, AFTER))} steps"
+    )
+    for name in args.environments or names():
+        rows.append(compared(name, args.worlds, args.steps))
+        print(line(rows[-1]), flush=True)
+        if args.json:
+            args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    agrees = all("obs" in row and row["obs"][-1] <= CLOSE for row in rows)
+    return int(args.check and not agrees)
+
+
+def names() -> list[str]:
+    """All environments of Playground."""
+    code = "from mujoco_playground import registry; print(*registry.ALL_ENVS)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
+
+
+def compared(name: str, worlds: int, steps: int) -> dict[str, Any]:
+    """The row of an environment, from a process of each engine."""
+    row: dict[str, Any] = {"environment": name}
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for engine in ENGINES:
+            out = Path(folder) / f"{engine}.npz"
+            command = [sys.executable, "-m", "benchmarks.playground", name]
+            command += ["--worker", engine, "--out", str(out)]
+            command += ["--worlds", str(worlds), "--steps", str(steps)]
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, check=False, timeout=60 * MINUTES
+                )
+                errors = done.stderr.strip().splitlines()
+            except subprocess.TimeoutExpired:
+                errors = [f"not finished after {MINUTES} minutes"]
+            if out.exists():
+                found[engine] = dict(np.load(out))
+                row[engine] = {k: float(found[engine][k]) for k in ("compile", "speed")}
+            else:
+                row[engine] = {"error": errors[-1] if errors else "ended without a word"}
+    if len(found) == len(ENGINES):
+        for what in ("obs", "reward"):
+            ours, theirs = (found[engine][what] for engine in ENGINES)
+            apart = np.abs(ours - theirs).reshape(len(ours), -1).max(axis=1)
+            row[what] = [float(apart[k]) for k in AFTER]
+    return row
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row as text."""
+    both = [row[engine] for engine in ENGINES]
+    text = f"{row['environment']:38}"
+    for key, digits in (("compile", 1), ("speed", 0)):
+        numbers = (f"{x[key]:.{digits}f}" if key in x else "-" for x in both)
+        text += f"{' / '.join(numbers):>{18 if key == 'speed' else 16}}"
+    if "obs" in row:
+        for what in ("obs", "reward"):
+            text += "   " + " ".join(f"{x:.0e}" for x in row[what])
+    errors = (
+        f"   {engine}: {row[engine]['error']}" for engine in ENGINES if "error" in row[engine]
+    )
+    return text + "".join(errors)
+
+
+def work(engine: str, name: str, worlds: int, steps: int, out: Path) -> None:
+    """Runs one environment on one engine and writes what it did."""
+    if engine == "mjjax":
+        import mjjax.mujoco
+
+        mjjax.mujoco.install()
+    import jax
+
+    from benchmarks.playground_assets import without_downloads
+
+    without_downloads()
+    registry: Any = importlib.import_module("mujoco_playground").registry
+    config = registry.get_default_config(name)
+    if "impl" in config:
+        config.impl = "jax"
+    env = registry.load(name, config=config)
+    start = time.perf_counter()
+    reset, step = (jax.jit(jax.vmap(f)) for f in (env.reset, env.step))
+    keys = jax.random.split(jax.random.key(0), worlds)
+    actions = jax.random.uniform(
+        jax.random.key(1), (steps + 1, worlds, env.action_size), minval=-1, maxval=1
+    )
+    state = reset(jax.vmap(jax.random.key_data)(keys))
+    observed, rewards = [flat(state.obs)], [np.asarray(state.reward)]
+    state = jax.block_until_ready(step(state, actions[0]))
+    compiled, start = time.perf_counter() - start, time.perf_counter()
+    seconds = 0.0
+    for action in actions[1:]:
+        observed.append(flat(state.obs))
+        rewards.append(np.asarray(state.reward))
+        start = time.perf_counter()
+        state = jax.block_until_ready(step(state, action))
+        seconds += time.perf_counter() - start
+    numbers = {"obs": np.stack(observed[: max(AFTER) + 1]), "reward": np.stack(rewards)}
+    numbers["reward"] = numbers["reward"][: max(AFTER) + 1]
+    speed = worlds * steps * env.n_substeps / seconds
+    np.savez(out, compile=compiled, speed=speed, **numbers)
+
+
+def flat(observation: Any) -> np.ndarray:
+    """Observations (worlds, n), those of a dictionary side by side."""
+    import jax
+
+    leaves = [np.asarray(x) for x in jax.tree.leaves(observation)]
+    return np.concatenate([x.reshape(len(x), -1) for x in leaves], axis=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
