@@ -9,12 +9,14 @@ obs, state, reward, done, info = env.step(key, state, action, params)
 import functools
 
 from mjjax.envs.environment import Environment, EnvState, Params
+from mjjax.envs.gymnasium_tasks import GYMNASIUM_TASKS
 from mjjax.envs.parts import reading
 from mjjax.envs.randomize import randomize, vectorize, world_axes
 from mjjax.envs.spaces import Box
 from mjjax.envs.tasks import TASKS
 
 __all__ = [
+    "GYMNASIUM_TASKS",
     "TASKS",
     "Box",
     "EnvState",
@@ -30,11 +32,14 @@ __all__ = [
 
 @functools.cache
 def make(name: str) -> Environment:
-    """The environment of a task in `TASKS`. It is the same object in each call and compiles once.
+    """The environment of a task in `TASKS` or `GYMNASIUM_TASKS`.
+
+    It is the same object in each call and compiles once.
 
     Raises:
         ValueError: there is no such task; the message lists all tasks.
     """
-    if name not in TASKS:
-        raise ValueError(f"no task {name!r}; there are {', '.join(TASKS)}")
-    return TASKS[name]()
+    tasks = TASKS | GYMNASIUM_TASKS
+    if name not in tasks:
+        raise ValueError(f"no task {name!r}; there are {', '.join(tasks)}")
+    return tasks[name]()

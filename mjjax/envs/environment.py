@@ -98,6 +98,8 @@ class Environment:
     """Steps of the simulator in a step of the environment."""
     episode: ClassVar[int] = 500
     """Number of steps after which an episode ends."""
+    remembered: ClassVar[tuple[str, ...]] = ()
+    """Results in `Data` that `terms` reads of the step before."""
 
     def __init__(self, model: Model | None = None):
         self.model = Model.from_xml_string(self.scene()) if model is None else model
@@ -140,6 +142,15 @@ class Environment:
     def observe(self, model: Model, data: Data) -> Array:
         """The observation; by default the readings of all sensors, in their order."""
         return data.sensordata
+
+    def seen(self, model: Model, data: Data) -> Data:
+        """What the task sees at the start of an episode: all that follows from the state."""
+        return step1(model, data)
+
+    def advance(self, model: Model, data: Data, ctrl: Any) -> tuple[Data, Data]:
+        """The data after a step with these controls, and what the task sees of it."""
+        after, _ = rollout(model, data, ctrl, nstep=self.frame_skip, keep=(), derived=())
+        return after, step1(model, after)
 
     def control(self, model: Model, action: Array) -> Array:
         """Controls for an action in `action_space`; maps -1 to 1 to the range of each actuator.
@@ -205,8 +216,10 @@ class Environment:
         data = self.start(key, params.model, make_data(params.model))
         require_kinds(f"start() of {self.name}", {"data": data})
         check_shapes(f"start() of {self.name}", {"model": params.model, "data": data})
+        seen = self.seen(params.model, data)
+        data = data.replace(**take(self.remembered, seen))
         state = EnvState(jnp.zeros((), jnp.int32), take(self._fields, data))
-        return self._seen(params.model, step1(params.model, data)), state
+        return self._observation(params.model, seen), state
 
     def step_env(
         self, key: Array, state: EnvState, action: Array, params: Params
@@ -222,9 +235,8 @@ class Environment:
         check_shape(ctrl, (model.structure.nu,), self._controls)
         ctrl, bad = accepted_ctrl(model, ctrl)
         before = before.with_warnings({WarningType.BADCTRL: bad})
-        data, _ = rollout(model, before, ctrl, nstep=self.frame_skip, keep=(), derived=())
+        data, seen = self.advance(model, before, ctrl)
         after = EnvState(state.time + 1, take(self._fields, data))
-        seen = step1(model, data)
         terms = self.terms(model, before, seen)
         reward = weighted(terms, params.weights, self.name)
         diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
@@ -237,7 +249,7 @@ class Environment:
             "bad_action": bad,
             "terms": terms,
         }
-        return self._seen(model, seen), after, reward, terminated | truncated, info
+        return self._observation(model, seen), after, reward, terminated | truncated, info
 
     def data(self, state: EnvState, params: Params | None = None) -> Data:
         """`Data` of one world with all fields, for pictures and measurements."""
@@ -258,7 +270,7 @@ class Environment:
     def _controls(self) -> str:
         return f"what control() of {self.name} returns"
 
-    def _seen(self, model: Model, data: Data) -> Array:
+    def _observation(self, model: Model, data: Data) -> Array:
         """An observation, as an array."""
         what = f"what observe() of {self.name} returns"
         return real_array(self.observe(model, data), what, data.qpos.dtype)
@@ -276,7 +288,7 @@ class Environment:
         """Fields of `Data` that a step reads of the step before."""
         data = jax.eval_shape(make_data, self.model)
         found = carried(lambda m, d: (step(m, d), None), self.model, data, ())
-        return tuple(sorted(found))
+        return tuple(sorted(found | {*self.remembered}))
 
     @functools.cached_property
     def _observed(self) -> tuple[int, ...]:

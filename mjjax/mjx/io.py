@@ -58,7 +58,7 @@ def make_data(
 
 
 def put_data(m: Any, d: Any, device: Any = None, impl: Any = None, **options: Any) -> Data:
-    """The data that a `mujoco.MjData` has: state, inputs, results and contacts.
+    """The data that a `mujoco.MjData` has; see `mjjax.put_data`.
 
     Args:
         m: the `mujoco.MjModel`, or a model made of it.

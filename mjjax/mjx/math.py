@@ -149,7 +149,9 @@ def closest_segment_to_segment_points(
     """The nearest points of two segments."""
     a, b, between = a1 - a0, b1 - b0, a0 - b0
     aa, ab, bb = jnp.dot(a, a), jnp.dot(a, b), jnp.dot(b, b)
-    part = safe.divide(ab * jnp.dot(b, between) - bb * jnp.dot(a, between), aa * bb - ab * ab)
+    # Parallel segments have many nearest points; this starts from the middle of the first.
+    square = aa * bb - ab * ab
+    part = safe.divide(ab * jnp.dot(b, between) - bb * jnp.dot(a, between), square, otherwise=0.5)
     on_a = a0 + jnp.clip(part, 0, 1) * a
     # The nearest point of the other segment to a point, and back, is exact once one is an end.
     on_b = closest_segment_point(b0, b1, on_a)

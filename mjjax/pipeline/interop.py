@@ -13,10 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.collision.plan.search import slot_geoms
 from mjjax.compiler.assemble import device_model, host_model
 from mjjax.compiler.assets import face_tree, mesh_tree
 from mjjax.compiler.common.fields import Compiled
-from mjjax.core.enums import GeomType, WrapType
+from mjjax.constraint.layout import layout_of
+from mjjax.constraint.stages import island, make_constraint, reference_constraint
+from mjjax.core.enums import ConstraintType, GeomType, WrapType
 from mjjax.core.errors import UnsupportedFeature
 from mjjax.core.struct import specs
 from mjjax.dynamics.inertia import crb
@@ -28,6 +31,7 @@ from mjjax.model.static_fields import SIZES, TABLES
 from mjjax.model.structure import NAMED
 from mjjax.model.visual import VISUAL_PARTS, Visual
 from mjjax.pipeline.make_data import make_data
+from mjjax.xla.compiling import quick
 
 # The names of MuJoCo's addresses of names begin with these kinds.
 _NAMES = {
@@ -158,10 +162,10 @@ def _sides(fields: dict[str, np.ndarray]) -> np.ndarray:
 def put_data(
     model: Any, data: Any, *, nconmax: int | None = None, njmax: int | None = None
 ) -> Data:
-    """Makes a `Data` from data of MuJoCo: state, inputs, results and contacts.
+    """Makes a `Data` from data of MuJoCo: state, inputs, results, contacts and constraint rows.
 
-    Constraint rows are not copied, because they have other slots here. `forward` or a step computes
-    them.
+    Rows have other slots here. If there are any, a program computes them, and their forces are
+    copied.
 
     Args:
         model: `mujoco.MjModel`, or the `Model` that was made of it.
@@ -189,10 +193,36 @@ def put_data(
     if made.sleep is not None:
         asleep = jnp.asarray(data.tree_asleep, jnp.int32)
         fields["sleep"] = made.sleep.replace(tree_asleep=asleep, qpos=data.qpos)
-    made = made.replace(**fields, contact=_contacts(made.contact, data.contact))
+    place = _places(ours, made, data.contact)
+    made = made.replace(**fields, contact=_contacts(made.contact, data.contact, place))
     # The armature, of which `qM` is made, and moment arms, which are sparse in MuJoCo.
     made = made.replace(ten_J=tendon(ours, made).ten_J)
-    return tendon_inertia(ours, crb(ours, made))
+    made = tendon_inertia(ours, crb(ours, made))
+    return _with_forces(ours, _rows(ours, made), data, place) if data.nefc else made
+
+
+@quick
+def _rows(model: Model, data: Data) -> Data:
+    return reference_constraint(model, island(model, make_constraint(model, data)))
+
+
+def _with_forces(model: Model, data: Data, theirs: Any, place: np.ndarray) -> Data:
+    """The data with the forces of MuJoCo's constraint rows, in the slots of the rows here."""
+    layout, force = layout_of(model, data), np.zeros(data.efc_force.shape, data.efc_force.dtype)
+    residual, free = np.asarray(data.efc_scalar_pos), np.ones(layout.nscalar, bool)
+    for row in range(theirs.nefc):
+        kind, owner = theirs.efc_type[row], theirs.efc_id[row]
+        if kind >= ConstraintType.CONTACT_FRICTIONLESS:
+            first = theirs.contact.efc_address[owner]
+            slot = layout.nscalar + place[owner] * layout.per_contact + row - first
+        else:
+            mine = np.flatnonzero(free & (layout.kind == kind) & (layout.owner == owner))
+            if kind in (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON):
+                mine = mine[np.argsort(abs(residual[mine] - theirs.efc_pos[row]), kind="stable")]
+            slot = mine[0] if len(mine) else len(force)
+        if slot < layout.nrow:
+            force[slot], free[slot : slot + 1] = theirs.efc_force[row], False
+    return data.replace(efc_force=force)
 
 
 def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
@@ -213,16 +243,32 @@ def _is_shared(name: str, ours: Any, theirs: Any) -> bool:
     return hasattr(theirs, name) and np.size(getattr(theirs, name)) == ours.size
 
 
-def _contacts(slots: Contact, theirs: Any) -> Contact:
-    """MuJoCo's first contacts, in as many slots as the data have."""
-    n = min(len(theirs.dist), len(slots.dist))
-    if not n:
+def _places(model: Model, data: Data, theirs: Any) -> np.ndarray:
+    """Slots (ncon,) of MuJoCo's contacts; contacts beyond the capacity have the number of slots.
+
+    Where each candidate contact has a slot of its own, a contact takes one of its geoms.
+    """
+    slots, geoms = len(data.contact.dist), slot_geoms(model, data)
+    if geoms is None:
+        return np.minimum(np.arange(len(theirs.dist)), slots)
+    free, found = np.ones(slots, bool), np.full(len(theirs.dist), slots)
+    for i, pair in enumerate(np.asarray(theirs.geom).reshape(-1, 2)):
+        mine = np.flatnonzero(free & (np.sort(geoms, axis=1) == np.sort(pair)).all(axis=1))
+        if len(mine):
+            found[i], free[mine[0]] = mine[0], False
+    return found
+
+
+def _contacts(slots: Contact, theirs: Any, place: np.ndarray) -> Contact:
+    """MuJoCo's contacts in their slots."""
+    fits = place < len(slots.dist)
+    if not fits.any():
         return slots
     changes = {}
     for name in _CONTACT:
         x = getattr(slots, name)
-        value = np.asarray(getattr(theirs, name))[:n].reshape(n, *x.shape[1:])
-        changes[name] = x.at[:n].set(value)
+        value = np.asarray(getattr(theirs, name))[fits].reshape(fits.sum(), *x.shape[1:])
+        changes[name] = x.at[place[fits]].set(value)
     return slots.replace(**changes)
 
 

@@ -41,7 +41,7 @@ ROOMS = {
     "collision": ("shape", "fields", "rays", "primitive", "convex", "plan", "queue", ""),
     "compiler": ("common", "assets", "elements", "constants", ""),
     "pipeline": ("", "gradients", "planning"),
-    "envs": ("", "tasks"),
+    "envs": ("", "tasks", "gymnasium_tasks"),
 }
 MODULES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 

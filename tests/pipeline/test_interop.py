@@ -24,6 +24,18 @@ FREE_FALL = (
 )
 
 
+# A box on a box on the floor: contacts of the later pairs only; a limit, friction, an equality.
+CONSTRAINED = """
+<mujoco><worldbody><geom type="plane" size="2 2 .1"/><geom pos="1 0 0" size=".2"/>
+<body pos="0 0 .2"><freejoint/><geom type="box" size=".2 .2 .2"/>
+<body pos=".2 0 .2"><joint name="a" axis="0 1 0" range="-1 1" limited="true"/>
+<geom type="capsule" size=".05" fromto="0 0 0 .3 0 0"/><body pos=".3 0 0">
+<joint name="b" axis="0 1 0" frictionloss=".2"/><joint name="c" axis="1 0 0"/>
+<geom size=".1"/></body></body></body></worldbody>
+<equality><joint joint1="b" joint2="c" polycoef="0 .5 0 0 0"/></equality></mujoco>
+"""
+
+
 @pytest.mark.parametrize("xml", [driven(), MESH], ids=["driven", "assets"])
 def test_models_are_those_of_our_compiler(xml: str) -> None:
     """Protects users of `MjModel`: every field and name comes over."""
@@ -80,3 +92,24 @@ def test_what_cannot_be_put_is_refused() -> None:
         mjjax.put_data(one, mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>")))
     with pytest.raises(TypeError, match=r"mujoco\.MjModel"):
         mjjax.put_model(mujoco.MjData(two))
+
+
+def test_rows_come_over_with_their_forces() -> None:
+    """Stages that follow the rows can start from MuJoCo's data: solver, reactions, forces."""
+    reference = mujoco.MjModel.from_xml_string(CONSTRAINED)
+    theirs = mujoco.MjData(reference)
+    theirs.qpos[2], theirs.qpos[7:] = 0.19, (1.2, 0.1, -0.3)
+    theirs.qvel[:] = np.linspace(-1, 1, reference.nv)
+    mujoco.mj_forward(reference, theirs)
+    mujoco.mj_rnePostConstraint(reference, theirs)
+    assert set(theirs.efc_type) == {0, 1, 3, 6}  # equality, friction, limits, contacts
+    model = mjjax.put_model(reference)
+    data = mjjax.put_data(reference, theirs)
+    np.testing.assert_allclose(np.sum(data.efc_force), np.sum(theirs.efc_force), rtol=1e-9)
+    found = quick(lambda m, d: mjjax.rne_postconstraint(m, mjjax.fwd_constraint(m, d)))(model, data)
+    np.testing.assert_allclose(found.qacc, theirs.qacc, rtol=1e-6, atol=1e-6)
+    felt = quick(mjjax.rne_postconstraint)(model, data)
+    np.testing.assert_allclose(felt.cfrc_ext, theirs.cfrc_ext, rtol=1e-6, atol=1e-6)
+    dense = np.zeros((reference.nv, reference.nv))
+    mujoco.mj_fullM(reference, dense, theirs.qM)
+    np.testing.assert_allclose(data.qM, dense, atol=1e-12)
