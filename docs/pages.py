@@ -13,7 +13,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Puts a table in the place of its mark in a page."""
     markdown = markdown.replace("{{ table of README.md }}", readme_table())
     markdown = markdown.replace("{{ table of MJX }}", mjx_table())
-    return markdown.replace("{{ table of tasks }}", tasks_table())
+    from mjjax.envs import GYMNASIUM_TASKS, TASKS
+
+    markdown = markdown.replace("{{ table of Gymnasium's tasks }}", tasks_table(GYMNASIUM_TASKS))
+    return markdown.replace("{{ table of tasks }}", tasks_table(TASKS))
 
 
 def mjx_table() -> str:
@@ -87,12 +90,10 @@ def _summary(module: Any, name: str) -> str:
     return (text or "").split("\n")[0].rstrip(".")
 
 
-def tasks_table() -> str:
-    """Table of the tasks of `mjjax.envs`, made of their docstrings."""
-    from mjjax.envs import TASKS
-
+def tasks_table(tasks: Mapping[str, type]) -> str:
+    """Table of tasks, made of their docstrings."""
     lines = ["| task | what is asked for | reward and end |", "|---|---|---|"]
-    for name, task in TASKS.items():
+    for name, task in tasks.items():
         what, reward = inspect.cleandoc(task.__doc__ or "").split("\n\n", 1)
         lines.append(f"| `{name}` | {_cell(what)} | {_cell(reward)} |")
     return "\n".join(lines)

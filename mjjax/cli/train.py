@@ -21,7 +21,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "whose points are mean returns of 64 test episodes. This command needs mjjax[train]."
     )
     parser.epilog = (
-        f"The tasks are {', '.join(mjjax.envs.TASKS)}. With --out, curve.png, curve.csv and "
+        f"The tasks are {', '.join(mjjax.envs.TASKS)}, and Gymnasium's own: "
+        f"{', '.join(mjjax.envs.GYMNASIUM_TASKS)}. With --out, curve.png, curve.csv and "
         "policy.npz are saved in DIR; mjjax.envs.train.Policy.load reads policy.npz."
     )
     parser.add_argument("task", help="name of the task")

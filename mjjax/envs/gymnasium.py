@@ -1,7 +1,8 @@
 """Gymnasium's environments around those of mjjax: one world, and many at once.
 
 Importing this module registers all tasks, so that `gymnasium.make("mjjax/ant-v0")` and
-`gymnasium.make_vec("mjjax/ant-v0", num_envs=64)` make them. Needs `pip install 'mjjax[envs]'`.
+`gymnasium.make_vec("mjjax/ant-v0", num_envs=64)` make them. Gymnasium's own tasks on mjjax have its
+names: `gymnasium.make("mjjax/Ant-v5")`. Needs `pip install 'mjjax[envs]'`.
 
 Numbers come as NumPy arrays, which costs a copy in every step; `GymnasiumVectorEnv` with
 `arrays="jax"` leaves them where they were computed.
@@ -19,7 +20,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from jax.core import Tracer
 
-from mjjax.envs import TASKS, make
+from mjjax.envs import GYMNASIUM_TASKS, TASKS, make
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.envs.randomize import world_axes
 from mjjax.envs.spaces import Box
@@ -366,10 +367,10 @@ def _known(name: str, given: Any, values: Sequence[Any]) -> Any:
     return given
 
 
-for _name in TASKS:
+for _name in (*TASKS, *GYMNASIUM_TASKS):
     # The entry points are names, so that the specification of an environment can be saved.
     gymnasium.register(
-        f"mjjax/{_name}-v0",
+        f"mjjax/{_name}" if _name in GYMNASIUM_TASKS else f"mjjax/{_name}-v0",
         entry_point=f"{__name__}:GymnasiumEnv",
         vector_entry_point=f"{__name__}:GymnasiumVectorEnv",
         kwargs={"env": _name},

@@ -88,8 +88,8 @@ def test_a_thousand_random_steps(name: str) -> None:
     assert done.stdout.startswith("ran")
 
 
-@pytest.mark.parametrize("name", envs.TASKS)
+@pytest.mark.parametrize("name", envs.TASKS | envs.GYMNASIUM_TASKS)
 def test_documents_its_reward(name: str) -> None:
     """Each task's docstring begins with the goal and has the equation of the reward."""
-    doc = envs.TASKS[name].__doc__ or ""
+    doc = (envs.TASKS | envs.GYMNASIUM_TASKS)[name].__doc__ or ""
     assert "r = " in doc or "Reward of" in doc

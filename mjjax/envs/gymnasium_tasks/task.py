@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from mjjax.constraint.reaction import rne_postconstraint
@@ -56,7 +57,7 @@ class GymnasiumTask(Environment):
         return action
 
     def action_space(self, params: object = None) -> Box:
-        low, high = self.model.actuator_ctrlrange.T
+        low, high = np.asarray(self.model.actuator_ctrlrange).T
         return Box(float(low[0]), float(high[0]), (self.model.nu,))
 
 
