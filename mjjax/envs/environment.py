@@ -203,8 +203,7 @@ class Environment:
             ended, else the observation. `terms` are those of the reward, before the weights.
 
         Raises:
-            ValueError: the action has a wrong shape or is not real, the state is a batch, or a
-                term of the reward or its weight is missing.
+            ValueError: the action is unfit, the state is a batch, or a term has no weight.
         """
         params = self._checked("step", key, params)
         require_state(state, self._fields, f"step of {self.name}")
@@ -231,8 +230,9 @@ class Environment:
         before = make_data(model).replace(**state.physics)
         check_shapes(f"step of {self.name}", {"model": model, "data": before})
         action = within(action, self.action_space(params), self._action)
-        ctrl = real_array(self.control(model, action), self._controls)
-        check_shape(ctrl, (model.structure.nu,), self._controls)
+        what = f"what control() of {self.name} returns"
+        ctrl = real_array(self.control(model, action), what)
+        check_shape(ctrl, (model.structure.nu,), what)
         ctrl, bad = accepted_ctrl(model, ctrl)
         before = before.with_warnings({WarningType.BADCTRL: bad})
         data, seen = self.advance(model, before, ctrl)
@@ -243,12 +243,7 @@ class Environment:
         failed = truth(self.failed(model, seen), f"what failed() of {self.name} returns")
         terminated = failed | diverged | bad
         truncated = after.time >= params.max_steps_in_episode
-        info = {
-            "terminated": terminated,
-            "truncated": truncated,
-            "bad_action": bad,
-            "terms": terms,
-        }
+        info = {"terminated": terminated, "truncated": truncated, "bad_action": bad, "terms": terms}
         return self._observation(model, seen), after, reward, terminated | truncated, info
 
     def data(self, state: EnvState, params: Params | None = None) -> Data:
@@ -265,10 +260,6 @@ class Environment:
     @property
     def _action(self) -> str:
         return f"an action of {self.name}"
-
-    @property
-    def _controls(self) -> str:
-        return f"what control() of {self.name} returns"
 
     def _observation(self, model: Model, data: Data) -> Array:
         """An observation, as an array."""

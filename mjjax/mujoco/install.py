@@ -47,7 +47,7 @@ def install(mujoco: bool | None = None) -> None:
     replaces = mujoco if mujoco is not None else _find_mujoco() is None
     _require_free("mujoco.mjx", mjx)
     if replaces:
-        own = importlib.import_module("mjjax.mujoco")
+        own = sys.modules["mjjax.mujoco"]
         _require_free("mujoco", own)
         there = sys.modules["mujoco"] = own
     elif there is None:

@@ -4,9 +4,10 @@ Callers have `mujoco` (3.6.0) installed and pass its objects. The engine itself 
 """
 
 import dataclasses
+import functools
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -198,12 +199,13 @@ def put_data(
     # The armature, of which `qM` is made, and moment arms, which are sparse in MuJoCo.
     made = made.replace(ten_J=tendon(ours, made).ten_J)
     made = tendon_inertia(ours, crb(ours, made))
-    return _with_forces(ours, _rows(ours, made), data, place) if data.nefc else made
+    return _with_forces(ours, _rows()(ours, made), data, place) if data.nefc else made
 
 
-@quick
-def _rows(model: Model, data: Data) -> Data:
-    return reference_constraint(model, island(model, make_constraint(model, data)))
+@functools.cache
+def _rows() -> Callable[[Model, Data], Data]:
+    """The program that computes constraint rows."""
+    return quick(lambda m, d: reference_constraint(m, island(m, make_constraint(m, d))))
 
 
 def _with_forces(model: Model, data: Data, theirs: Any, place: np.ndarray) -> Data:
