@@ -37,9 +37,10 @@ def make(name: str) -> Environment:
     It is the same object in each call and compiles once.
 
     Raises:
-        ValueError: there is no such task; the message lists all tasks.
+        ValueError: there is no such task; the message lists mjjax's own.
     """
     tasks = TASKS | GYMNASIUM_TASKS
     if name not in tasks:
-        raise ValueError(f"no task {name!r}; there are {', '.join(tasks)}")
+        own = ", ".join(TASKS)
+        raise ValueError(f"no task {name!r}; there are {own}, Ant-v5, ...")
     return tasks[name]()
