@@ -4,7 +4,7 @@
 (`native`). The functions have MJX's names and arguments, and add nothing to a program.
 """
 
-from mjjax.mjx import math, support
+from mjjax.mjx import math, support, types
 from mjjax.mjx.io import (
     get_data,
     get_data_into,
@@ -62,58 +62,9 @@ from mjjax.mjx.support import (
     ray,
     xfrc_accumulate,
 )
-from mjjax.mjx.types import (
-    BiasType,
-    CamLightType,
-    ConeType,
-    ConstraintType,
-    Contact,
-    Data,
-    DisableBit,
-    DynType,
-    EnableBit,
-    EqType,
-    GainType,
-    GeomType,
-    Impl,
-    IntegratorType,
-    JacobianType,
-    JointType,
-    Model,
-    ObjType,
-    Option,
-    SensorType,
-    SolverType,
-    Statistic,
-    TrnType,
-    WrapType,
-)
+from mjjax.mjx.types import *  # noqa: F403 as in MJX
 
 __all__ = [
-    "BiasType",
-    "CamLightType",
-    "ConeType",
-    "ConstraintType",
-    "Contact",
-    "Data",
-    "DisableBit",
-    "DynType",
-    "EnableBit",
-    "EqType",
-    "GainType",
-    "GeomType",
-    "Impl",
-    "IntegratorType",
-    "JacobianType",
-    "JointType",
-    "Model",
-    "ObjType",
-    "Option",
-    "SensorType",
-    "SolverType",
-    "Statistic",
-    "TrnType",
-    "WrapType",
     "apply_ft",
     "camlight",
     "collision",
@@ -168,3 +119,4 @@ __all__ = [
     "transmission",
     "xfrc_accumulate",
 ]
+__all__ += types.__all__
