@@ -11,6 +11,7 @@ every texture is grey, on both sides. Bodies, joints, actuators and sensors are 
 import argparse
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ import numpy as np
 
 ENGINES = ("mjjax", "mjx")
 AFTER = (1, 5, 20)
+# JAX's batched LAPACK calls can wait for each other on few cores (`mjjax/xla/threads.py`).
+THREADS = {"NPROC": "8"}
 CLOSE = 1e-3  # difference of observations after the last of these steps
 MINUTES = 20  # after which an engine has not finished
 
@@ -33,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("environments", nargs="*", help="names; by default all of Playground")
     parser.add_argument("--worlds", type=int, default=32)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument(
+        "--iterations", type=int, help="of both solvers, in place of the few that tasks allow"
+    )
     parser.add_argument("--json", type=Path, help="file for the rows")
     parser.add_argument(
         "--check", action="store_true", help=f"fail if observations differ by more than {CLOSE}"
@@ -42,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.worker:
         (name,) = args.environments
-        work(args.worker, name, args.worlds, args.steps, args.out)
+        work(args.worker, name, args)
         return 0
     rows = []
     print(
@@ -50,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"   obs, reward after {', '.join(map(str, AFTER))} steps"
     )
     for name in args.environments or names():
-        rows.append(compared(name, args.worlds, args.steps))
+        rows.append(compared(name, args))
         print(line(rows[-1]), flush=True)
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
@@ -65,7 +71,7 @@ def names() -> list[str]:
     return done.stdout.splitlines()[-1].split()
 
 
-def compared(name: str, worlds: int, steps: int) -> dict[str, Any]:
+def compared(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """The row of an environment, from a process of each engine."""
     row: dict[str, Any] = {"environment": name}
     found = {}
@@ -74,10 +80,16 @@ def compared(name: str, worlds: int, steps: int) -> dict[str, Any]:
             out = Path(folder) / f"{engine}.npz"
             command = [sys.executable, "-m", "benchmarks.playground", name]
             command += ["--worker", engine, "--out", str(out)]
-            command += ["--worlds", str(worlds), "--steps", str(steps)]
+            command += ["--worlds", str(args.worlds), "--steps", str(args.steps)]
+            command += ["--iterations", str(args.iterations)] if args.iterations else []
             try:
                 done = subprocess.run(
-                    command, capture_output=True, text=True, check=False, timeout=60 * MINUTES
+                    command,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=60 * MINUTES,
+                    env=THREADS | os.environ,
                 )
                 errors = done.stderr.strip().splitlines()
             except subprocess.TimeoutExpired:
@@ -111,7 +123,7 @@ def line(row: dict[str, Any]) -> str:
     return text + "".join(errors)
 
 
-def work(engine: str, name: str, worlds: int, steps: int, out: Path) -> None:
+def work(engine: str, name: str, args: argparse.Namespace) -> None:
     """Runs one environment on one engine and writes what it did."""
     if engine == "mjjax":
         import mjjax.mujoco
@@ -127,27 +139,32 @@ def work(engine: str, name: str, worlds: int, steps: int, out: Path) -> None:
     if "impl" in config:
         config.impl = "jax"
     env = registry.load(name, config=config)
+    if args.iterations:
+        mjx: Any = importlib.import_module("mujoco.mjx")
+        env.mj_model.opt.iterations = args.iterations
+        env.mj_model.opt.ls_iterations = args.iterations
+        env._mjx_model = mjx.put_model(env.mj_model)
+    worlds, steps = args.worlds, args.steps
     start = time.perf_counter()
     reset, step = (jax.jit(jax.vmap(f)) for f in (env.reset, env.step))
     keys = jax.random.split(jax.random.key(0), worlds)
     actions = jax.random.uniform(
-        jax.random.key(1), (steps + 1, worlds, env.action_size), minval=-1, maxval=1
+        jax.random.key(1), (steps + 2, worlds, env.action_size), minval=-1, maxval=1
     )
     state = reset(jax.vmap(jax.random.key_data)(keys))
-    observed, rewards = [flat(state.obs)], [np.asarray(state.reward)]
-    state = jax.block_until_ready(step(state, actions[0]))
-    compiled, start = time.perf_counter() - start, time.perf_counter()
-    seconds = 0.0
-    for action in actions[1:]:
+    observed, rewards, times = [flat(state.obs)], [np.asarray(state.reward)], []
+    for action in actions:
+        state = jax.block_until_ready(step(state, action))
+        times.append(time.perf_counter() - start)
         observed.append(flat(state.obs))
         rewards.append(np.asarray(state.reward))
         start = time.perf_counter()
-        state = jax.block_until_ready(step(state, action))
-        seconds += time.perf_counter() - start
+    # A second program is compiled where a step returns other types than the reset.
+    compiled, seconds = sum(times[:2]), sum(times[2:])
     numbers = {"obs": np.stack(observed[: max(AFTER) + 1]), "reward": np.stack(rewards)}
     numbers["reward"] = numbers["reward"][: max(AFTER) + 1]
     speed = worlds * steps * env.n_substeps / seconds
-    np.savez(out, compile=compiled, speed=speed, **numbers)
+    np.savez(args.out, compile=compiled, speed=speed, **numbers)
 
 
 def flat(observation: Any) -> np.ndarray:
