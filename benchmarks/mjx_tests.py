@@ -16,12 +16,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-FILES = "forward smooth constraint solver sensor support ray io passive inverse math".split()
+FILES = "forward smooth constraint solver sensor support ray passive inverse math".split()
+# The tests of `io` are left out: they import MJX's part of MuJoCo Warp, which is replaced too.
 # Tests of pieces that only MJX's own implementation has, and why.
 INTERNAL = {
     "test_muscle_gain_length": "a factor of `muscle_gain`, which is tested",
     "test_smooth_muscle_dynamics": "a factor of `muscle_dynamics`, which is tested",
     "test_wrap_inside": "a piece of the path of a tendon; `tendon` is tested",
+    "SmoothTest.test_smooth": "reads `qM` in MuJoCo's sparse format; here it is dense",
+    "test_site_transmission": "reads `_impl.actuator_moment`, which is not kept",
+    "TendonTest.test_tendon": "reads the points of paths, or writes `_impl.qM`, which is computed",
+    "test_rnepostconstraint7": "writes `_impl.efc_force` in another order and length",
+    "test_rnepostconstraint8": "writes `_impl.efc_force` in another order and length",
+    "ConstraintTest.test_constraints": "reads `_impl.ne` and the order of MJX's rows",
+    "ConstraintTest.test_margin": "reads `_impl.ne` and the order of MJX's rows",
+    "ConstraintTest.test_disable": "calls `constraint.counts` or `_kbi`",
+    "SolverTest.test_solver": "builds `solver.Context`",
+    "SolverTest.test_no_warmstart": "reads `_impl.efc_J`, which is computed on demand",
+    "SolverTest.test_quad_frictionloss": "reads `_impl.efc_J`, which is computed on demand",
+    "SolverTest.test_sparse": "reads `_impl.efc_J`, which is computed on demand",
+    "test_unsupported_sensor": "expects that a sensor is refused, which mjjax has",
 }
 
 
