@@ -33,8 +33,8 @@ def jac(model: Model, data: Data, point: Array, body: Array | int) -> tuple[Arra
         body: body id; it may be traced.
     """
     s = model.structure
-    root = row(data.subtree_com, row(s.body_rootid, body))
-    jacp, jacr = _jacobians(data, row(tree_plan(s).moves, body)[None], (point - root)[None])
+    root = _row(data.subtree_com, _row(s.body_rootid, body))
+    jacp, jacr = _jacobians(data, _row(tree_plan(s).moves, body)[None], (point - root)[None])
     return jacp[0], jacr[0]
 
 
@@ -53,7 +53,7 @@ def _jacobians(data: Data, moves: Array, lever: Array) -> tuple[Array, Array]:
     return xp.swapaxes(jacp, 1, 2), xp.swapaxes(jacr, 1, 2)
 
 
-def row(table: Array, index: Array | int) -> Array:
+def _row(table: Array, index: Array | int) -> Array:
     """A row of a table; the index may be traced, also if the table is NumPy's."""
     return table[index] if isinstance(index, int | np.integer) else jnp.asarray(table)[index]
 
@@ -106,7 +106,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: Array | int) -> tuple[
     """
     s = model.structure
     xp = namespace(data.cdof)
-    moves = row(tree_plan(s).moves, body)
+    moves = _row(tree_plan(s).moves, body)
     # The axes of balls turn with the body, also by its own joint, which `cdof_dot` leaves out.
     dofs = dofs_of(s)
     change = data.cdof_dot
@@ -114,7 +114,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: Array | int) -> tuple[
         same = dofs.same_joint & dofs.turns[:, None] & dofs.turns
         own = matmul(same.astype(data.qvel.dtype), data.cdof * data.qvel[:, None])
         change = change + quat.join(motion_cross(split(own), split(data.cdof)))
-    lever = point - row(data.subtree_com, row(s.body_rootid, body))
+    lever = point - _row(data.subtree_com, _row(s.body_rootid, body))
     velocity = data.cvel[body, 3:] + cross(data.cvel[body, :3], lever)
     ang, lin = change[:, :3], change[:, 3:]
 

@@ -6,6 +6,7 @@ import jax
 
 import mjjax
 from mjjax.mjx.trees import Data, Model
+from mjjax.pipeline.interop import module_of
 from mjjax.xla.namespace import Array
 
 
@@ -88,14 +89,7 @@ def get_data_into(result: Any, m: Any, d: Data, keepalive_refs: Any = None) -> N
     if isinstance(found, list) != isinstance(result, list) or len(worlds) != len(there):
         raise ValueError(f"get_data_into: {len(worlds)} worlds and {len(there)} mujoco.MjData")
     for world, place in zip(worlds, there, strict=True):
-        _copied(m, world, place)
-
-
-def _copied(m: Any, source: Any, target: Any) -> None:
-    import importlib
-
-    mujoco = importlib.import_module(type(m).__module__.partition(".")[0])
-    mujoco.mj_copyData(target, m, source)
+        module_of(m).mj_copyData(place, m, world)
 
 
 def _on(tree: Any, device: Any) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 import mjjax
 from mjjax.dynamics import muscle
 from mjjax.math import quat
-from mjjax.mjx.io import put_model
 from mjjax.mjx.stages import full_m, mul_m  # noqa: F401 MJX has them in this module
 from mjjax.mjx.trees import Data, Model
+from mjjax.pipeline.interop import module_of
 from mjjax.xla.namespace import Array
 
 
@@ -100,12 +100,18 @@ def is_sparse(m: Any) -> bool:
 
 def id2name(m: Any, typ: Any, i: int) -> str | None:
     """Name of an element, None if it has none or does not exist (`mj_id2name`)."""
-    return mjjax.id2name(put_model(m).native, int(typ), i)
+    own = m.native if isinstance(m, Model) else m
+    if hasattr(own, "structure"):
+        return mjjax.id2name(own, int(typ), i)
+    return module_of(own).mj_id2name(own, int(typ), i)
 
 
 def name2id(m: Any, typ: Any, name: str) -> int:
     """Id of an element, -1 if it does not exist (`mj_name2id`)."""
-    return mjjax.name2id(put_model(m).native, int(typ), name)
+    own = m.native if isinstance(m, Model) else m
+    if hasattr(own, "structure"):
+        return mjjax.name2id(own, int(typ), name)
+    return module_of(own).mj_name2id(own, int(typ), name)
 
 
 def muscle_gain(len_: Array, vel: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:

@@ -97,6 +97,7 @@ class MjModel:
     def native(self) -> Model:
         """The `mjjax.Model` with every number that it has now."""
         edited = self._edited()
+        # Comparing is cheaper than moving the arrays to a device.
         if self._base is None or not _same(self._base, edited):
             vars(self).update(_base=edited, _made=device_model(edited))
         return self._made

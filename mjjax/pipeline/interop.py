@@ -274,6 +274,20 @@ def _contacts(slots: Contact, theirs: Any, place: np.ndarray) -> Contact:
     return slots.replace(**changes)
 
 
+def module_of(model: Any) -> Any:
+    """MuJoCo's package, of which a model is an object.
+
+    Raises:
+        TypeError: the model is the stand-in of `mjjax.mujoco`, which has no functions in C.
+    """
+    if hasattr(model, "native"):
+        raise TypeError(
+            "this needs a model of MuJoCo's own package, not mjjax.mujoco.MjModel; write the state "
+            "into a mjjax.mujoco.MjData"
+        )
+    return importlib.import_module(type(model).__module__.partition(".")[0])
+
+
 def get_data(model: Any, data: Data) -> Any:
     """Makes a `mujoco.MjData` from a `Data`, or a list of them from a batch.
 
@@ -292,7 +306,7 @@ def get_data(model: Any, data: Data) -> Any:
         kinds = f"a {type(model).__name__} and a {type(data).__name__}"
         raise TypeError(f"get_data takes a mujoco.MjModel and a mjjax.Data, not {kinds}")
     _require_sizes("get_data", model, data.structure.sizes)
-    mujoco = importlib.import_module(type(model).__module__.partition(".")[0])
+    mujoco = module_of(model)
     data = jax.device_get(data)
     if np.ndim(data.time):
         worlds = range(len(data.time))

@@ -67,6 +67,6 @@ def test_starts_have_gymnasiums_distribution(name: str) -> None:
 
 
 def test_a_task_that_does_not_exist() -> None:
-    """A misspelt name lists all tasks, those of Gymnasium too."""
+    """A misspelt name is answered with names that exist, one of Gymnasium too."""
     with pytest.raises(ValueError, match="Ant-v5"):
         mjjax.envs.make("Ant-v4")

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mjjax
+import mjjax.mujoco
 from mjjax import mjx
 from mjjax.mjx import math, support
 from tests.mjx.scenes import ROBOT
@@ -104,6 +105,11 @@ def test_names(both: tuple) -> None:
     kind = mujoco.mjtObj.mjOBJ_BODY
     assert mjx.name2id(mx, kind, "leg") == m.body("leg").id
     assert mjx.id2name(mx, kind, 1) == "torso" and mjx.id2name(mx, kind, 9) is None
+    stand_in = mjjax.mujoco.MjModel.from_xml_string(ROBOT)
+    for model in (m, stand_in):
+        assert mjx.name2id(model, kind, "leg") == 2 and mjx.id2name(model, kind, 1) == "torso"
+    with pytest.raises(TypeError, match=r"mjjax\.mujoco\.MjData"):
+        mjx.get_data(stand_in, mjx.make_data(stand_in))
 
 
 def test_fields_of_spec_elements() -> None:
