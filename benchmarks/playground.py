@@ -125,11 +125,14 @@ def line(row: dict[str, Any]) -> str:
 
 def work(engine: str, name: str, args: argparse.Namespace) -> None:
     """Runs one environment on one engine and writes what it did."""
-    if engine == "mjjax":
-        import mjjax.mujoco
-
-        mjjax.mujoco.install()
     import jax
+
+    import mjjax.mujoco
+    from mjjax.mujoco.install import former_jax
+
+    if engine == "mjjax":
+        mjjax.mujoco.install()
+    former_jax()
 
     from benchmarks.playground_assets import without_downloads
 

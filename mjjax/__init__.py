@@ -10,6 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from mjjax.core.below import whole_package
 from mjjax.core.constants import VERSION as __version__  # noqa: F401 a public name
 from mjjax.xla.threads import ensure_threads
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mjjax.api import __all__  # noqa: F401
 
 ensure_threads()
+whole_package(lambda: importlib.import_module("mjjax.api"))
 
 
 class _Lazy(ModuleType):

@@ -13,6 +13,8 @@ from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.progress import doing
 from mjjax.envs.train import Point, Trained, plot, training
 
+PLAYGROUND = "playground:"  # before the name of an environment of MuJoCo Playground
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
@@ -23,7 +25,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         f"The tasks are {', '.join(mjjax.envs.TASKS)}, and Gymnasium's own: "
         f"{', '.join(mjjax.envs.GYMNASIUM_TASKS)}. With --out, curve.png, curve.csv and "
-        "policy.npz are saved in DIR; mjjax.envs.train.Policy.load reads policy.npz."
+        "policy.npz are saved in DIR; mjjax.envs.train.Policy.load reads policy.npz. "
+        f"{PLAYGROUND}NAME trains in an environment of MuJoCo Playground, if it is installed."
     )
     parser.add_argument("task", help="name of the task")
     parser.add_argument(
@@ -52,8 +55,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _train(args: argparse.Namespace) -> None:
     use_cache(args)
     try:
-        env = mjjax.envs.make(args.task)
-    except ValueError as error:
+        env = _made(args.task)
+    except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from None
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
@@ -79,6 +82,16 @@ def _train(args: argparse.Namespace) -> None:
         _save(done, args)
     if interrupt:
         raise interrupt
+
+
+def _made(task: str) -> mjjax.envs.Environment:
+    """The environment of a task of mjjax, or of Playground."""
+    if not task.startswith(PLAYGROUND):
+        return mjjax.envs.make(task)
+    from mjjax.playground import load
+
+    with doing("loading Playground"):
+        return load(task.removeprefix(PLAYGROUND))
 
 
 def _save(done: Trained, args: argparse.Namespace) -> None:

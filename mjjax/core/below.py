@@ -10,6 +10,12 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORK: dict[str, Callable[..., Any]] = {}
+_LOADERS: list[Callable[[], Any]] = []
+
+
+def whole_package(load: Callable[[], Any]) -> None:
+    """Says how to import all functions that do work, for programs that have imported a part."""
+    _LOADERS.append(load)
 
 
 def does(name: str) -> Callable[[F], F]:
@@ -23,5 +29,8 @@ def does(name: str) -> Callable[[F], F]:
 
 
 def work(name: str) -> Callable[..., Any]:
-    """The function that does the work `name`; `import mjjax` imports all such functions."""
+    """The function that does the work `name`."""
+    if name not in _WORK:
+        for load in _LOADERS:
+            load()
     return _WORK[name]

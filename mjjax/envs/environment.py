@@ -139,8 +139,11 @@ class Environment:
         """Whether the task ends the episode here; by default never."""
         return jnp.zeros((), bool)
 
-    def observe(self, model: Model, data: Data) -> Array:
-        """The observation; by default the readings of all sensors, in their order."""
+    def observe(self, model: Model, data: Data) -> Any:
+        """The observation; by default the readings of all sensors, in their order.
+
+        It is an array, or a dictionary of arrays, which Brax and Gymnasium take.
+        """
         return data.sensordata
 
     def seen(self, model: Model, data: Data) -> Data:
@@ -173,8 +176,10 @@ class Environment:
 
     @functools.cached_property
     def default_params(self) -> Params:
-        weights = {name: jnp.asarray(value, float) for name, value in self.weights.items()}
-        return Params(self.model, weights, jnp.asarray(self.episode, jnp.int32))
+        # They are kept, so they must not belong to a program in which they are read first.
+        with jax.ensure_compile_time_eval():
+            weights = {name: jnp.asarray(value, float) for name, value in self.weights.items()}
+            return Params(self.model, weights, jnp.asarray(self.episode, jnp.int32))
 
     def reset(self, key: Array, params: Params | None = None) -> tuple[Array, EnvState]:
         """Starts an episode, and returns its first observation and state."""
@@ -206,18 +211,13 @@ class Environment:
             ValueError: the action is unfit, the state is a batch, or a term has no weight.
         """
         params = self._checked("step", key, params)
-        require_state(state, self._fields, f"step of {self.name}")
-        return _step(self, key, state, real_array(action, self._action), params)
+        require_state(state, self.fields, f"step of {self.name}")
+        action = real_array(action, f"an action of {self.name}")
+        return _step(self, key, state, action, params)
 
     def reset_env(self, key: Array, params: Params) -> tuple[Array, EnvState]:
         """`reset`, without `jax.jit`."""
-        check_shapes(f"reset of {self.name}", {"model": params.model})
-        data = self.start(key, params.model, make_data(params.model))
-        require_kinds(f"start() of {self.name}", {"data": data})
-        check_shapes(f"start() of {self.name}", {"model": params.model, "data": data})
-        seen = self.seen(params.model, data)
-        data = data.replace(**take(self.remembered, seen))
-        state = EnvState(jnp.zeros((), jnp.int32), take(self._fields, data))
+        seen, state = first(self, key, params)
         return self._observation(params.model, seen), state
 
     def step_env(
@@ -225,46 +225,28 @@ class Environment:
     ) -> tuple[Array, EnvState, Array, Array, Info]:
         """`step`, without `jax.jit` and without a restart when an episode ends."""
         del key  # only environments whose steps are random need it
-        model = params.model
-        require_state(state, self._fields, f"step of {self.name}")
-        before = make_data(model).replace(**state.physics)
-        check_shapes(f"step of {self.name}", {"model": model, "data": before})
-        action = within(action, self.action_space(params), self._action)
-        what = f"what control() of {self.name} returns"
-        ctrl = real_array(self.control(model, action), what)
-        check_shape(ctrl, (model.structure.nu,), what)
-        ctrl, bad = accepted_ctrl(model, ctrl)
-        before = before.with_warnings({WarningType.BADCTRL: bad})
-        data, seen = self.advance(model, before, ctrl)
-        after = EnvState(state.time + 1, take(self._fields, data))
-        terms = self.terms(model, before, seen)
-        reward = weighted(terms, params.weights, self.name)
-        diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
-        failed = truth(self.failed(model, seen), f"what failed() of {self.name} returns")
-        terminated = failed | diverged | bad
-        truncated = after.time >= params.max_steps_in_episode
-        info = {"terminated": terminated, "truncated": truncated, "bad_action": bad, "terms": terms}
-        return self._observation(model, seen), after, reward, terminated | truncated, info
+        seen, after, reward, info = following(self, state, action, params)
+        done = info["terminated"] | info["truncated"]
+        return self._observation(params.model, seen), after, reward, done, info
 
     def data(self, state: EnvState, params: Params | None = None) -> Data:
         """`Data` of one world with all fields, for pictures and measurements."""
-        require_state(state, self._fields, f"data of {self.name}")
+        require_state(state, self.fields, f"data of {self.name}")
         return _data(self, state, self.default_params if params is None else params)
 
     def action_space(self, params: Params | None = None) -> Box:
         return Box(-1.0, 1.0, (self.model.nu,))
 
-    def observation_space(self, params: Params | None = None) -> Box:
-        return Box(-np.inf, np.inf, self._observed)
+    def observation_space(self, params: Params | None = None) -> Any:
+        """A `Box`; a dictionary of them if observations are dictionaries."""
+        return jax.tree.map(lambda x: Box(-np.inf, np.inf, x.shape), self._observed)
 
-    @property
-    def _action(self) -> str:
-        return f"an action of {self.name}"
-
-    def _observation(self, model: Model, data: Data) -> Array:
-        """An observation, as an array."""
-        what = f"what observe() of {self.name} returns"
-        return real_array(self.observe(model, data), what, data.qpos.dtype)
+    def _observation(self, model: Model, data: Data) -> Any:
+        """An observation, as an array or a dictionary of arrays."""
+        what, seen = f"what observe() of {self.name} returns", self.observe(model, data)
+        if isinstance(seen, Mapping):
+            return {name: real_array(x, what, data.qpos.dtype) for name, x in seen.items()}
+        return real_array(seen, what, data.qpos.dtype)
 
     def _checked(self, method: str, key: Any, params: Params | None) -> Params:
         """Parameters of a call after checks; the default ones if the call has none."""
@@ -275,16 +257,54 @@ class Environment:
         return params
 
     @functools.cached_property
-    def _fields(self) -> tuple[str, ...]:
+    def fields(self) -> tuple[str, ...]:
         """Fields of `Data` that a step reads of the step before."""
         data = jax.eval_shape(make_data, self.model)
         found = carried(lambda m, d: (step(m, d), None), self.model, data, ())
         return tuple(sorted(found | {*self.remembered}))
 
     @functools.cached_property
-    def _observed(self) -> tuple[int, ...]:
-        """Shape of an observation."""
-        return jax.eval_shape(self.reset_env, jax.random.key(0), self.default_params)[0].shape
+    def _observed(self) -> Any:
+        """Shapes and types of an observation."""
+        return jax.eval_shape(self.reset_env, jax.random.key(0), self.default_params)[0]
+
+
+def first(env: Environment, key: Array, params: Params) -> tuple[Data, EnvState]:
+    """The start of an episode: what the task sees of it, and the state from which it goes on."""
+    model, what = params.model, f"start() of {env.name}"
+    check_shapes(f"reset of {env.name}", {"model": model})
+    data = env.start(key, model, make_data(model))
+    require_kinds(what, {"data": data})
+    check_shapes(what, {"model": model, "data": data})
+    seen = env.seen(model, data)
+    data = data.replace(**take(env.remembered, seen))
+    return seen, EnvState(jnp.zeros((), jnp.int32), take(env.fields, data))
+
+
+def following(
+    env: Environment, state: EnvState, action: Array, params: Params
+) -> tuple[Data, EnvState, Array, Info]:
+    """A step: what the task sees after it, the state, the reward and information."""
+    model = params.model
+    require_state(state, env.fields, f"step of {env.name}")
+    before = make_data(model).replace(**state.physics)
+    check_shapes(f"step of {env.name}", {"model": model, "data": before})
+    action = within(action, env.action_space(params), f"an action of {env.name}")
+    what = f"what control() of {env.name} returns"
+    ctrl = real_array(env.control(model, action), what)
+    check_shape(ctrl, (model.structure.nu,), what)
+    ctrl, bad = accepted_ctrl(model, ctrl)
+    before = before.with_warnings({WarningType.BADCTRL: bad})
+    data, seen = env.advance(model, before, ctrl)
+    after = EnvState(state.time + 1, take(env.fields, data))
+    terms = env.terms(model, before, seen)
+    reward = weighted(terms, params.weights, env.name)
+    diverged = jnp.any(data.warning[DIVERGED] > before.warning[DIVERGED])
+    failed = truth(env.failed(model, seen), f"what failed() of {env.name} returns")
+    terminated = failed | diverged | bad
+    truncated = after.time >= params.max_steps_in_episode
+    info = {"terminated": terminated, "truncated": truncated, "bad_action": bad, "terms": terms}
+    return seen, after, reward, info
 
 
 # Environments compare by identity. So programs are found again for an environment, and for `make`.

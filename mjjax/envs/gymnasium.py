@@ -23,7 +23,6 @@ from jax.core import Tracer
 from mjjax.envs import GYMNASIUM_TASKS, TASKS, make
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.envs.randomize import world_axes
-from mjjax.envs.spaces import Box
 from mjjax.envs.worlds import (
     Restart,
     World,
@@ -97,7 +96,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         else:
             key = keys_of(_numbers([seed], self.np_random))[0]
         self._world = world = begin_one(self.env, key, self.params)
-        return np.array(world.obs), {}
+        return jax.tree.map(np.array, world.obs), {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, Info]:
         if self._world is None:
@@ -107,7 +106,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._world = world
         obs, (reward, terminated, truncated, info) = jax.device_get((world.obs, found))
         said = {name: x.item() for name, x in info.items() if f"_{name}" in info}
-        return np.array(obs), float(reward), bool(terminated), bool(truncated), said
+        return jax.tree.map(np.array, obs), float(reward), bool(terminated), bool(truncated), said
 
     def render(self) -> np.ndarray | None:
         """A picture as bytes (height, width, 3)."""
@@ -211,7 +210,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         if self.arrays == "jax":
             return worlds.obs, {}
         self._over = np.array(worlds.over)
-        return np.array(worlds.obs), {}
+        return jax.tree.map(np.array, worlds.obs), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         """One step of all worlds.
@@ -287,8 +286,10 @@ def _made(env: Environment | str) -> Environment:
     return env
 
 
-def space(box: Box) -> gymnasium.spaces.Box:
-    """The space as a space of Gymnasium."""
+def space(box: Any) -> gymnasium.spaces.Space[Any]:
+    """A space, or a dictionary of spaces, as a space of Gymnasium."""
+    if isinstance(box, dict):
+        return gymnasium.spaces.Dict({name: space(part) for name, part in box.items()})
     return gymnasium.spaces.Box(box.low, box.high, box.shape, box.dtype.type)
 
 
@@ -306,8 +307,8 @@ def _together(worlds: World, actions: jax.Array) -> tuple[World, jax.Array]:
     """
     if isinstance(actions, Tracer) or not actions.committed:
         return worlds, actions
-    place = worlds.obs.sharding
-    if not worlds.obs.committed:
+    place = worlds.over.sharding
+    if not worlds.over.committed:
         worlds = jax.device_put(worlds, place)
     return worlds, jax.device_put(actions, place)
 
@@ -333,7 +334,7 @@ def _of_some(info: Info) -> Info:
         if name == "final_obs":
             whole, value = value, np.full(len(mask), None, object)
             for i in np.flatnonzero(mask):
-                value[i] = whole[i]
+                value[i] = jax.tree.map(lambda x, i=i: x[i], whole)
         found |= {name: _of_some(value) if isinstance(value, dict) else value, f"_{name}": mask}
     return found
 

@@ -1,13 +1,15 @@
 """`Model`, `Data` and `Contact` with MJX's names and shapes, each around one of ours."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 import mjjax
+from mjjax.core.representation import represent
+from mjjax.core.struct import shapes
 from mjjax.mjx.bind import Bound, bound
 
 # MJX has these rotation matrices as (n, 3, 3), MuJoCo and mjjax as (n, 9).
@@ -130,14 +132,41 @@ class Model(Wrapper):
         return bound(self, obj, self)
 
 
+@jax.tree_util.register_pytree_with_keys_class
+class Kept:
+    """Fields of a `Data` that a program keeps of each step, and None for those that it does not."""
+
+    def __init__(self, fields: Mapping[str, Any]):
+        vars(self).update(fields)
+
+    __repr__ = represent
+
+    def replace(self, **changes: Any) -> "Kept":
+        if unknown := changes.keys() - vars(self).keys():
+            raise TypeError(f"this Data was made without {', '.join(sorted(unknown))}")
+        return Kept(vars(self) | changes)
+
+    def tree_flatten_with_keys(self) -> Any:
+        own = vars(self)
+        return [(jax.tree_util.GetAttrKey(name), x) for name, x in own.items()], tuple(own)
+
+    @classmethod
+    def tree_unflatten(cls, names: tuple[str, ...], children: Iterable[Any]) -> "Kept":
+        return cls(dict(zip(names, children, strict=True)))
+
+
 class Data(Wrapper):
     """State and results of a world (`mjx.Data`) with MuJoCo's names; see `mjjax.Data`.
 
     Make one with `make_data` or `put_data`. `native` is the `mjjax.Data`. Rotations are (n, 3, 3).
+    A `Data` of some fields, `Data(qpos=qpos, ctrl=None)`, holds these and cannot be stepped.
     """
 
     native: mjjax.Data
     impl: ClassVar[Impl] = Impl.MJJAX
+
+    def __init__(self, native: Any = None, **fields: Any):
+        super().__init__(Kept(fields) if fields else native)
 
     def __getattr__(self, name: str) -> Any:
         if name in _COMPUTED:
@@ -157,3 +186,7 @@ class Data(Wrapper):
     def bind(self, model: Model, obj: Any) -> Bound:
         """The fields of elements of a spec: `data.bind(model, spec.joints).qpos`."""
         return bound(self, obj, model)
+
+
+# Programs make a `Data` of the fields that MJX's class declares.
+Data.__annotations__ = dict.fromkeys(shapes(mjjax.Data), Any)

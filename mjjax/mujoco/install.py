@@ -1,10 +1,12 @@
 """Puts mjjax into the places of `mujoco.mjx` and `mujoco`, for programs that cannot be edited."""
 
+import functools
 import importlib
 import importlib.util
+import inspect
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -34,8 +36,7 @@ def install(mujoco: bool | None = None) -> None:
     and edit models with it, draw with it, and simulate with mjjax. Where it is not, `mjjax.mujoco`
     takes its place.
 
-    It also supplies `jax.device_put_replicated` if JAX has none, because the newest Brax (0.14.2)
-    calls it.
+    It also supplies what the newest JAX no longer has, see `former_jax`.
 
     Args:
         mujoco: whether `mjjax.mujoco` takes the place of `mujoco`; None if that is not installed.
@@ -57,8 +58,18 @@ def install(mujoco: bool | None = None) -> None:
     vars(inner).update(_INNER)
     sys.modules["mujoco.mjx._src"] = mjx._src = inner  # type: ignore[attr-defined]
     sys.modules.update({f"mujoco.mjx._src.{name}": module for name, module in _INNER.items()})
+    former_jax()
+
+
+def former_jax() -> None:
+    """Supplies what the newest Brax (0.14.2), Playground and MJX call and the newest JAX lacks.
+
+    These are `jax.device_put_replicated`, and the arguments `a_min` and `a_max` of `jnp.clip`.
+    """
     if not hasattr(jax, "device_put_replicated"):
         jax.device_put_replicated = _device_put_replicated  # type: ignore[attr-defined]
+    if "a_min" not in inspect.signature(jnp.clip).parameters:
+        jnp.clip = _clip_of(jnp.clip)
 
 
 def _find_mujoco() -> Any:
@@ -78,3 +89,23 @@ def _require_free(name: str, own: types.ModuleType) -> None:
 def _device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """One copy of each array for each device, along a new first axis."""
     return jax.tree.map(lambda a: jnp.stack([jnp.asarray(a)] * len(devices)), x)
+
+
+def _clip_of(clip: Callable[..., Any]) -> Callable[..., Any]:
+    """`jnp.clip` that also takes the former names of its bounds."""
+
+    @functools.wraps(clip)
+    def clipped(
+        arr: Any = None,
+        /,
+        min: Any = None,
+        max: Any = None,
+        *,
+        a_min: Any = None,
+        a_max: Any = None,
+    ) -> Any:
+        low, high = (a if b is None else b for a, b in ((min, a_min), (max, a_max)))
+        return clip(arr, low, high)
+
+    vars(clipped).pop("__wrapped__")  # so that its signature is its own
+    return clipped

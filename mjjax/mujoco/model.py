@@ -1,4 +1,4 @@
-"""`MjModel` and `MjSpec` without MuJoCo: a model whose arrays may be written into."""
+"""`MjModel` without MuJoCo: a model whose arrays may be written into."""
 
 import os
 from collections.abc import Mapping
@@ -124,39 +124,3 @@ def _equal(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
         for n, x in a.items()
         if isinstance(x, np.ndarray | np.generic | int | float)
     )
-
-
-class MjSpec:
-    """A description that is edited and compiled to an `MjModel` (`mujoco.MjSpec`).
-
-    All else is that of `mjjax.Spec`, whose attributes have MJCF's names.
-    """
-
-    def __init__(self, spec: Spec | None = None):
-        self._spec = spec or Spec.from_string("<mujoco/>")
-
-    @classmethod
-    def from_file(cls, filename: str, assets: Mapping[str, bytes] | None = None) -> "MjSpec":
-        """Reads an MJCF or URDF file."""
-        if assets:
-            with open(filename, encoding="utf-8") as file:
-                return cls.from_string(file.read(), assets)
-        return cls(Spec.from_file(filename))
-
-    @classmethod
-    def from_string(cls, xml: str, assets: Mapping[str, bytes] | None = None) -> "MjSpec":
-        """Reads MJCF from a string; `assets` has contents by file name."""
-        return cls(Spec.from_string(xml, dict(assets or {})))
-
-    def compile(self) -> MjModel:
-        """The model."""
-        return MjModel(model_in_numpy(self._spec.copy()))
-
-    def copy(self) -> "MjSpec":
-        """A copy."""
-        return MjSpec(self._spec.copy())
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._spec, name)

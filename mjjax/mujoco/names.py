@@ -73,4 +73,35 @@ def _of_mujoco(name: str, prefix: str, ours: Any) -> Any:
     return enum.IntEnum(name, members, module="mjjax.mujoco")
 
 
+# What MuJoCo's pictures show, in the order of their values.
+_SHOWN = {
+    "mjtVisFlag": (
+        "mjVIS",
+        "CONVEXHULL TEXTURE JOINT CAMERA ACTUATOR ACTIVATION LIGHT TENDON RANGEFINDER CONSTRAINT "
+        "INERTIA SCLINERTIA PERTFORCE PERTOBJ CONTACTPOINT ISLAND CONTACTFORCE CONTACTSPLIT "
+        "TRANSPARENT AUTOCONNECT COM SELECT STATIC SKIN FLEXVERT FLEXEDGE FLEXFACE FLEXSKIN "
+        "BODYBVH MESHBVH SDFITER",
+        "mjNVISFLAG",
+    ),
+    "mjtRndFlag": (
+        "mjRND",
+        "SHADOW WIREFRAME REFLECTION ADDITIVE SKYBOX FOG HAZE DEPTH SEGMENT IDCOLOR CULL_FACE",
+        "mjNRNDFLAG",
+    ),
+    "mjtFrame": ("mjFRAME", "NONE BODY GEOM SITE CAMERA LIGHT CONTACT WORLD", "mjNFRAME"),
+    "mjtLabel": (
+        "mjLABEL",
+        "NONE BODY JOINT GEOM SITE CAMERA LIGHT TENDON ACTUATOR CONSTRAINT FLEX SKIN SELECTION "
+        "SELPNT CONTACTPOINT CONTACTFORCE ISLAND",
+        "mjNLABEL",
+    ),
+}
+
+
+def _of_pictures(name: str, prefix: str, words: str, number: str) -> Any:
+    members = [f"{prefix}_{word}" for word in words.split()] + [number]
+    return enum.IntEnum(name, members, start=0, module="mjjax.mujoco")
+
+
 TYPES = {name: _of_mujoco(name, prefix, ours) for name, (prefix, ours) in _TYPES.items()}
+TYPES |= {name: _of_pictures(name, *what) for name, what in _SHOWN.items()}

@@ -231,6 +231,12 @@ def test_runs_without_mujoco() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
 
 
+def test_a_part_alone_can_be_imported() -> None:
+    """Protects programs whose first import is a part: methods find the rest of the package."""
+    alone = "import mjjax.envs; mjjax.envs.make('pendulum')"
+    subprocess.run([sys.executable, "-c", alone], check=True)
+
+
 @pytest.mark.newest
 @pytest.mark.slow
 def test_is_quick(tmp_path: Path) -> None:

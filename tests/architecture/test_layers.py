@@ -33,6 +33,7 @@ LAYERS = (
     "__init__",
     "mjx",
     "mujoco",
+    "playground",
     "cli",
     "__main__",
 )

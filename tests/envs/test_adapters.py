@@ -11,6 +11,7 @@ from gymnax.wrappers.purerl import FlattenObservationWrapper, LogWrapper
 from mjjax import envs
 from mjjax.envs import Params
 from mjjax.envs.brax import BraxEnv
+from mjjax.envs.gymnasium import GymnasiumVectorEnv
 from mjjax.envs.gymnax import GymnaxEnv
 
 STEPS = 5
@@ -64,3 +65,27 @@ def test_brax_interface() -> None:
     state, done = run(state, jnp.ones((7, 3, 1)).at[2, 1].set(jnp.nan))
     np.testing.assert_array_equal(done, jnp.zeros((7, 3)).at[2, 1].set(1))
     assert all(jnp.isfinite(x).all() for x in (state.obs, state.reward, state.metrics["effort"]))
+
+
+class Asymmetric(type(envs.make("pendulum"))):
+    """A task whose policy sees less than its value function."""
+
+    def observe(self, model, data):
+        whole = super().observe(model, data)
+        return {"state": whole[:2], "privileged_state": whole}
+
+
+@pytest.mark.slow
+def test_observations_of_several_parts() -> None:
+    """Gymnasium and Brax get dictionaries of observations, also of episodes that have ended."""
+    task = Asymmetric()
+    params = task.default_params.replace(max_steps_in_episode=jnp.asarray(2, jnp.int32))
+    worlds = GymnasiumVectorEnv(task, 3, params, autoreset_mode="SAME_STEP")
+    obs, _ = worlds.reset(seed=0)
+    for _ in range(2):
+        assert worlds.observation_space.contains(obs)
+        obs, _, _, truncated, info = worlds.step(np.zeros((3, 1)))
+    assert truncated.all() and obs["privileged_state"].shape == (3, 4)
+    last = info["final_obs"][1]
+    assert last["state"].shape == (2,) and np.abs(last["state"] - obs["state"][1]).max() > 0
+    assert BraxEnv(task).observation_size == {"state": (2,), "privileged_state": (4,)}

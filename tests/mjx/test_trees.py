@@ -98,3 +98,14 @@ def test_trees_are_pickled_and_scanned(model: mjx.Model, data: mjx.Data) -> None
         return jax.lax.scan(lambda d, _: (mjx.step(model, d), None), d, length=3)[0]
 
     np.testing.assert_allclose(quick(run)(data).time, 0.012)
+
+
+def test_data_of_some_fields(data: mjx.Data) -> None:
+    """Programs keep a few fields of each step, in a Data of Nones, as Playground's script does."""
+    empty = data.__class__(**dict.fromkeys(data.__annotations__))
+    assert empty.qpos is None and not jax.tree.leaves(empty)
+    kept = jax.vmap(lambda q: empty.replace(qpos=q))(jnp.stack([data.qpos, data.qpos]))
+    one = jax.tree.map(lambda x: x[1], kept)
+    np.testing.assert_array_equal(one.qpos, data.qpos)
+    with pytest.raises(TypeError, match="without qpositions"):
+        empty.replace(qpositions=data.qpos)

@@ -203,6 +203,132 @@ def test_specs_and_pictures() -> None:
     assert mjx.put_model(m).nbody == m.nbody
 
 
+def test_options_of_pictures(caplog: pytest.LogCaptureFixture) -> None:
+    """Pictures follow the groups; other flags that a program changes are named once."""
+    option, theirs = mjjax.mujoco.MjvOption(), mujoco.MjvOption()
+    for name in "flags geomgroup sitegroup tendongroup".split():
+        np.testing.assert_array_equal(getattr(option, name), getattr(theirs, name))
+    m = mjjax.mujoco.MjModel.from_xml_string(ROBOT)
+    d = mjjax.mujoco.MjData(m)
+    mjjax.mujoco.mj_forward(m, d)
+    renderer = mjjax.mujoco.Renderer(m, 12, 16)
+    option.geomgroup[:] = 0
+    option.flags[mjjax.mujoco.mjtVisFlag.mjVIS_COM] = True  # type: ignore[attr-defined]
+    renderer.enable_segmentation_rendering()
+    for _ in range(2):
+        renderer.update_scene(d, scene_option=option)
+    geoms = renderer.render()[..., 1] == int(mjjax.ObjType.GEOM)
+    assert not geoms.any() and caplog.text.count("mjVIS_COM") == 1
+    with pytest.raises(NotImplementedError, match="MuJoCo's Renderer"):
+        _ = renderer.scene
+
+
+SPEC = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="hand" pos="0 0 1">
+      <joint name="wrist" type="hinge" range="-60 60"/>
+      <geom size="0.05"/>
+      <geom type="sphere" size="0.02 0.03 0.04"/>
+      <site name="tip" pos="0 0 0.1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def edited(module: Any) -> Any:
+    """A model that a program makes with `mujoco` or what stands in for it."""
+    spec = module.MjSpec.from_string(SPEC)
+    spec.option.timestep = 0.001
+    spec.option.gravity[2] = -5
+    hand = spec.body("hand")
+    assert spec.body("nobody") is None and hand.name == "hand"
+    palm = hand.first_geom()
+    palm.size[0] = 0.07
+    palm.rgba[:3] = [0.1, 0.2, 0.3]
+    finger = hand.next_geom(palm)
+    finger.pos = [0, 0.1, 0]
+    finger.type = module.mjtGeom.mjGEOM_BOX
+    assert hand.next_geom(finger) is None
+    for site in spec.sites:
+        if site.name == "tip":
+            site.size[0] = 0.02
+    ball = spec.worldbody.add_body(name="ball", pos=[1, 0, 2])
+    ball.add_freejoint(name="free")
+    ball.add_geom(
+        name="ball", type=module.mjtGeom.mjGEOM_SPHERE, size=[0.1, 0, 0], friction=[2, 0.1, 0.1]
+    )
+    spec.joint("wrist").solref_limit = [0.03, 1.1]
+    add_outside(spec, module)
+    return spec.compile()
+
+
+def add_outside(spec: Any, module: Any) -> None:
+    """Adds elements that stand outside of the world."""
+    objects = module.mjtObj
+    spec.add_sensor(
+        name="touched",
+        type=module.mjtSensor.mjSENS_CONTACT,
+        objtype=objects.mjOBJ_GEOM,
+        objname="ball",
+        reftype=objects.mjOBJ_GEOM,
+        refname="floor",
+        intprm=[1, 1, 1],
+        datatype=module.mjtDataType.mjDATATYPE_REAL,
+        needstage=module.mjtStage.mjSTAGE_ACC,
+        dim=1,
+    )
+    spec.add_sensor(
+        name="where",
+        type=module.mjtSensor.mjSENS_FRAMEPOS,
+        objtype=objects.mjOBJ_SITE,
+        objname="tip",
+        reftype=objects.mjOBJ_XBODY,
+        refname="hand",
+    )
+    spec.add_sensor(
+        name="angle",
+        type=module.mjtSensor.mjSENS_JOINTPOS,
+        objtype=objects.mjOBJ_JOINT,
+        objname="wrist",
+    )
+    spec.add_actuator(
+        name="motor",
+        trntype=module.mjtTrn.mjTRN_JOINT,
+        target="wrist",
+        gaintype=module.mjtGain.mjGAIN_FIXED,
+        gainprm=[3] + [0] * 9,
+        ctrlrange=[-1, 1],
+    )
+    spec.add_equality(
+        name="held",
+        type=module.mjtEq.mjEQ_CONNECT,
+        objtype=objects.mjOBJ_BODY,
+        name1="ball",
+        name2="hand",
+        data=[0.1, 0.2, 0.3] + [0] * 7 + [1],
+    )
+
+
+def test_specs_are_edited_as_in_mujoco() -> None:
+    """One program that edits a spec makes the same model with MuJoCo and without."""
+    ours, theirs = edited(mjjax.mujoco), edited(mujoco)
+    names = (
+        "body_pos body_mass geom_size geom_pos geom_type geom_rgba geom_friction site_size "
+        "jnt_solref jnt_type sensor_type sensor_objtype sensor_objid sensor_reftype sensor_refid "
+        "sensor_dim sensor_adr sensor_intprm actuator_gainprm actuator_trntype actuator_trnid "
+        "actuator_ctrlrange actuator_ctrllimited eq_type eq_obj1id eq_obj2id eq_data eq_objtype"
+    ).split()
+    for name in names:
+        found, wanted = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
+        np.testing.assert_allclose(
+            found.ravel(), wanted[..., : found.shape[-1]].ravel(), atol=1e-6, err_msg=name
+        )
+    assert ours.opt.timestep == 0.001 and ours.opt.gravity[2] == -5
+
+
 def test_names_that_are_missing() -> None:
     """What is not there says so at once."""
     with pytest.raises(AttributeError, match="mjv_initGeom"):
