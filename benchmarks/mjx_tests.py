@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-FILES = "forward smooth constraint solver sensor support ray passive inverse math".split()
-# The tests of `io` are left out: they import MJX's part of MuJoCo Warp, which is replaced too.
+FILES = "forward smooth constraint solver sensor support ray io passive inverse math".split()
 # Tests of pieces that only MJX's own implementation has, and why.
 INTERNAL = {
     "test_muscle_gain_length": "a factor of `muscle_gain`, which is tested",
@@ -36,6 +36,22 @@ INTERNAL = {
     "SolverTest.test_quad_frictionloss": "reads `_impl.efc_J`, which is computed on demand",
     "SolverTest.test_sparse": "reads `_impl.efc_J`, which is computed on demand",
     "test_unsupported_sensor": "expects that a sensor is refused, which mjjax has",
+    "_not_implemented": "expects a refusal of what mjjax simulates",
+    "test_contact_sensor_jax": "expects a refusal of what mjjax simulates",
+    "test_contact_elliptic_condim1": "expects a refusal of what mjjax simulates",
+    "test_unsupported_contact_types": "expects a refusal of what mjjax simulates",
+    "test_put_model": "expects that fields that only MuJoCo has are missing",
+    "test_fluid_params": "reads `opt._impl.has_fluid_params`",
+    "test_make_data": "reads `_impl.ne`, `nf`, `nl`; here rows are counted when they are computed",
+    "test_put_data": "wants the inertia to the last bit, and MJX's order of rows and contacts",
+    **{
+        f"test_get_data{into}{i}": "wants the inertia to the last bit; it is computed on demand"
+        for into in ("", "_into")
+        for i in range(4)
+    },
+    "ResolveImplAndDeviceTest": "calls `io._resolve_impl_and_device`; here is one implementation",
+    "test_get_set_state": "reads `io._STATE_MAP`",
+    "test_bind": "expects MJX's kinds and words of errors; what is bound agrees",
 }
 
 
@@ -94,6 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     tools = inner.test_util = _loaded(folder / "_src" / "test_util.py", "mujoco.mjx._src.test_util")
     data: Any = folder / "test_data"
     load = mujoco.MjModel.from_xml_path  # type: ignore[attr-defined]
+    # The tests of `io` import MJX's part of MuJoCo Warp. Those that use it are of its internals.
+    warp = mock.MagicMock(WARP_INSTALLED=False)
+    sys.modules["mujoco.mjx"].warp = warp  # type: ignore[attr-defined]
+    sys.modules |= dict.fromkeys((f"mujoco.mjx.warp{x}" for x in ("", ".types", ".warp")), warp)
     tools.load_test_file = lambda name: load(str(data / name))
     flags.FLAGS(["mjx"])
     report = Report()

@@ -82,13 +82,18 @@ def get_data_into(result: Any, m: Any, d: Data, keepalive_refs: Any = None) -> N
     """Writes a world into a `mujoco.MjData`, or a batch into a list of them.
 
     Raises:
-        ValueError: there are other numbers of worlds and of `mujoco.MjData`.
+        ValueError: there are other numbers of worlds and of `mujoco.MjData`, or the latter belong
+            to another model.
     """
-    found = get_data(m, d, keepalive_refs)
-    worlds, there = (x if isinstance(x, list) else [x] for x in (found, result))
-    if isinstance(found, list) != isinstance(result, list) or len(worlds) != len(there):
+    made = get_data(m, d, keepalive_refs)
+    worlds, there = (x if isinstance(x, list) else [x] for x in (made, result))
+    if isinstance(made, list) != isinstance(result, list) or len(worlds) != len(there):
         raise ValueError(f"get_data_into: {len(worlds)} worlds and {len(there)} mujoco.MjData")
     for world, place in zip(worlds, there, strict=True):
+        for name in ("qpos", "qvel", "act", "ctrl", "xpos", "geom_xpos", "sensordata"):
+            found, wanted = (getattr(x, name).shape for x in (world, place))
+            if found != wanted:
+                raise ValueError(f"Input field {name} has shape {found}, mujoco.MjData {wanted}")
         module_of(m).mj_copyData(place, m, world)
 
 

@@ -68,6 +68,10 @@ class Wrapper:
     def __setstate__(self, native: Any) -> None:
         object.__setattr__(self, "native", native)
 
+    def __getitem__(self, index: Any) -> Any:
+        """Some worlds of a batch: `data[0]`, `data[:, 2:4]`."""
+        return jax.tree.map(lambda x: x[index], self)
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.native)})
 

@@ -30,6 +30,7 @@ def test_matrices_have_mjx_shapes(model: mjx.Model, data: mjx.Data) -> None:
         ours = getattr(data.native, name)
         np.testing.assert_array_equal(getattr(data, name), ours.reshape(-1, 3, 3))
         assert getattr(batch, name).shape == (2, len(ours), 3, 3)
+        assert batch[1].qpos.shape == data.qpos.shape and len(batch[:1].qpos) == 1
     assert data.contact.frame.shape[1:] == (3, 3)
     assert model.cam_mat0.shape == (1, 3, 3)
     assert data._impl.contact.geom1.shape == data.contact.dist.shape
