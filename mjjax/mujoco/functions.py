@@ -72,6 +72,13 @@ def mj_resetDataKeyframe(m: MjModel, d: MjData, key: int) -> None:
     d.take(mjjax.reset_data(m.native(), d.native(), key))
 
 
+def mj_copyData(dest: MjData, m: MjModel, src: MjData) -> MjData:
+    """Copies all of another `MjData` (`mj_copyData`)."""
+    del m
+    dest.take(src.native())
+    return dest
+
+
 def mj_setConst(m: MjModel, d: MjData) -> None:
     """Derived constants of the model, in place (`mj_setConst`)."""
     del d

@@ -183,6 +183,8 @@ def put_data(
     ours = put_model(model)
     made = {"nq": data.qpos, "nv": data.qvel, "na": data.act, "nu": data.ctrl, "nbody": data.xpos}
     _require_sizes("put_data", ours, {name: len(x) for name, x in made.items()})
+    if hasattr(data, "native"):  # the stand-in of `mjjax.mujoco`, whose storage is ours
+        return jax.tree.map(jnp.asarray, data.native())
     made = make_data(ours, nconmax=nconmax, njmax=njmax)
     fields: dict[str, Any] = {
         name: np.asarray(getattr(data, name)).reshape(x.shape)
@@ -275,17 +277,8 @@ def _contacts(slots: Contact, theirs: Any, place: np.ndarray) -> Contact:
 
 
 def module_of(model: Any) -> Any:
-    """MuJoCo's package, of which a model is an object.
-
-    Raises:
-        TypeError: the model is the stand-in of `mjjax.mujoco`, which has no functions in C.
-    """
-    if hasattr(model, "native"):
-        raise TypeError(
-            "this needs a model of MuJoCo's own package, not mjjax.mujoco.MjModel; write the state "
-            "into a mjjax.mujoco.MjData"
-        )
-    return importlib.import_module(type(model).__module__.partition(".")[0])
+    """The package of which a model is an object: `mujoco`, or `mjjax.mujoco`, its stand-in."""
+    return importlib.import_module(type(model).__module__.rpartition(".")[0])
 
 
 def get_data(model: Any, data: Data) -> Any:
@@ -312,6 +305,9 @@ def get_data(model: Any, data: Data) -> Any:
         worlds = range(len(data.time))
         return [get_data(model, jax.tree.map(lambda x, i=i: x[i], data)) for i in worlds]
     theirs = mujoco.MjData(model)
+    if hasattr(theirs, "take"):  # of the stand-in, whose storage is ours
+        theirs.take(data)
+        return theirs
     shared = [n for n, x in vars(data).items() if n in specs(Data) and _is_shared(n, x, theirs)]
     for name in shared:
         _write(theirs, name, getattr(data, name))

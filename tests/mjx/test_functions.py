@@ -108,8 +108,17 @@ def test_names(both: tuple) -> None:
     stand_in = mjjax.mujoco.MjModel.from_xml_string(ROBOT)
     for model in (m, stand_in):
         assert mjx.name2id(model, kind, "leg") == 2 and mjx.id2name(model, kind, 1) == "torso"
-    with pytest.raises(TypeError, match=r"mjjax\.mujoco\.MjData"):
-        mjx.get_data(stand_in, mjx.make_data(stand_in))
+    dx = mjx.make_data(stand_in).replace(qvel=jnp.arange(3.0, 3.0 + m.nv))
+    back = mjx.get_data(stand_in, dx)
+    back.qpos[0] = 7
+    other = mjjax.mujoco.MjData(stand_in)
+    mjx.get_data_into(other, stand_in, dx)
+    np.testing.assert_array_equal(other.qvel, dx.qvel)
+    again = mjx.put_data(stand_in, back)
+    assert again.qpos[0] == 7 and again.qvel[1] == 4
+    other = mjjax.mujoco.MjData(mjjax.mujoco.MjModel.from_xml_string("<mujoco/>"))
+    with pytest.raises(ValueError, match="Input field qpos has shape"):
+        mjx.get_data_into(other, stand_in, dx)
 
 
 def test_fields_of_spec_elements() -> None:
