@@ -4,6 +4,11 @@ Each environment is loaded unmodified, reset and stepped with random actions, in
 engine. A row of the table has the time to compile, steps per second, and the largest differences of
 observations and rewards after 1, 5 and 20 steps. It needs the packages of `mjjax[compat]`.
 
+Where observations differ, the row says why. Many tasks allow their solvers few iterations, which do
+not converge, and two unconverged solvers differ: both run again with 50. Motion can also be
+chaotic: the row has what a change of all actions by a millionth makes of the observations of one
+engine.
+
 Playground clones the meshes of its robots from the network. Here every mesh is a small box and
 every texture is grey, on both sides. Bodies, joints, actuators and sensors are those of the robots.
 """
@@ -27,6 +32,8 @@ AFTER = (1, 5, 20)
 # JAX's batched LAPACK calls can wait for each other on few cores (`mjjax/xla/threads.py`).
 THREADS = {"NPROC": "8"}
 CLOSE = 1e-3  # difference of observations after the last of these steps
+CONVERGED = 50  # iterations
+SHAKE = 1e-6  # relative change of actions, some roundings of single precision
 MINUTES = 20  # after which an engine has not finished
 
 
@@ -56,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"   obs, reward after {', '.join(map(str, AFTER))} steps"
     )
     for name in args.environments or names():
-        rows.append(compared(name, args))
+        rows.append(compared(name, args, args.iterations))
+        if differs(rows[-1]) and not args.iterations:
+            rows[-1]["converged"] = compared(name, args, CONVERGED).get("obs")
         print(line(rows[-1]), flush=True)
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
@@ -71,7 +80,12 @@ def names() -> list[str]:
     return done.stdout.splitlines()[-1].split()
 
 
-def compared(name: str, args: argparse.Namespace) -> dict[str, Any]:
+def differs(row: dict[str, Any]) -> bool:
+    """Whether observations of both engines are not close."""
+    return "obs" in row and row["obs"][-1] > CLOSE
+
+
+def compared(name: str, args: argparse.Namespace, iterations: int | None) -> dict[str, Any]:
     """The row of an environment, from a process of each engine."""
     row: dict[str, Any] = {"environment": name}
     found = {}
@@ -81,7 +95,7 @@ def compared(name: str, args: argparse.Namespace) -> dict[str, Any]:
             command = [sys.executable, "-m", "benchmarks.playground", name]
             command += ["--worker", engine, "--out", str(out)]
             command += ["--worlds", str(args.worlds), "--steps", str(args.steps)]
-            command += ["--iterations", str(args.iterations)] if args.iterations else []
+            command += ["--iterations", str(iterations)] if iterations else []
             try:
                 done = subprocess.run(
                     command,
@@ -99,6 +113,8 @@ def compared(name: str, args: argparse.Namespace) -> dict[str, Any]:
                 row[engine] = {k: float(found[engine][k]) for k in ("compile", "speed")}
             else:
                 row[engine] = {"error": errors[-1] if errors else "ended without a word"}
+    if ENGINES[0] in found:
+        row["shaken"] = float(found[ENGINES[0]]["shaken"])
     if len(found) == len(ENGINES):
         for what in ("obs", "reward"):
             ours, theirs = (found[engine][what] for engine in ENGINES)
@@ -117,10 +133,22 @@ def line(row: dict[str, Any]) -> str:
     if "obs" in row:
         for what in ("obs", "reward"):
             text += "   " + " ".join(f"{x:.0e}" for x in row[what])
+    if differs(row):
+        text += "   " + reason(row)
     errors = (
         f"   {engine}: {row[engine]['error']}" for engine in ENGINES if "error" in row[engine]
     )
     return text + "".join(errors)
+
+
+def reason(row: dict[str, Any]) -> str:
+    """Why observations differ."""
+    found = row.get("converged")
+    if found and found[-1] <= CLOSE:
+        return f"solvers not converged; with {CONVERGED} iterations {found[-1]:.0e}"
+    words = [f"with {CONVERGED} iterations {found[-1]:.0e}"] if found else []
+    words += [f"chaotic: {SHAKE:.0e} of the actions makes {row['shaken']:.0e}"]
+    return "; ".join(words if row["shaken"] > CLOSE / 10 else [*words[:-1], "unexplained"])
 
 
 def work(engine: str, name: str, args: argparse.Namespace) -> None:
@@ -167,7 +195,11 @@ def work(engine: str, name: str, args: argparse.Namespace) -> None:
     numbers = {"obs": np.stack(observed[: max(AFTER) + 1]), "reward": np.stack(rewards)}
     numbers["reward"] = numbers["reward"][: max(AFTER) + 1]
     speed = worlds * steps * env.n_substeps / seconds
-    np.savez(args.out, compile=compiled, speed=speed, **numbers)
+    state = reset(jax.vmap(jax.random.key_data)(keys))
+    for action in actions[: max(AFTER)]:
+        state = step(state, (1 - SHAKE) * action)
+    shaken = np.abs(flat(state.obs) - observed[max(AFTER)]).max()
+    np.savez(args.out, compile=compiled, speed=speed, shaken=shaken, **numbers)
 
 
 def flat(observation: Any) -> np.ndarray:
