@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data"
 FEATURES = DATA / "features.csv"
 MJX = DATA / "mjx.csv"  # the public names of `mujoco.mjx` 3.6.0
+PLAYGROUND = DATA / "playground.json"  # of `python -m benchmarks.playground --json`
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 # The title of the page that shows a public name, by the folder that defines the name.
@@ -59,6 +60,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Puts a table in the place of its mark in a page."""
     markdown = markdown.replace("{{ table of README.md }}", readme_table())
     markdown = markdown.replace("{{ table of MJX }}", mjx_table())
+    markdown = markdown.replace("{{ table of Playground }}", playground_table())
     from mjjax.envs import GYMNASIUM_TASKS, TASKS
 
     markdown = markdown.replace("{{ table of Gymnasium's tasks }}", tasks_table(GYMNASIUM_TASKS))
@@ -77,6 +79,25 @@ def mjx_table() -> str:
             if not note:
                 raise ValueError(f"mjjax.mjx has no {name}, and docs/data/mjx.csv does not say why")
             lines.append(f"| `{name}` | {_cell(note)} |")
+    return "\n".join(lines)
+
+
+def playground_table() -> str:
+    """Table of Playground's environments on mjjax and on MJX."""
+    lines = [
+        "| environment | compile, s: mjjax, MJX | steps/s: mjjax, MJX | observations differ by | |",
+        "|---|---|---|---|---|",
+    ]
+    for row in json.loads(PLAYGROUND.read_text(encoding="utf-8")):
+        engines = [row[engine] for engine in ("mjjax", "mjx")]
+        compiled, speed = (
+            ", ".join(f"{x[key]:,.0f}" if key in x else "-" for x in engines)
+            for key in ("compile", "speed")
+        )
+        apart = f"{row['obs'][-1]:.0e}" if "obs" in row else "-"
+        lines.append(
+            f"| {row['environment']} | {compiled} | {speed} | {apart} | {row.get('reason', '')} |"
+        )
     return "\n".join(lines)
 
 
