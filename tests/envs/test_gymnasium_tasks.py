@@ -28,7 +28,7 @@ def test_steps_are_those_of_gymnasium(name: str) -> None:
     data = data.replace(qpos=theirs.data.qpos, qvel=theirs.data.qvel)
     seen = quick(ours.seen)(ours.model, data)
     np.testing.assert_allclose(ours.observe(ours.model, seen), wanted, atol=1e-6)
-    state = EnvState(jnp.int32(0), {name: getattr(seen, name) for name in ours._fields})
+    state = EnvState(jnp.int32(0), {name: getattr(seen, name) for name in ours.fields})
     step = quick(ours.step_env)
     rng = np.random.default_rng(0)
     for _ in range(STEPS):

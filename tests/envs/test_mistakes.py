@@ -173,8 +173,8 @@ TASK: dict[str, tuple[dict[str, Any], str]] = {
         {"failed": lambda s, m, d: d.qpos > 0},
         r"one truth value, not bool of shape \(2,\)",
     ),
-    "observations by name": (
-        {"observe": lambda s, m, d: {"qpos": d.qpos}},
+    "observations of words": (
+        {"observe": lambda s, m, d: {"qpos": d.qpos, "name": "odd"}},
         "observe.. of Odd returns must be real numbers",
     ),
 }
