@@ -8,6 +8,7 @@ the table of features are data. This command refreshes them from a table of capa
 
 import csv
 import enum
+import functools
 import importlib
 import inspect
 import json
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data"
 FEATURES = DATA / "features.csv"
 MJX = DATA / "mjx.csv"  # the public names of `mujoco.mjx` 3.6.0
+EXAMPLES = Path(__file__).parent / "examples.py"
 PLAYGROUND = DATA / "playground.json"  # of `python -m benchmarks.playground --json`
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
@@ -151,13 +153,31 @@ def api_pages() -> dict[str, str]:
     pages = {}
     for page, names in public().items():
         parts = [f"# {TITLES[page]}\n"]
+        if any(shown.removeprefix("mjjax.") in examples() for shown, _ in names):
+            parts.append(f"The examples use this model.\n\n{_folded(examples()['model'])}\n")
         for shown, path in sorted(names, key=lambda name: (_is_class(name[1]), name)):
             label = shown.rpartition(".")[2]
             options = f"heading: {shown}\n      toc_label: {label}"
             parts.append(f"::: {path}\n    options:\n      {options}\n")
+            if example := examples().get(shown.removeprefix("mjjax.")):
+                parts.append(f"```python\n{example}\n```\n")
             parts += _fields(path)
         pages[page] = "\n".join(parts)
     return pages
+
+
+@functools.cache
+def examples() -> dict[str, str]:
+    """The cells of `examples.py` by name: the model, and one for each function."""
+    cells = EXAMPLES.read_text(encoding="utf-8").split("# %% ")[1:]
+    named = (cell.partition("\n") for cell in cells)
+    return {name: text.strip() for name, _, text in named}
+
+
+def _folded(code: str) -> str:
+    """Code that a reader opens if he wants it."""
+    indented = "\n".join(f"    {line}" for line in f"```python\n{code}\n```".splitlines())
+    return f'??? note "The model"\n\n{indented}'
 
 
 def _is_class(path: str) -> bool:

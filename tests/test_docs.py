@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -41,6 +42,30 @@ def test_every_public_name_has_its_place(pages: ModuleType) -> None:
     assert all(f"heading: {name}\n" in text for name in names)
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert all(f"api/{name}.md" in listed for name in pages.api_pages())
+
+
+def test_every_function_has_an_example(pages: ModuleType) -> None:
+    """Examples call their functions, in two to six lines, and none is left out."""
+    cells = pages.examples()
+    public = [n for n in mjjax.__all__ if inspect.isfunction(getattr(mjjax, n))]
+    assert {*cells} == {"model", *public} and len(public) > 100
+    for name in public:
+        assert f"mjjax.{name}(" in cells[name], name
+        assert cells[name].count("\n") < 14, name
+
+
+@pytest.mark.slow
+def test_examples_run(tmp_path: Path) -> None:
+    """All examples run one after the other, as a reader runs them."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/examples.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_feature_table_has_every_row_that_tests_show(pages: ModuleType) -> None:
