@@ -7,17 +7,19 @@ import numpy as np
 
 import mjjax
 
+jax.config.update("jax_enable_x64", True)  # single precision without it
 XML = """
 <mujoco>
   <option timestep="0.005"/>
+  <default><default class="touchless"><geom contype="0" conaffinity="0"/></default></default>
   <worldbody>
     <geom name="floor" type="plane" size="0 0 1"/>
     <body name="arm" pos="0 0 1">
       <joint name="shoulder" axis="0 1 0" damping="0.1"/>
-      <geom name="upper" type="capsule" fromto="0 0 0 0.4 0 0" size="0.04"/>
+      <geom class="touchless" name="upper" type="capsule" fromto="0 0 0 0.4 0 0" size="0.04"/>
       <body name="hand" pos="0.4 0 0">
         <joint name="elbow" axis="0 1 0" range="-90 90"/>
-        <geom name="palm" size="0.06"/>
+        <geom class="touchless" name="palm" size="0.06"/>
         <site name="tip" pos="0.1 0 0"/>
       </body>
     </body>
@@ -113,9 +115,7 @@ print(A.shape, B.shape)  # (16, 16) (16, 1)
 found = mjjax.inverse_jacobian(model, mjjax.inverse(model, data))
 
 # %% check_gradients
-with jax.enable_x64(True):  # differences need double precision
-    double = mjjax.Model.from_xml_string(XML)
-    print(mjjax.check_gradients(double, mjjax.make_data(double)))  # stage by stage
+print(mjjax.check_gradients(model, data))  # stage by stage; it needs double precision
 
 
 # %% start_plan
@@ -130,7 +130,8 @@ def final(model, data):
 plan = mjjax.start_plan(model, data, jnp.zeros((10, model.nu)))
 
 # %% improve_plan
-plan = mjjax.improve_plan(model, data, plan, residual, final)  # repeat it until the cost stays
+improve = jax.jit(mjjax.improve_plan, static_argnames=("residual", "final"))
+plan = improve(model, data, plan, residual, final)  # repeat it until the cost stays
 print(plan.ctrl.shape)  # (10, 1)
 
 # %% shift_plan

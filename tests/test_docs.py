@@ -50,7 +50,7 @@ def test_every_function_has_an_example(pages: ModuleType) -> None:
     public = [n for n in mjjax.__all__ if inspect.isfunction(getattr(mjjax, n))]
     assert {*cells} == {"model", *public} and len(public) > 100
     for name in public:
-        assert f"mjjax.{name}(" in cells[name], name
+        assert re.search(rf"mjjax\.{name}\b", cells[name]), name
         assert cells[name].count("\n") < 14, name
 
 
@@ -63,7 +63,7 @@ def test_examples_run(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+        env=os.environ | {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"},  # compiles sooner
     )
     assert done.returncode == 0, done.stderr[-2000:]
 
