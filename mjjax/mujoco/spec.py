@@ -42,6 +42,8 @@ _MJCF = {
     "userdata": "elevation",
 }
 _WORD = {number: word for word, number in OBJECT_TYPES.items()}
+# The type decides these attributes of a sensor, except for a sensor of the user.
+_OF_THE_TYPE = {"dim", "datatype", "needstage"}
 _DATA_OF_CONTACTS = ("data", "reduce", "num")  # what `intprm` of a contact sensor has
 
 
@@ -177,12 +179,6 @@ def _add(owner: Any, kind: str, default: Any = None, **values: Any) -> MjsElemen
     return _wrapped(getattr(owner, f"add_{kind}")(*tag, **named))
 
 
-def _words(values: dict[str, Any], kind: str, name: str) -> tuple[str, Any]:
-    """The word for a type of object among attributes, and the name of the object; both go."""
-    number, found = values.pop(kind, None), values.pop(name, None)
-    return ("" if number is None else _WORD[int(number)]), found
-
-
 def _sensor(values: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """MJCF's tag and attributes of a sensor."""
     tag = TYPES["mjtSensor"](int(values.pop("type"))).name.removeprefix("mjSENS_").lower()
@@ -196,12 +192,14 @@ def _sensor(values: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         if set(pair) <= known.keys() and pair[0] in values:
             values[pair[0]] = _WORD[int(values[pair[0]])]
             continue
-        word, name = _words(values, *pair)
+        number_of_type, name = (values.pop(key, None) for key in pair)
         if name:
+            word = _WORD[int(number_of_type)]
             word = "subtree" if tag == "contact" and word == "xbody" else word
             values[word if word in known else f"{word}{number}"] = name
-    # MuJoCo computes these from the type, except for a sensor of the user.
-    return [tag], {n: x for n, x in values.items() if n in known}
+    for name in _OF_THE_TYPE - known.keys():
+        values.pop(name, None)
+    return [tag], values
 
 
 def _actuator(values: dict[str, Any]) -> dict[str, Any]:

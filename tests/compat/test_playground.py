@@ -50,7 +50,7 @@ def test_domain_randomization_of_playground(name: str) -> None:
 
 
 def test_randomized_models_are_one_compilation() -> None:
-    """64 different models of Go1 step in one program, each as it does alone."""
+    """64 different models of Go1 step in one program, which other models do not compile again."""
     env: Any = registry.load(RANDOMIZED[0])
     randomize: Any = registry.get_domain_randomizer(RANDOMIZED[0])
     keys = jax.random.split(jax.random.PRNGKey(1), WORLDS)

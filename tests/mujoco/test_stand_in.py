@@ -327,6 +327,10 @@ def test_specs_are_edited_as_in_mujoco() -> None:
             found.ravel(), wanted[..., : found.shape[-1]].ravel(), atol=1e-6, err_msg=name
         )
     assert ours.opt.timestep == 0.001 and ours.opt.gravity[2] == -5
+    spec, clock = mjjax.mujoco.MjSpec(), mjjax.mujoco.mjtSensor.mjSENS_CLOCK  # type: ignore[attr-defined]
+    for wrong in ({"cutof": 1}, {"intprm": [1, 0, 0]}):
+        with pytest.raises(AttributeError, match=next(iter(wrong))):
+            spec.add_sensor(type=clock, **wrong)
 
 
 def test_names_that_are_missing() -> None:
