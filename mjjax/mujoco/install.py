@@ -107,5 +107,5 @@ def _clip_of(clip: Callable[..., Any]) -> Callable[..., Any]:
         low, high = (a if b is None else b for a, b in ((min, a_min), (max, a_max)))
         return clip(arr, low, high)
 
-    vars(clipped).pop("__wrapped__")  # so that its signature is its own
+    del clipped.__wrapped__  # so that its signature is its own, which `former_jax` reads
     return clipped
