@@ -17,6 +17,14 @@ from mjjax.mujoco.memory import Memory, Named, Settings
 _KIND = {name: kind for kind, (names, _) in methods(Model).items() for name in names}
 
 
+def read_spec(filename: str | os.PathLike[str], assets: Mapping[str, bytes] | None) -> Spec:
+    """Reads an MJCF or URDF file; with `assets`, other files are found among these."""
+    if not assets:
+        return Spec.from_file(filename)
+    with open(filename, encoding="utf-8") as file:
+        return Spec.from_string(file.read(), dict(assets))
+
+
 class MjModel:
     """A model as MuJoCo's Python package has it: arrays of double precision that may be changed.
 
@@ -43,10 +51,7 @@ class MjModel:
         cls, filename: str | os.PathLike[str], assets: Mapping[str, bytes] | None = None
     ) -> "MjModel":
         """Loads an MJCF or URDF file; `assets` has contents by file name."""
-        if assets:
-            with open(filename, encoding="utf-8") as file:
-                return cls.from_xml_string(file.read(), assets)
-        return cls(model_in_numpy(Spec.from_file(filename)))
+        return cls(model_in_numpy(read_spec(filename, assets)))
 
     @classmethod
     def from_xml_string(cls, xml: str, assets: Mapping[str, bytes] | None = None) -> "MjModel":

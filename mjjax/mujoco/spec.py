@@ -14,7 +14,7 @@ from mjjax.mjcf.element import IN_BODIES, Element
 from mjjax.mjcf.element_lists import OUTSIDE
 from mjjax.mjcf.keywords import OBJECT_TYPES
 from mjjax.mjcf.schema import ELEMENTS
-from mjjax.mujoco.model import MjModel
+from mjjax.mujoco.model import MjModel, read_spec
 from mjjax.mujoco.names import TYPES
 
 # MuJoCo's names of attributes where MJCF has others.
@@ -248,10 +248,7 @@ class MjSpec:
     @classmethod
     def from_file(cls, filename: str, assets: Mapping[str, bytes] | None = None) -> "MjSpec":
         """Reads an MJCF or URDF file."""
-        if assets:
-            with open(filename, encoding="utf-8") as file:
-                return cls.from_string(file.read(), assets)
-        return cls(Spec.from_file(filename))
+        return cls(read_spec(filename, assets))
 
     @classmethod
     def from_string(cls, xml: str, assets: Mapping[str, bytes] | None = None) -> "MjSpec":
