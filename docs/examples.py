@@ -130,8 +130,7 @@ def final(model, data):
 plan = mjjax.start_plan(model, data, jnp.zeros((10, model.nu)))
 
 # %% improve_plan
-improve = jax.jit(mjjax.improve_plan, static_argnames=("residual", "final"))
-plan = improve(model, data, plan, residual, final)  # repeat it until the cost stays
+plan = mjjax.improve_plan(model, data, plan, residual, final)  # repeat it until the cost stays
 print(plan.ctrl.shape)  # (10, 1)
 
 # %% shift_plan

@@ -1,4 +1,4 @@
-"""Makes the pages of the site that come from the code: functions, features and figures.
+"""Makes the pages of the site that come from the code: functions, features and results.
 
 This is a hook of MkDocs, which `mkdocs build --strict` calls. The columns of the other engines in
 the table of features are data. This command refreshes them from a table of capabilities:
@@ -8,13 +8,14 @@ the table of features are data. This command refreshes them from a table of capa
 
 import csv
 import enum
+import fnmatch
 import functools
 import importlib
 import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data"
 FEATURES = DATA / "features.csv"
 MJX = DATA / "mjx.csv"  # the public names of `mujoco.mjx` 3.6.0
+MUJOCO = DATA / "mujoco.csv"  # functions of `mujoco` whose names are not ours; `*` stands for any
 EXAMPLES = Path(__file__).parent / "examples.py"
-PLAYGROUND = DATA / "playground.json"  # of `python -m benchmarks.playground --json`
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 # The title of the page that shows a public name, by the folder that defines the name.
@@ -52,7 +53,8 @@ def on_files(files: Any, config: Any) -> Any:
 
     sys.path.insert(0, str(ROOT))
     pages = {f"api/{name}.md": text for name, text in api_pages().items()}
-    pages |= {"features.md": features_page(), "figures.md": figures_page()}
+    pages |= {"features.md": features_page(), "results.md": results_page()}
+    pages["gallery.md"] = gallery_page()
     for uri, text in pages.items():
         files.append(File.generated(config, uri, content=text))
     return files
@@ -60,9 +62,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Puts a table in the place of its mark in a page."""
+    markdown = markdown.replace("{{ README }}", home())
     markdown = markdown.replace("{{ table of README.md }}", readme_table())
     markdown = markdown.replace("{{ table of MJX }}", mjx_table())
-    markdown = markdown.replace("{{ table of Playground }}", playground_table())
+    markdown = markdown.replace("{{ table of MuJoCo }}", mujoco_table())
     from mjjax.envs import GYMNASIUM_TASKS, TASKS
 
     markdown = markdown.replace("{{ table of Gymnasium's tasks }}", tasks_table(GYMNASIUM_TASKS))
@@ -84,13 +87,43 @@ def mjx_table() -> str:
     return "\n".join(lines)
 
 
+def mujoco_table() -> str:
+    """Table of the functions of `mujoco` 3.6.0, and what each is here."""
+    import mujoco
+
+    lines = ["| `mujoco` | here |", "|---|---|"]
+    done: set[str] = set()
+    for name in sorted(x for x in dir(mujoco) if re.match(r"mj[a-z]?_", x)):
+        shown, here = counterpart(name)
+        if shown not in done:
+            lines.append(f"| `{shown}` | {_cell(here)} |")
+            done.add(shown)
+    return "\n".join(lines)
+
+
+def counterpart(name: str) -> tuple[str, str]:
+    """What a function of `mujoco` is here, and under which name or pattern the table has it."""
+    import mjjax
+
+    prefix, _, rest = name.partition("_")
+    ours = re.sub(r"(?<!^)(?=[A-Z])", "_", rest).lower()
+    for module in (mjjax.math, mjjax) if prefix == "mju" else (mjjax,):
+        if hasattr(module, ours) and prefix in ("mj", "mju"):
+            return name, f"`{module.__name__}.{ours}`"
+    with MUJOCO.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if fnmatch.fnmatchcase(name, row["name"]):
+                return row["name"], row["here"]
+    raise ValueError(f"mjjax has no {ours}, and docs/data/mujoco.csv does not say why")
+
+
 def playground_table() -> str:
     """Table of Playground's environments on mjjax and on MJX."""
     lines = [
         "| environment | compile, s: mjjax, MJX | steps/s: mjjax, MJX | observations differ by | |",
         "|---|---|---|---|---|",
     ]
-    for row in json.loads(PLAYGROUND.read_text(encoding="utf-8")):
+    for row in _read("playground"):
         engines = [row[engine] for engine in ("mjjax", "mjx")]
         compiled, speed = (
             ", ".join(f"{x[key]:,.0f}" if key in x else "-" for x in engines)
@@ -122,10 +155,20 @@ def tasks_table(tasks: Mapping[str, type]) -> str:
     return "\n".join(lines)
 
 
+def home() -> str:
+    """The README as the first page of the site: links of the site, and none to other files."""
+    text = _readme().partition("\n## Tests\n")[0].replace("](docs/", "](")
+    return re.sub(r"\[([^]]+)\]\(notebooks/(\w+)\.ipynb\)", r"\1 `\2`", text)
+
+
 def readme_table() -> str:
     """The README's table of what is simulated and refused."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    section = _readme().partition("\n## What it simulates and refuses\n")[2].partition("\n## ")[0]
+    return "\n".join(line for line in section.splitlines() if line.startswith("|"))
+
+
+def _readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def public() -> dict[str, list[tuple[str, str]]]:
@@ -255,34 +298,155 @@ def features_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def figures_page() -> str:
-    """The figures that `python -m benchmarks ... --json` saved, with date and machine."""
-    from mjjax.cli.report import Table
+def gallery_page() -> str:
+    """A picture of each model that comes with mjjax and of each notebook."""
+    import mjjax
 
     lines = [
-        "# Figures\n",
-        "These tables have the steps per second of all worlds together, and more. `python -m "
-        "benchmarks MODEL --json docs/data/benchmarks-NAME.json` measured them. Compare figures "
-        "only within a table, because the machines differ. `benchmarks/NOTES.md` tells what made "
-        "steps faster and what did not.\n",
+        "# Gallery\n",
+        "`python docs/gallery.py` makes these pictures. [Make pictures](pictures.md) shows others "
+        "beside MuJoCo's own.\n",
+        "![A humanoid buckles and falls](humanoid.gif)\n",
+        "## Models\n",
+        "These come with mjjax and have a name for the command line, for instance "
+        "`mjjax view humanoid`. `mjjax.envs` has tasks with them.\n",
     ]
+    cards = []
+    for path in sorted((ROOT / "mjjax/assets").glob("*.xml")):
+        model = mjjax.Model.from_xml_path(path)
+        text = f"`{path.stem}`: {model.nv} dofs, {_number(model.nu, 'actuator')}"
+        cards.append((path.stem, path.stem.replace("_", " "), text))
+    lines += _cards(cards)
+    lines += [
+        "## Notebooks\n",
+        "The folder `notebooks` has them. They run in Colab, too.\n",
+    ]
+    cards = []
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
+        title = "".join(first["source"]).splitlines()[0].removeprefix("# ")
+        cards.append((path.stem, f"A figure of the notebook: {title}", f"{title} (`{path.stem}`)"))
+    return "\n".join([*lines, *_cards(cards)]) + "\n"
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _cards(cards: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Pictures side by side, as many as the window has room for: name, what is seen, text."""
+    yield '<div class="cards" markdown>\n'
+    for name, seen, text in cards:
+        picture = f"![{seen}](pictures/gallery/{name}.jpg){{ loading=lazy }}"
+        yield f"<div markdown>\n{picture}\n\n{text}\n</div>\n"
+    yield "</div>\n"
+
+
+def results_page() -> str:
+    """What `python -m benchmarks.results` measured: agreement, speed, tasks of other packages."""
+    lines = [
+        "# Results\n",
+        "`python -m benchmarks.results --models FOLDER` measures what this page and the figure of "
+        "the README show. Compare times only within a table, because the machines differ. "
+        "`benchmarks/NOTES.md` tells what made steps faster and what did not.\n",
+        "![Steps per second and times to compile, beside MJX and MuJoCo C](pictures/results.svg)\n",
+        *_agreement(),
+        *_speeds(),
+        *_gymnasium(),
+        "## MuJoCo Playground's environments\n",
+        "Each environment runs unmodified on mjjax and on MJX: 32 worlds with random actions, on "
+        "two cores of a CPU, in single precision. The fourth column is the largest difference of "
+        "any observation after 20 steps. Where it is more than 0.001, the last column says why. "
+        "Meshes are replaced by boxes on both sides, because Playground would download them.\n",
+        playground_table(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _read(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _agreement() -> Iterator[str]:
+    """Models in both compilers, and steps of some of them."""
+    from benchmarks.conformance import OUTCOMES, STEPS, TOLERANCE
+
+    found = _read("conformance")
+    total = sum(found["compile"].values())
+    yield f"## Agreement with MuJoCo C, {found['date']}\n"
+    yield (
+        f"{total:,} public files of models, from MuJoCo, dm_control, MuJoCo Menagerie, Gymnasium, "
+        "Meta-World, MyoSuite, Brax and Playground, in both compilers. A model is equal if every "
+        "field that has one of MuJoCo's names has its value to 1e-6.\n"
+    )
+    yield "| files | |\n|---:|---|"
+    for outcome, text in OUTCOMES.items():
+        if number := found["compile"].get(outcome, 0):
+            yield f"| {number:,} | {text} |"
+    reasons = ", ".join(
+        f"`{name}` {n}" for name, n in sorted(found["refused"].items(), key=lambda x: -x[1])
+    )
+    yield f"\nThe refused elements: {reasons}.\n"
+    steps = found["step"]
+    yield (
+        f"Of {sum(steps.values())} of them, chosen at random, {steps.get('equal', 0)} are within "
+        f"{TOLERANCE:.0e} of MuJoCo's positions after {STEPS} steps with random controls, in "
+        f"double precision; {steps.get('diverges', 0)} diverge in MuJoCo.\n"
+    )
+    for path, row in found["named"].items():
+        more = row.get("fields") or row.get("error") or row.get("apart", "")
+        yield f"- `{path}`: {row['outcome']} {more}"
+    yield ""
+
+
+def _speeds() -> Iterator[str]:
+    """Steps per second by machine, model and engine."""
+    names = {"ours": "mjjax", "c": "MuJoCo C", "mjx": "MJX"}
     for path in sorted(DATA.glob("benchmarks-*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
         machine = found["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in machine["versions"].items())
         devices = ", ".join(sorted(set(machine["devices"])))
+        yield f"## Speed on {devices.upper().replace('NVIDIA ', '')}, {machine['date'][:10]}\n"
+        yield f"{machine['cores']} cores; Python {machine['python']}, {versions}.\n"
+        yield "| model | worlds | engine | to compile, s | steps/s | mjjax is faster by |"
+        yield "|---|---:|---|---:|---:|---:|"
         runs: dict[tuple[str, int], list[Any]] = {}
         for record in found["results"]:
-            runs.setdefault((record["model"], record["worlds"]), []).append(record)
-        table = Table([model for model, _ in runs])
-        text = "\n".join([table.head(), *map(table.rows, runs.values())])
-        lines += [
-            f"## {machine['date'][:10]}, {machine['processor']}\n",
-            f"{machine['cores']} cores, JAX on {devices}; Python {machine['python']}, {versions}. "
-            f"{found.get('note', '')}\n",
-            f"```text\n{text}\n```\n",
-        ]
-    return "\n".join(lines)
+            runs.setdefault((Path(record["model"]).stem, record["worlds"]), []).append(record)
+        for (model, worlds), records in runs.items():
+            ours = next(r["steps_per_s"] for r in records if r["engine"] == "ours")
+            for record in records:
+                speed = record.get("steps_per_s")
+                compiled, ratio = record.get("compile_s"), ours / speed if speed else None
+                cells = (
+                    f"{model} | {worlds:,} | {names[record['engine']]}",
+                    f"{compiled:.0f}" if compiled else "",
+                    f"{speed:,.0f}" if speed else record["refused"],
+                    f"{ratio:.2g}" if ratio and record["engine"] != "ours" else "",
+                )
+                yield f"| {' | '.join(cells)} |"
+        yield ""
+
+
+def _gymnasium() -> Iterator[str]:
+    """Gymnasium's tasks here and there."""
+    found = _read("gymnasium")
+    yield f"## Gymnasium's tasks, {found['date']}\n"
+    yield (
+        "Differences are the largest of any observation and of the reward after 20 steps with the "
+        f"same random actions, in double precision. Speeds are of {found['worlds']} worlds here, "
+        "on two cores of a CPU and in single precision, and of one Gymnasium environment in one "
+        "process.\n"
+    )
+    yield "| task | observation | reward | to compile, s | steps/s here | Gymnasium |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for row in found["rows"]:
+        yield (
+            f"| `{row['task']}` | {row['obs'][-1]:.0e} | {row['reward'][-1]:.0e} "
+            f"| {row['compile']:.0f} | {row['speed']:,.0f} | {row['gymnasium']:,.0f} |"
+        )
+    yield ""
 
 
 def refresh(source: Path) -> None:

@@ -12,6 +12,29 @@ import pytest
 from mjjax.xla.compiling import as_flags, known_options
 
 ROOT = Path(__file__).parents[1]
+DOCUMENTS = (
+    "README.md",
+    *(
+        f"docs/{name}.md"
+        for name in "tour porting from_c environments identify optimise pictures speed".split()
+    ),
+)
+ROBOT = """
+<mujoco>
+  <worldbody>
+    <light pos="0 0 3"/>
+    <geom type="plane" size="1 1 0.1"/>
+    <camera name="side" pos="0 -3 1" euler="80 0 0"/>
+    <body pos="0 0 1">
+      <freejoint/>
+      <camera name="head" pos="0 -1 0" euler="90 0 0"/>
+      <geom size="0.1"/>
+      <site name="s"/>
+    </body>
+  </worldbody>
+  <sensor><gyro site="s"/></sensor>
+</mujoco>
+"""
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -52,12 +75,11 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["README.md", "docs/tour.md", "docs/porting.md", "docs/environments.md"]
-)
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_code_of_documents_runs(name: str, tmp_path: Path) -> None:
     """Code in documents, which newcomers copy first, runs."""
     text = (ROOT / name).read_text(encoding="utf-8")
+    (tmp_path / "robot.xml").write_text(ROBOT, encoding="utf-8")  # pages show a robot of the reader
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks
     # the README as its readers run it, the others with cheaper code, as the notebooks

@@ -1,7 +1,7 @@
 """`MjSpec` without MuJoCo: `mjjax.Spec` with the names and types of MuJoCo's Python package."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,15 +103,47 @@ CLASSES: dict[str, type[MjsElement]] = {
 
 
 class _Row(np.ndarray):
-    """The numbers of an attribute; writing into them changes the attribute."""
+    """The numbers of an attribute; writing into them, or into a part of them, changes it.
 
-    owner: Any
-    name: str
+    Attributes:
+        tell: gives the attribute the numbers of the row. Parts of the row have it too.
+    """
+
+    tell: Callable[[], None] | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        if isinstance(source, _Row) and np.may_share_memory(self, source):  # not for copies
+            self.tell = source.tell
 
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, value)
-        if getattr(self, "owner", None) is not None:  # a slice of such numbers has no owner
-            setattr(self.owner, self.name, np.asarray(self))
+        self._tell()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Results are plain arrays; operations such as `row += 1` write into the row."""
+        out = options.get("out", ())
+        if out:
+            options["out"] = tuple(map(_plain, out))
+        found = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        for x in out:
+            if isinstance(x, _Row):
+                x._tell()
+        return out[0] if len(out) == 1 else found
+
+    def _tell(self) -> None:
+        if self.tell is not None:
+            self.tell()
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, _Row) else x
+
+
+def _row(owner: Any, name: str, value: Any) -> _Row:
+    """The numbers of an attribute, for a program that may write into them."""
+    row = np.array(value).view(_Row)
+    row.tell = lambda: setattr(owner, name, row.view(np.ndarray).copy())
+    return row
 
 
 def _wrapped(element: Element) -> MjsElement:
@@ -128,9 +160,7 @@ def _shown(owner: Any, name: str) -> Any:
     if isinstance(value, list) and any(isinstance(x, Element) for x in value):
         return [_wrapped(x) for x in value]
     if isinstance(value, tuple) and value and all(isinstance(x, int | float) for x in value):
-        row = np.array(value).view(_Row)
-        row.owner, row.name = owner, name
-        return row
+        return _row(owner, name, value)
     if callable(value):
         return lambda *args, **kwargs: _shown_result(
             value(*map(_ours, args), **{k: _ours(x) for k, x in kwargs.items()})

@@ -9,7 +9,7 @@ behind.
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +39,7 @@ class Public(NamedTuple):
     refits: bool = False
 
 
+_FUNCTIONS = ("residual", "final")
 _STAGE = Public()
 _CALLED = Public(("callbacks",))
 _WHOLE = Public(("callbacks",), refits=True)
@@ -68,6 +69,7 @@ PUBLIC: dict[str, Public] = {
     "geom_distance": Public(("geom1", "geom2")),
     **dict.fromkeys(("ray", "multi_ray"), Public(("geomgroup", "flg_static"))),
     "rollout": Public(compiled=False, refits=True),
+    "improve_plan": Public(_FUNCTIONS),
     **dict.fromkeys(
         "angmom_mat apply_ft contact_force copy_state differentiate_pos get_state get_total_mass "
         "init_ctrl_history init_sensor_history integrate_pos jac jac_body jac_body_com jac_dot "
@@ -79,6 +81,7 @@ PUBLIC: dict[str, Public] = {
 }
 _PLAIN = get_opaque_trace_state()
 _CHECKED = ("model", "data", "src", "dst")
+_OWN = ("callbacks", *_FUNCTIONS)  # functions of the user
 
 
 def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
@@ -106,7 +109,7 @@ def public(function: Callable[..., Any], how: Public) -> Callable[..., Any]:
         require_kinds(name, {n: given[n] for n in checked if n in given})
         given |= converted_arguments(name, given)
         given |= {n: _hashable(name, n, given[n]) for n in how.static if n in given}
-        if not how.compiled or _is_inlined(given.get("callbacks")):
+        if not how.compiled or _is_inlined([given.get(name) for name in _OWN]):
             return whole(**given)
         if "model" in given:
             require_terms(given["model"])
@@ -128,12 +131,12 @@ def _hashable(function: str, parameter: str, value: Any) -> Any:
     return tuple(value.tolist()) if value.ndim else value.item()
 
 
-def _is_inlined(callbacks: Any) -> bool:
+def _is_inlined(functions: Sequence[Any]) -> bool:
     """Whether a call becomes part of the program that is being traced.
 
     It does if operations give traced results. A `vmap` or a derivative of a plain call runs
-    programs as a plain call does, but callbacks may close over values that it traces.
+    programs as a plain call does, but functions of the user may close over values that it traces.
     """
     if get_opaque_trace_state() == _PLAIN:
         return False
-    return callbacks is not None or isinstance(jax.lax.stop_gradient(0.0), Tracer)
+    return any(f is not None for f in functions) or isinstance(jax.lax.stop_gradient(0.0), Tracer)

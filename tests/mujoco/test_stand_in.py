@@ -256,6 +256,11 @@ def edited(module: Any) -> Any:
         if site.name == "tip":
             site.size[0] = 0.02
     ball = spec.worldbody.add_body(name="ball", pos=[1, 0, 2])
+    place = ball.pos  # writing into an array that is kept, and into a part of it
+    place += 0.5
+    place[1:] *= 2
+    part = place[:2]
+    part[0] = 3
     ball.add_freejoint(name="free")
     ball.add_geom(
         name="ball", type=module.mjtGeom.mjGEOM_SPHERE, size=[0.1, 0, 0], friction=[2, 0.1, 0.1]

@@ -144,8 +144,18 @@ def test_plans_on_curved_spaces() -> None:
 
 
 def test_motions_that_diverge_are_not_chosen() -> None:
-    """A step that drives the simulation to infinity costs infinitely much."""
+    """A step into infinity costs infinitely much, and two plain calls share a program."""
     model, data = cart("")
-    huge = mjjax.start_plan(model, data, np.full((STEPS, 1), np.nan))
-    plan = quick(lambda plan: mjjax.improve_plan(model, data, plan, effort, stopped))(huge)
+    traced = []
+
+    def residual(model: mjjax.Model, data: mjjax.Data) -> Array:
+        traced.append(data)
+        return effort(model, data)
+
+    plan = mjjax.start_plan(model, data, np.full((STEPS, 1), np.nan))
+    counts = []
+    for _ in range(2):
+        plan = mjjax.improve_plan(model, data, plan, residual, stopped)
+        counts.append(len(traced))
     assert jnp.isinf(plan.cost)
+    assert counts[0] == counts[1] > 0

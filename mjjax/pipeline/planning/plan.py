@@ -86,8 +86,8 @@ def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final
     At an optimum there is nothing to gain, and it does not grow: the plan stays ready for MPC.
 
     For model-predictive control, call this in each control step with the measured `data`, and then
-    `shift_plan`. Compile it: `jax.jit(lambda data, plan: improve_plan(model, data, plan, residual,
-    final))`, and `vmap` it over worlds. Its loops have no derivative in reverse mode.
+    `shift_plan`. Plain calls with the same two functions share a compiled program, so define them
+    once. `vmap` it over worlds. Its loops have no derivative in reverse mode.
 
     Args:
         model: model.
