@@ -117,6 +117,18 @@ def counterpart(name: str) -> tuple[str, str]:
     raise ValueError(f"mjjax has no {ours}, and docs/data/mujoco.csv does not say why")
 
 
+@functools.cache
+def mujoco_names() -> dict[str, list[str]]:
+    """The functions of `mujoco` that each of ours stands for."""
+    import mujoco
+
+    found: dict[str, list[str]] = {}
+    for name in sorted(x for x in dir(mujoco) if re.match(r"mj[a-z]?_", x)):
+        if match := re.match(r"`(mjjax[\w.]+)(`(,|$)|\()", counterpart(name)[1]):
+            found.setdefault(match[1], []).append(name)
+    return found
+
+
 def playground_table() -> str:
     """Table of Playground's environments on mjjax and on MJX."""
     lines = [
@@ -202,6 +214,8 @@ def api_pages() -> dict[str, str]:
             label = shown.rpartition(".")[2]
             options = f"heading: {shown}\n      toc_label: {label}"
             parts.append(f"::: {path}\n    options:\n      {options}\n")
+            if theirs := mujoco_names().get(shown):
+                parts.append(f"In MuJoCo: {', '.join(f'`{name}`' for name in theirs)}.\n")
             if example := examples().get(shown.removeprefix("mjjax.")):
                 parts.append(f"```python\n{example}\n```\n")
             parts += _fields(path)
