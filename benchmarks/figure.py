@@ -16,29 +16,42 @@ ENGINES = {"ours": "mjjax", "mjx": "MJX", "c": "MuJoCo C"}
 
 
 def main() -> int:
-    """Draws four panels: speed on a GPU, on a CPU, time to compile, and agreement."""
+    """Draws four panels: speed on a GPU and on a CPU, time to compile, and agreement."""
     gpu, cpu = (read(f"benchmarks-{name}") for name in ("h100", "cpu"))
+    on_gpu = [record for record in gpu["results"] if record["worlds"] == 8192]
+    in_jax = [record for record in cpu["results"] if record["engine"] != "c"]
     style: Any = {
         "font.size": 10,
+        "axes.titlesize": 10,
         "svg.fonttype": "path",
         "svg.hashsalt": "mjjax",
-        "axes.linewidth": 0,
     }
+    style["axes.linewidth"] = 0
     with plt.rc_context(style):
-        shape = {"width_ratios": [3, 5, 5]}
-        fig, axes = plt.subplots(1, 3, figsize=(11, 3.1), layout="constrained", gridspec_kw=shape)
-        at = [r for r in gpu["results"] if r["worlds"] == 8192]
-        groups(axes[0], table(at, "steps_per_s", 1e6), "{:.2f}")
-        axes[0].set_title("Million steps/s on an H100,\n8,192 worlds", loc="left")
-        groups(axes[1], table(cpu["results"], "steps_per_s", 1e3), "{:,.0f}")
-        axes[1].set_title("Thousand steps/s on two CPU cores,\n1,024 worlds", loc="left")
-        jax = [r for r in cpu["results"] if r["engine"] != "c"]
-        groups(axes[2], table(jax, "compile_s", 1), "{:.0f}")
-        axes[2].set_title("Seconds to compile a step,\nthe same two cores", loc="left")
+        fig, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained")
+        groups(axes[0, 0], table(on_gpu, "steps_per_s", 1e6), "{:.2f}")
+        axes[0, 0].set_title("Million steps/s on an H100, 8,192 worlds", loc="left")
+        agreement(axes[1, 0], read("conformance")["compile"])
+        axes[1, 0].set_title("Public models beside MuJoCo's compiler", loc="left")
+        groups(axes[0, 1], table(cpu["results"], "steps_per_s", 1e3), "{:,.0f}")
+        axes[0, 1].set_title("Thousand steps/s on two cores, 1,024 worlds", loc="left")
+        groups(axes[1, 1], table(in_jax, "compile_s", 1), "{:.0f}")
+        axes[1, 1].set_title("Seconds to compile a step on these cores", loc="left")
         handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
         fig.legend(handles, [*COLOURS], loc="outside lower left", ncols=3, frameon=False)
         fig.savefig(ROOT / "pictures/results.svg", metadata={"Date": None})
     return 0
+
+
+def agreement(axis: Axes, found: Mapping[str, int]) -> None:
+    """A bar for each outcome of the models that MuJoCo loads."""
+    shown = {"the same model": "equal", "refused by name": "refused", "other models": "differs"}
+    for i, outcome in enumerate(shown.values()):
+        number = found.get(outcome, 0)
+        axis.barh(i, number, color=COLOURS["mjjax"] if i == 0 else COLOURS["MJX"], height=0.8)
+        axis.text(number + 15, i, f"{number:,}", va="center", weight="normal" if i else "bold")
+    axis.set_yticks(range(len(shown)), [*shown])
+    bare(axis, max(found.values()))
 
 
 def read(name: str) -> Any:
@@ -68,7 +81,12 @@ def groups(axis: Axes, numbers: Mapping[str, Mapping[str, float]], form: str) ->
             text = form.format(value)
             axis.text(value + 0.02 * largest, y, text, va="center", weight=weight)
     middle = [i * (len(engines) + 1) + (len(engines) - 1) / 2 for i in range(len(numbers))]
-    axis.set_yticks(middle, [*numbers], rotation=0)
+    axis.set_yticks(middle, [*numbers])
+    bare(axis, largest)
+
+
+def bare(axis: Axes, largest: float) -> None:
+    """Leaves room for the numbers beside the bars, and no ticks."""
     axis.set_xticks([])
     axis.set_xlim(0, 1.25 * largest)
     axis.invert_yaxis()
