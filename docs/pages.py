@@ -76,7 +76,7 @@ def mjx_table() -> str:
     """Table of the names of `mujoco.mjx` 3.6.0 and of its inner modules, and what each is here."""
     from mjjax import mjx
 
-    lines = ["| `mujoco.mjx` | here |", "|---|---|"]
+    lines = ["| `mujoco.mjx` | in mjjax |", "|---|---|"]
     with MJX.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name, note = row["name"], row["note"]
@@ -91,7 +91,7 @@ def mujoco_table() -> str:
     """Table of the functions of `mujoco` 3.6.0, and what each is here."""
     import mujoco
 
-    lines = ["| `mujoco` | here |", "|---|---|"]
+    lines = ["| `mujoco` | in mjjax |", "|---|---|"]
     done: set[str] = set()
     for name in sorted(x for x in dir(mujoco) if re.match(r"mj[a-z]?_", x)):
         shown, here = counterpart(name)
@@ -160,7 +160,7 @@ def _summary(module: Any, name: str) -> str:
 
 def tasks_table(tasks: Mapping[str, type]) -> str:
     """Table of tasks, made of their docstrings."""
-    lines = ["| task | what is asked for | reward and end |", "|---|---|---|"]
+    lines = ["| task | goal | reward and termination |", "|---|---|---|"]
     for name, task in tasks.items():
         what, reward = inspect.cleandoc(task.__doc__ or "").split("\n\n", 1)
         lines.append(f"| `{name}` | {_cell(what)} | {_cell(reward)} |")
@@ -285,13 +285,14 @@ def features_page() -> str:
     tested = sum(row["id"] in ours for row in rows)
     lines = [
         "# Features against MuJoCo C, MJX and MuJoCo Warp\n",
-        f"Tests of mjjax show {tested} of the {len(rows)} rows. They compare with MuJoCo 3.6.0 "
-        f"where there is something to compare. {len(MEANINGLESS)} rows have no meaning in JAX. In "
-        "the column mjjax, **yes** means that a test shows the feature (the tooltip names its "
-        "files), **-** means that the feature does not apply, and an empty cell means that no test "
-        "shows it. The columns of the other engines were read from their code and documents at "
-        "MuJoCo 3.6.0. Y means yes, P partly, N no or refused, and I accepted and ignored. *via C* "
-        "means that the model is compiled with C. *a→b* gives the copy in 3.6.0 and the newest.\n",
+        f"mjjax's tests show {tested} of the {len(rows)} rows; where possible, they compare with "
+        f"MuJoCo 3.6.0. {len(MEANINGLESS)} rows have no meaning in JAX. In the column mjjax, "
+        "**yes** means that a test shows the feature (the tooltip names the test files), **-** "
+        "means that the feature does not apply, and an empty cell means that no test shows it. The "
+        "columns of the other engines come from their code and documentation at MuJoCo 3.6.0: Y "
+        "means yes, P partly, N no or refused, and I accepted but ignored. *via C* means that C "
+        "compiles the model. *a→b* means *a* in the copy that comes with 3.6.0 and *b* in the "
+        "newest version.\n",
     ]
     section = None
     for row in rows:
@@ -318,12 +319,12 @@ def gallery_page() -> str:
 
     lines = [
         "# Gallery\n",
-        "`python docs/gallery.py` makes these pictures. [Make pictures](pictures.md) shows others "
-        "beside MuJoCo's own.\n",
+        "`python docs/gallery.py` makes these pictures. [Make pictures](pictures.md) has others, "
+        "next to MuJoCo's own.\n",
         "![A humanoid buckles and falls](humanoid.gif)\n",
         "## Models\n",
-        "These come with mjjax and have a name for the command line, for instance "
-        "`mjjax view humanoid`. `mjjax.envs` has tasks with them.\n",
+        "These come with mjjax. The command line knows them by name, as in `mjjax view humanoid`, "
+        "and `mjjax.envs` has tasks with them.\n",
     ]
     cards = []
     for path in sorted((ROOT / "mjjax/assets").glob("*.xml")):
@@ -333,7 +334,7 @@ def gallery_page() -> str:
     lines += _cards(cards)
     lines += [
         "## Notebooks\n",
-        "The folder `notebooks` has them. They run in Colab, too.\n",
+        "These are in the folder `notebooks`. They also run in Colab.\n",
     ]
     cards = []
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -362,15 +363,15 @@ def results_page() -> str:
         "# Results\n",
         "`python -m benchmarks.results --models FOLDER` measures what this page and the figure of "
         "the README show. Compare times only within a table, because the machines differ. "
-        "`benchmarks/NOTES.md` tells what made steps faster and what did not.\n",
-        "![Steps per second and times to compile, beside MJX and MuJoCo C](pictures/results.svg)\n",
+        "`benchmarks/NOTES.md` records what made steps faster and what did not.\n",
+        "![Steps per second and compile times, next to MJX and MuJoCo C](pictures/results.svg)\n",
         *_agreement(),
         *_speeds(),
         *_gymnasium(),
         "## MuJoCo Playground's environments\n",
         "Each environment runs unmodified on mjjax and on MJX: 32 worlds with random actions, on "
         "two cores of a CPU, in single precision. The fourth column is the largest difference of "
-        "any observation after 20 steps. Where it is more than 0.001, the last column says why. "
+        "any observation after 20 steps. If it is more than 0.001, the last column says why. "
         "Meshes are replaced by boxes on both sides, because Playground would download them.\n",
         playground_table(),
     ]
@@ -389,9 +390,9 @@ def _agreement() -> Iterator[str]:
     total = sum(found["compile"].values())
     yield f"## Agreement with MuJoCo C, {found['date']}\n"
     yield (
-        f"{total:,} public files of models, from MuJoCo, dm_control, MuJoCo Menagerie, Gymnasium, "
-        "Meta-World, MyoSuite, Brax and Playground, in both compilers. A model is equal if every "
-        "field that has one of MuJoCo's names has its value to 1e-6.\n"
+        f"{total:,} public model files, from MuJoCo, dm_control, MuJoCo Menagerie, Gymnasium, "
+        "Meta-World, MyoSuite, Brax and Playground, in both compilers. Models are equal if every "
+        "field with one of MuJoCo's names agrees to 1e-6.\n"
     )
     yield "| files | |\n|---:|---|"
     for outcome, text in OUTCOMES.items():
@@ -400,12 +401,12 @@ def _agreement() -> Iterator[str]:
     reasons = ", ".join(
         f"`{name}` {n}" for name, n in sorted(found["refused"].items(), key=lambda x: -x[1])
     )
-    yield f"\nThe refused elements: {reasons}.\n"
+    yield f"\nFiles by the element that is refused: {reasons}.\n"
     steps = found["step"]
     yield (
-        f"Of {sum(steps.values())} of them, chosen at random, {steps.get('equal', 0)} are within "
-        f"{TOLERANCE:.0e} of MuJoCo's positions after {STEPS} steps with random controls, in "
-        f"double precision; {steps.get('diverges', 0)} diverge in MuJoCo.\n"
+        f"Of {sum(steps.values())} equal models, chosen at random, {steps.get('equal', 0)} are "
+        f"within {TOLERANCE:.0e} of MuJoCo's positions after {STEPS} steps with random controls, "
+        f"in double precision; {steps.get('diverges', 0)} diverge in MuJoCo.\n"
     )
     for path, row in found["named"].items():
         more = row.get("fields") or row.get("error") or row.get("apart", "")
@@ -423,7 +424,7 @@ def _speeds() -> Iterator[str]:
         devices = ", ".join(sorted(set(machine["devices"])))
         yield f"## Speed on {devices.upper().replace('NVIDIA ', '')}, {machine['date'][:10]}\n"
         yield f"{machine['cores']} cores; Python {machine['python']}, {versions}.\n"
-        yield "| model | worlds | engine | to compile, s | steps/s | mjjax is faster by |"
+        yield "| model | worlds | engine | compile, s | steps/s | mjjax is faster by a factor of |"
         yield "|---|---:|---|---:|---:|---:|"
         runs: dict[tuple[str, int], list[Any]] = {}
         for record in found["results"]:
@@ -448,12 +449,12 @@ def _gymnasium() -> Iterator[str]:
     found = _read("gymnasium")
     yield f"## Gymnasium's tasks, {found['date']}\n"
     yield (
-        "Differences are the largest of any observation and of the reward after 20 steps with the "
-        f"same random actions, in double precision. Speeds are of {found['worlds']} worlds here, "
-        "on two cores of a CPU and in single precision, and of one Gymnasium environment in one "
-        "process.\n"
+        "The differences are the largest in any observation and in the reward, after 20 steps with "
+        "the same random actions, in double precision. The speeds are those of "
+        f"{found['worlds']} worlds in mjjax, on two cores of a CPU and in single precision, and of "
+        "one Gymnasium environment in one process.\n"
     )
-    yield "| task | observation | reward | to compile, s | steps/s here | Gymnasium |"
+    yield "| task | observation | reward | compile, s | steps/s: mjjax | Gymnasium |"
     yield "|---|---:|---:|---:|---:|---:|"
     for row in found["rows"]:
         yield (
