@@ -19,10 +19,10 @@ from mjjax.pipeline.boundary import check_shapes, require_kinds
 def randomize(
     model: Model, change: Callable[[Model, Array], Model], key: Array, worlds: int
 ) -> Model:
-    """Makes a model per world.
+    """Makes a batch of models, one for each world.
 
     Only the fields that `change` sets get a dimension of worlds. If `change` sets masses or sizes,
-    call `set_const` in it, which updates the constants that follow from them.
+    let it call `set_const`, which updates the constants that follow from them.
 
     Args:
         model: model to change.
@@ -83,7 +83,7 @@ def vectorize(
     Callable[[Array, Params], tuple[Array, EnvState]],
     Callable[[Array, EnvState, Array, Params], tuple[Array, EnvState, Array, Array, Info]],
 ]:
-    """The functions `reset(keys, params)` and `step(keys, states, actions, params)` of many worlds.
+    """Functions `reset(keys, params)` and `step(keys, states, actions, params)` for many worlds.
 
     Args:
         env: environment.

@@ -76,7 +76,7 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
     layout = row_layout(s, made, slots, ALL_ROWS)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
-        raise ValueError(f"njmax must hold {layout.nscalar} equality, friction and limit rows, got {rows}")
+        raise ValueError(f"njmax must hold {layout.nscalar} rows besides contacts, got {rows}")
     sizes = sizes_of_data(s, made, slots, rows) | rows_needed(s)
     shapes = tuple(
         tuple((name, extents(spec.shape, sizes), spec.dtype) for name, spec in specs(cls).items())
