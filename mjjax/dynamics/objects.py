@@ -137,7 +137,7 @@ def object_velocity(
         flg_local: whether the result is along the axes of the object instead of the world's.
 
     Raises:
-        ValueError: the object has another type, which has no velocity.
+        ValueError: objects of this type have no velocity.
         LookupError: the model has no such object.
     """
     return _single(model, data, objtype, objid, flg_local, acceleration=False)
@@ -146,9 +146,9 @@ def object_velocity(
 def object_acceleration(
     model: Model, data: Data, objtype: ObjType | int, objid: int | str, flg_local: bool = False
 ) -> Array:
-    """Acceleration (6,) of an object with gravity, rotation first (`mj_objectAcceleration`).
+    """Acceleration (6,) of an object, including gravity, rotation first (`mj_objectAcceleration`).
 
-    It works as `object_velocity`, but needs data with `cacc`.
+    It works like `object_velocity`, but needs data with `cacc`.
 
     Raises:
         ValueError: `data.cacc` is empty.

@@ -114,7 +114,7 @@ class Environment:
     def scene(self) -> str:
         """MJCF of the model: the asset with the sensors of the task."""
         if not hasattr(self, "asset"):
-            raise TypeError(f"{self.name} has no asset: hand a model in, {self.name}(model)")
+            raise TypeError(f"{self.name} has no asset: pass a model, {self.name}(model)")
         text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")
         return text.replace("</mujoco>", f"<sensor>{self.sensors}</sensor></mujoco>")
 

@@ -39,7 +39,7 @@ def randomize(
     require_key(key, "randomize")
     worlds = whole_number(worlds, "randomize: worlds is a whole number")
     if worlds < 1:
-        raise ValueError(f"randomize: worlds is at least 1, not {worlds}")
+        raise ValueError(f"randomize: worlds must be at least 1, not {worlds}")
     program, changed = jax.make_jaxpr(change, return_shape=True)(model, key)
     require_kinds("what change() of randomize returns", {"model": changed})
     check_shapes("what change() of randomize returns", {"model": changed})
@@ -70,7 +70,7 @@ def world_axes(tree: Any) -> Any:
         if more not in (0, 1):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise ValueError(
-                f"{name} has shape {jnp.shape(value)}, not {own} dimensions or one more"
+                f"{name} has shape {jnp.shape(value)}, but needs {own} dimensions or one more"
             )
         return 0 if more else None
 

@@ -214,7 +214,7 @@ def load_state(data: Data, path: Path) -> Data:
     own = {*_STATE, *_RESULTS}
     asleep = arrays.keys() - own
     if not own <= arrays.keys() or asleep not in (set(), set(sleeping.values())):
-        raise ValueError(f"{os.fspath(path)}: the state has other parts than in this mjjax")
+        raise ValueError(f"{os.fspath(path)}: the state has other parts than this mjjax expects")
     if trouble := _misfit(data, meta, arrays["time"].shape, bool(asleep)):
         raise ValueError(f"{os.fspath(path)}: {trouble}")
     changes: dict[str, Any] = {}

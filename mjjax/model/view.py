@@ -234,7 +234,7 @@ class View:
         size, inner = field.shape[0], len(field.shape) - 1
         if size in COMPUTED_BY and not value.shape[-len(field.shape)]:
             raise AttributeError(
-                f"no sensor needs {name}, so that it is empty: call "
+                f"no sensor needs {name}, so it is empty: call "
                 f"mjjax.{COMPUTED_BY[size]}(model, data) before"
             )
         rows, grid = self._rows(size)

@@ -71,7 +71,7 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
     if len(worlds) > 1 or any(n is None or n % own for n in worlds):
         raise ValueError(
             f"{own} devices cannot share a batch with leading dimensions {worlds}; "
-            "their number must be the same and a multiple of that of devices"
+            "these must be equal, and a multiple of the number of devices"
         )
     return _put(model, NamedSharding(mesh, P())), _put(batch, NamedSharding(mesh, _WORLDS))
 
@@ -153,5 +153,5 @@ def _with_elements(tree: Any) -> tuple[list[Any], Callable[[list[Any], int | Non
 def _mesh(count: int | None) -> Mesh:
     found = jax.devices()
     if count is not None and not 1 <= count <= len(found):
-        raise ValueError(f"{count} devices asked for, JAX has {len(found)}")
+        raise ValueError(f"{count} devices asked for, but JAX has {len(found)}")
     return Mesh(np.asarray(found[:count]), ("worlds",))

@@ -236,7 +236,7 @@ def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
             ", ".join(f"{name}={of(name)}" for name in names)
             for of in (made.__getitem__, lambda name: getattr(model, name))
         )
-        raise ValueError(f"{function}: data is of another model, with {found}, not {wanted}")
+        raise ValueError(f"{function}: data belongs to another model, with {found}, not {wanted}")
 
 
 def _is_shared(name: str, ours: Any, theirs: Any) -> bool:

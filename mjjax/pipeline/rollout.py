@@ -82,7 +82,7 @@ def rollout(
     sequence = ctrl is not None and ctrl.ndim == 2
     length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
-        raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
+        raise ValueError(f"checkpoint must be one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
     names = tuple(keep), None if derived is None else tuple(derived)
