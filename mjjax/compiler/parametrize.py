@@ -94,7 +94,7 @@ def parametrize(
     spec = spec.copy(copies)
     parameters = {name: p.moved(spec, copies) for name, p in given.items()}
     if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
-        raise ValueError("turn off fusestatic and discardvisual: elements become others there")
+        raise ValueError("turn off fusestatic and discardvisual: they merge or drop elements")
     values = {name: jnp.asarray(p.nominal, float) for name, p in parameters.items()}
     plan = _plan(spec, parameters, values)
     build = jax.jit(functools.partial(_build, plan))

@@ -56,7 +56,7 @@ class ContactsFromDistance:
     def __call__(self, model: Model, data: Data) -> Data:
         """`data` with the derivative of the spring force in `qfrc_passive`."""
         if data.rules.filtered:
-            raise ValueError("ContactsFromDistance does not know which contacts a filter leaves")
+            raise ValueError("ContactsFromDistance cannot know which contacts a filter keeps")
         if not model.structure.nv:
             return data
         force = self._force(model, data)

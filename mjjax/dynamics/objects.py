@@ -110,7 +110,7 @@ def _single(
     wanted = whole_number(objtype, f"{who}: objtype is a mjjax.ObjType")
     if wanted not in list(_COUNTS):
         known = ", ".join(f"ObjType.{kind.name}" for kind in _COUNTS)
-        raise ValueError(f"{who}: objtype is one of {known}, not {wanted}")
+        raise ValueError(f"{who}: objtype must be one of {known}, not {wanted}")
     of = element_id(model.structure, NAMED[ObjType(wanted)], objid, who)
     kind, index = np.array([wanted]), np.array([of])
     motion = object_motion(model, data, kind, index, acceleration)
@@ -154,5 +154,5 @@ def object_acceleration(
         ValueError: `data.cacc` is empty.
     """
     if not data.cacc.shape[0]:
-        raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) before")
+        raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) first")
     return _single(model, data, objtype, objid, flg_local, acceleration=True)

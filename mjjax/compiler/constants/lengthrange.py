@@ -142,7 +142,7 @@ def _simulated(model: Model, ids: np.ndarray, settings: dict[str, Any]) -> np.nd
         if spread[i] > settings["tolrange"] * (high[i] - low[i]):
             raise origin.error(
                 f"{text} was not found: the length still changes",
-                "give lengthrange, or limits to the joints that the actuator moves",
+                "give a lengthrange, or limits for the joints that the actuator moves",
             )
     return np.stack([low, high], axis=1)
 
