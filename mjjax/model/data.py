@@ -50,7 +50,7 @@ class Contact(PyTree):
         "nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents; MJX has (n, 3, 3)"
     )
     includemargin: jax.Array = array(
-        "nconmax", unit="m", doc="margin - gap; a nearer contact gets rows"
+        "nconmax", unit="m", doc="margin - gap; nearer contacts get rows"
     )
     friction: jax.Array = array("nconmax", 5, doc="2 sliding, 1 torsional, 2 rolling")
     solref: jax.Array = array("nconmax", 2, doc="reference of the normal direction")
@@ -101,7 +101,7 @@ class Data(PyTree, Named):
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
     qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
     act: jax.Array = array("na", doc="actuator activation")
-    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
+    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver's first guess")
     ctrl: jax.Array = array("nu", doc="control")
     qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
     xfrc_applied: jax.Array = array(

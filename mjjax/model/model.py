@@ -35,7 +35,7 @@ class Model(PyTree, NamedInModel, StaticFields):
     structure: Structure = static(doc="everything static")
     opt: Option = array(doc="physics options")
     stat: Statistic = array(doc="statistics")
-    vis: Visual = array(doc="settings of pictures")
+    vis: Visual = array(doc="visual settings")
     qpos0: jax.Array = array("nq", doc="joint positions of the reference configuration")
     qpos_spring: jax.Array = array("nq", doc="joint positions at which springs are at rest")
     body_pos: jax.Array = array("nbody", 3, unit="m", doc="position in the parent body")
