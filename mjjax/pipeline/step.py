@@ -30,7 +30,7 @@ def step(
 
     A world diverges if its state or acceleration is not finite or exceeds 1e10. It is then reset to
     `qpos0` and counted in `data.warning`, unless `autoreset` is disabled. If `data` has diverged
-    already, the world is reset and makes its first step, as in MuJoCo. If this step makes it
+    already, the world is reset and makes its first step, as in MuJoCo. If only the step makes it
     diverge, the world is returned just reset, at time 0, where MuJoCo also makes the first step. In
     both cases the derivative is zero.
 
