@@ -69,9 +69,10 @@ def load(name: str, config: Any = None, config_overrides: Any = None) -> "Playgr
 class PlaygroundEnv(Environment):
     """An environment of Playground with the interface of gymnax; `load` makes one.
 
-    Its observation is what the policy sees: of a dictionary the entry `state`. Its parameters have
-    the model, whose numbers may be random per world, and one weight, `reward`. An episode ends when
-    Playground says so, if the simulation diverges, or after `episode_length` of its configuration.
+    Its observation is what the policy sees; of a dictionary, it is the entry `state`. Its
+    parameters have the model, whose numbers may be randomized per world, and one weight, `reward`.
+    An episode ends when Playground says so, when the simulation diverges, or after the
+    `episode_length` of its configuration.
 
     Attributes:
         playground: the environment of Playground.
@@ -157,9 +158,9 @@ def _seen(state: Any) -> Array:
 def register() -> tuple[str, ...]:
     """Adds mjjax's tasks to Playground's registry, where training scripts find them by name.
 
-    They stand among the environments of the DeepMind Control Suite, whose settings of learning
-    scripts take for them. Rewards are those of `mjjax.envs`, `metrics` the terms of the reward.
-    `state.data` has all that follows from positions and velocities.
+    They are listed with the environments of the DeepMind Control Suite, so training scripts use the
+    settings of that suite for them. Rewards are those of `mjjax.envs`, `metrics` the terms of the
+    reward. `state.data` has all that follows from positions and velocities.
 
     Returns:
         Their names.

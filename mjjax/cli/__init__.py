@@ -15,11 +15,11 @@ __all__ = ["embedded", "main"]
 COMMANDS = {
     "simulate": "simulate a model in many worlds at once",
     "bench": "measure how fast a model runs",
-    "info": "show the parts of a model, and those that cannot be simulated",
+    "info": "show what a model consists of, and what cannot be simulated",
     "compile": "compile a model to one file",
     "render": "make a picture of a model",
     "view": "run a model in a browser",
-    "train": "train a policy for a task by PPO",
+    "train": "train a policy for a task with PPO",
 }
 
 

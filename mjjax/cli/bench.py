@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
         "Measures steps per second, compile time, memory and more for mjjax, and in "
-        "the same process for MuJoCo's C program and MJX if they are installed and asked for."
+        "the same process for MuJoCo in C and MJX, if they are installed and asked for."
     )
     arguments(parser, peers=[])
     parser.set_defaults(run=measure_all)
@@ -37,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
     """Adds the options; `peers` are measured by default."""
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="MJCF files or embedded names")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="MJCF files or model names")
     parser.add_argument(
         "--batch",
         type=positive,
@@ -77,10 +77,10 @@ def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
         help="number of CPU cores or GPUs over which worlds are spread (%(default)s)",
     )
     parser.add_argument(
-        "--gradient", action="store_true", help="also measure the reverse derivative of a step"
+        "--gradient", action="store_true", help="also measure the reverse-mode derivative of a step"
     )
     parser.add_argument(
-        "--stages", nargs="*", metavar="STAGE", help="also time single stages, those named or all"
+        "--stages", nargs="*", metavar="STAGE", help="also time single stages: those named, or all"
     )
     parser.add_argument(
         "--operations",
@@ -90,7 +90,7 @@ def arguments(parser: argparse.ArgumentParser, peers: Sequence[str]) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save all measurements in a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save all measurements to a file")
 
 
 def measure_all(args: argparse.Namespace) -> None:

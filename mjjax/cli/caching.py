@@ -22,4 +22,4 @@ def use_cache(args: argparse.Namespace) -> None:
         try:
             mjjax.cache_compilations()
         except OSError as error:
-            print(f"mjjax: compiled programs are not kept: {error}", file=sys.stderr)
+            print(f"mjjax: compiled programs are not kept on disk: {error}", file=sys.stderr)

@@ -12,7 +12,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
         "Compiles a model to one file, which loads faster and needs no other files. "
-        "If its name ends in .xml, the model is written as plain MJCF instead: without includes, "
+        "If the name ends in .xml, the model is written as plain MJCF instead: without includes, "
         "macros and default classes."
     )
     parser.add_argument("model", help="MJCF file, or name of an embedded model")

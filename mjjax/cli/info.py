@@ -22,8 +22,8 @@ SHOWN_SIZES = (
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
-        "Shows sizes, terms that are in the program, kinematic trees, joints, "
-        "actuators, sensors, candidate contact pairs, contact slots and warnings of a model, and "
+        "Shows a model's sizes, terms that are in the program, kinematic trees, joints, "
+        "actuators, sensors, candidate contact pairs, contact slots and warnings, and "
         "the parts that cannot be simulated yet."
     )
     parser.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")

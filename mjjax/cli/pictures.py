@@ -32,7 +32,7 @@ def add_camera(parser: argparse.ArgumentParser, width: int, height: int) -> None
 def check_size(args: argparse.Namespace) -> None:
     most = Limits().pixels
     if min(args.width, args.height) < 1 or args.width * args.height > most:
-        raise UsageError(f"--width and --height must give 1 to {most:,} pixels")
+        raise UsageError(f"--width times --height must be 1 to {most:,} pixels")
 
 
 def check_file(option: str, path: Path, suffixes: tuple[str, ...]) -> None:

@@ -34,11 +34,11 @@ STEPS_PER_FRAME = 10  # steps between frames of the saved file
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
-        "Simulates worlds that start from slightly different states, without control, "
+        "Simulates worlds that start from slightly different states, without controls, "
         "and prints the speed, the largest numbers of contacts and rows, and warnings."
     )
     parser.epilog = (
-        "The file of --out holds these arrays: time (nframe, nworld) [s], "
+        "The file that --out writes has these arrays: time (nframe, nworld) [s], "
         "qpos (nframe, nworld, nq), qvel (nframe, nworld, nv), warning (nworld, 9) with counts, "
         f"timestep [s] and model. There is a frame at the start, every {STEPS_PER_FRAME} steps "
         "and at the end; nworld is N."
@@ -59,17 +59,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="seed of the starting states (%(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.npz", help="save the trajectories in a file"
+        "--out", type=Path, metavar="FILE.npz", help="save the trajectories to a file"
     )
     add_cache(parser)
     parser.add_argument(
         "--video",
         type=Path,
         metavar="FILE",
-        help="save a video of the first world as .gif, or as .mp4, which needs mjjax[video]",
+        help="save a video of the first world as .gif, or .mp4 with mjjax[video]",
     )
     add_camera(parser, 320, 240)
-    parser.add_argument("--list", action="store_true", help="print the embedded models and stop")
+    parser.add_argument("--list", action="store_true", help="list the embedded models and exit")
     parser.set_defaults(run=lambda args: print(listing()) if args.list else _simulate(args))
 
 

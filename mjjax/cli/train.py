@@ -19,7 +19,7 @@ PLAYGROUND = "playground:"  # before the name of an environment of MuJoCo Playgr
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
-        "Trains a policy by PPO (rejax), on CPU or GPU, and prints its learning curve, "
+        "Trains a policy with PPO (rejax), on CPU or GPU, and prints its learning curve, "
         "whose points are mean returns of 64 test episodes. This command needs mjjax[train]."
     )
     parser.epilog = (
@@ -43,10 +43,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--worlds", type=positive, default=256, metavar="W", help="number of worlds (%(default)s)"
     )
     parser.add_argument(
-        "--points", type=positive, default=10, help="number of points of the curve (%(default)s)"
+        "--points", type=positive, default=10, help="number of points on the curve (%(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder in which the curve and the policy are saved"
+        "--out", type=Path, metavar="DIR", help="folder in which to save the curve and the policy"
     )
     add_cache(parser)
     parser.set_defaults(run=_train)

@@ -190,12 +190,12 @@ def closest(table: Array, limit: Array) -> Separation:
 def geom_distance(
     model: Model, data: Data, geom1: int, geom2: int, distmax: Array | float
 ) -> tuple[Array, Array]:
-    """Signed distance of two geoms and the segment (6,) between them (`mj_geomDistance`).
+    """Signed distance between two geoms, and the segment (6,) between them (`mj_geomDistance`).
 
     If the geoms are further apart than `distmax`, the distance is `distmax` and the segment zero.
-    As in MuJoCo, an SDF has this result with every other geom except a plane, unless the two
-    penetrate. Without flag `nativeccd` the distance of convex geoms that do not touch is not exact.
-    The derivative is exact for the features that are nearest.
+    As in MuJoCo, an SDF gives this result with every other geom but a plane, unless the two
+    penetrate. Without the flag `nativeccd`, the distance between convex geoms that do not touch is
+    not exact. The derivative is exact for the nearest features.
 
     Args:
         model: model.

@@ -95,7 +95,7 @@ def _parameter(spec: Spec, reference: Reference) -> Parameter:
     attribute = _attribute(holder, name)
     if attribute.kind not in ("real", "single"):
         raise ValueError(
-            f"{_place(holder)}: {name!r} is no real number: it decides what the model is made of; "
+            f"{_place(holder)}: {name!r} is not a real number: it decides what is in the model; "
             "change the description and parametrize it again"
         )
     value = _value(holder, name)
@@ -105,7 +105,7 @@ def _parameter(spec: Spec, reference: Reference) -> Parameter:
     if isinstance(holder, Element):
         for other in _REPLACED.get(holder.kind, {}).get(name, ()):
             if np.any(holder.values[other]):
-                raise ValueError(f"{_place(holder)}: {name!r} has no effect, {other!r} is given")
+                raise ValueError(f"{_place(holder)}: {name!r} has no effect: {other!r} is given")
     return Parameter(holder, name, np.array(value, np.float64))
 
 

@@ -59,27 +59,27 @@ def parametrize(
 ) -> tuple[Values, Callable[[Values], Model]]:
     """The model as a function of some real attributes of its description.
 
-    `build(values)` makes the model that `spec.compile()` makes with these values, with its derived
-    constants. It is pure: you can jit it, vmap it and differentiate it in both modes. All values
-    give the same structure, so a function that takes the model is not compiled again.
+    `build(values)` makes the model that `spec.compile()` would make with these values, including
+    its derived constants. It is pure: you can jit it, vmap it and differentiate it in both modes.
+    All values give the same structure, so functions of the model need no new compilation.
 
-    The derivative is exact. The compiler decides by the values in the description which terms are
-    used and what is clipped, limited or merged. Other values keep these decisions and are not
-    checked. Terms (`Model.terms`) that an attribute can switch on are in the program. If a capsule
-    points along -z (by `fromto`), other values turn its frame from there by the smallest rotation.
+    The derivative is exact. The values in the description decide which terms are used and what is
+    clipped, limited or merged. Other values keep these decisions and are not checked. Terms
+    (`Model.terms`) that an attribute can switch on are in the program. If `fromto` makes a capsule
+    point along -z, other values turn its frame from there by the smallest rotation.
 
     Args:
-        spec: the description; the function does not follow later changes of it.
+        spec: the description; later changes to it have no effect on `build`.
         attributes: which attributes, each as `"kind:name:attribute"` (`"geom:torso:size"`,
             `"inertial:torso:mass"` for the body `torso`, `"option:gravity"`,
-            `"compiler:settotalmass"`) or as an element and an attribute, `(spec.geom("torso"),
-            "size")`. A mapping gives them names of your own.
+            `"compiler:settotalmass"`) or as a pair of an element and an attribute,
+            `(spec.geom("torso"), "size")`. A mapping gives them names of your own.
 
     Returns:
-        values: the values in the description by the names of the attributes: float arrays, scalars
+        values: the values in the description, by the names of the attributes: float arrays, scalars
             or vectors as in MJCF, in its units and frames (angles as in `spec.compiler.angle`).
-        build: the function from such values to a `Model`. It raises ValueError for values with
-            other names or shapes.
+        build: the function from such values to a `Model`. It raises ValueError if their names or
+            shapes differ.
 
     Raises:
         ValueError: an element or attribute does not exist, or the attribute is not a real number,
@@ -94,7 +94,7 @@ def parametrize(
     spec = spec.copy(copies)
     parameters = {name: p.moved(spec, copies) for name, p in given.items()}
     if spec.compiler["fusestatic"] or spec.compiler["discardvisual"]:
-        raise ValueError("turn off fusestatic and discardvisual: elements become others there")
+        raise ValueError("turn off fusestatic and discardvisual: they merge or drop elements")
     values = {name: jnp.asarray(p.nominal, float) for name, p in parameters.items()}
     plan = _plan(spec, parameters, values)
     build = jax.jit(functools.partial(_build, plan))

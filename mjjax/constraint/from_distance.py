@@ -24,18 +24,18 @@ class ContactsFromDistance:
     """A derivative for contacts that do not touch yet: `Callbacks(passive=ContactsFromDistance())`.
 
     The results are bit for bit the same as without it. In derivatives of either mode, springs at
-    rest hold surfaces that may collide and have a distance r < `distance`. If this distance changes
-    by dr, the force -k dr acts on both bodies along the normal, with
+    rest connect surfaces that may collide and are at a distance r < `distance`. If this distance
+    changes by dr, the force -k dr acts on both bodies along the normal, with
 
         k = (1 - r / distance) / (w timeconst^2)
 
-    where w is the sum of both bodies' `body_invweight0`. The stiffness vanishes softly at
-    `distance`, belongs to `timeconst` where surfaces meet, and comes without friction and damping.
-    Contacts that touch keep their own derivative. The number of pairs is at most the number of
-    contact slots in `data`; the nearest pairs count first.
+    where w is the sum of both bodies' `body_invweight0`. The stiffness falls to zero at `distance`
+    and corresponds to `timeconst` where surfaces meet; there is no friction or damping. Contacts
+    that touch keep their own derivative. There are at most as many pairs as contact slots in
+    `data`; the nearest pairs come first.
 
-    The larger `timeconst`, the weaker this derivative is beside the exact one. A program with
-    derivatives searches contacts once more; other programs do not.
+    The larger `timeconst`, the weaker this derivative is compared with the exact one. Programs with
+    derivatives search for contacts once more; other programs do not.
 
     Attributes:
         distance: how far apart surfaces may be [m].
@@ -56,7 +56,7 @@ class ContactsFromDistance:
     def __call__(self, model: Model, data: Data) -> Data:
         """`data` with the derivative of the spring force in `qfrc_passive`."""
         if data.rules.filtered:
-            raise ValueError("ContactsFromDistance does not know which contacts a filter leaves")
+            raise ValueError("ContactsFromDistance cannot know which contacts a filter keeps")
         if not model.structure.nv:
             return data
         force = self._force(model, data)

@@ -137,8 +137,8 @@ def layout_of(model: Model, data: Data) -> RowLayout:
         needs = row_layout(model.structure, now, *room)
         raise ValueError(
             f"the data has {scalar} constraint rows for equalities, friction and limits and the "
-            f"model needs {needs.nscalar}: since make_data it got terms (model.terms), or other "
-            "flags; make the data again, make_data(model)"
+            f"model needs {needs.nscalar}: its terms (model.terms) or flags have changed since "
+            "make_data; make the data again, make_data(model)"
         )
     if layout.ncontact and now.width and (now.width, now.pyramidal) != (made.width, made.pyramidal):
         cones = ["pyramidal" if x.pyramidal else "elliptic" for x in (made, now)]

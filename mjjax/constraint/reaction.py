@@ -54,7 +54,7 @@ def contact_force(model: Model, data: Data, contact: Array | int) -> Array:
 
 
 def rne_postconstraint(model: Model, data: Data) -> Data:
-    """Body accelerations and forces with all constraints known (`mj_rnePostConstraint`).
+    """Body accelerations and forces, given all constraint forces (`mj_rnePostConstraint`).
 
     It fills `cacc`, `cfrc_ext` (applied forces, contacts, connects and welds) and `cfrc_int` (the
     force of the parent on each body), all about the centre of mass of the kinematic root. Forces

@@ -78,10 +78,11 @@ def _with_addresses(contact: Contact, layout: RowLayout, on: Array) -> tuple[Con
 
 @stage
 def island(model: Model, data: Data) -> Data:
-    """Islands: trees that active rows connect, `tree_island` and `nisland` (`mj_island`).
+    """Finds the islands of trees that active rows connect (`mj_island`).
 
-    Islands are numbered by their first trees. A tree without rows has the island -1. If the flag
-    `island` is off, there are no islands. The results are integers and have no derivatives.
+    It fills `tree_island` and `nisland`. Islands are numbered by their first trees. A tree without
+    rows has the island -1. If the flag `island` is off, there are no islands. The results are
+    integers and have no derivatives.
     """
     layout = layout_of(model, data)
     off = model.opt.disabled(DisableBit.ISLAND)

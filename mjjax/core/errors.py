@@ -38,11 +38,11 @@ class MjcfError(MjjaxError, ValueError):
 
 
 class UnsupportedFeature(MjjaxError, NotImplementedError):
-    """The model is valid MJCF, but uses something that mjjax does not simulate."""
+    """The model is valid MJCF, but uses something mjjax does not simulate, or exceeds `Limits`."""
 
 
 class AbsentTerm(ValueError):
-    """A coefficient has a value, but its term is not in the program (`model.terms`)."""
+    """A coefficient is set, but its term is not in the program (`Model.terms`)."""
 
 
 class Origin(NamedTuple):

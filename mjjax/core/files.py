@@ -70,7 +70,7 @@ def unpack(kind: str, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndar
     _, version, length = _HEAD.unpack_from(content)
     if version > FORMAT:
         raise ValueError(
-            f"the file has format {version}, this mjjax reads up to {FORMAT}; update mjjax"
+            f"the file has format {version}, but this mjjax reads up to {FORMAT}; update mjjax"
         )
     body = content[:-_DIGEST]
     if hashlib.sha256(body).digest() != content[-_DIGEST:]:

@@ -65,9 +65,9 @@ def fwd_actuation(model: Model, data: Data, callbacks: Callbacks | None = None) 
     """Activation rates and actuator forces (`mj_fwdActuation`).
 
     force = gain (ctrl or act) + bias, scaled to the limits of the tendons and clipped to
-    `forcerange`. The joint force is moment' force plus gravity compensation, within the force
+    `forcerange`. The joint force is moment' force plus gravity compensation, clipped to the force
     limits of the joints. Derivatives are zero where a clip is active. Without actuators, or with
-    actuation disabled, all forces are zero and `act_dot` stays as it is.
+    actuation disabled, all forces are zero and `act_dot` is left unchanged.
     """
     s, opt = model.structure, model.opt
     xp = namespace(data.qpos)

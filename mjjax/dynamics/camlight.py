@@ -19,10 +19,10 @@ TARGET_MODES = (CamLightType.TARGETBODY, CamLightType.TARGETBODYCOM)
 def camlight(model: Model, data: Data) -> Data:
     """Poses of cameras and lights, which may follow a body or look at one (`mj_camlight`).
 
-    A camera or light is fixed to its body, or it follows the body's position (`track`) or its
-    subtree's centre of mass (`trackcom`) with the orientation of qpos0, or it is attached and looks
-    at a body or at the centre of mass of its subtree. If camera and target coincide, the direction
-    to the target has derivative zero.
+    A camera or light is fixed to its body; or it follows its body's position (`track`) or subtree's
+    centre of mass (`trackcom`), with its orientation at qpos0; or it moves with its body but looks
+    at a body or at the centre of mass of a subtree. If it coincides with its target, the derivative
+    of the direction to the target is zero.
     """
     s, n = model.structure, model.structure.ncam
     if not n + s.nlight:

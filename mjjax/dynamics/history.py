@@ -238,7 +238,7 @@ def remember_ctrl(model: Model, data: Data) -> Data:
 def read_ctrl(
     model: Model, data: Data, actuator: int, time: Array | float, interp: int = -1
 ) -> Array:
-    """Control that reaches an actuator at a time (`mj_readCtrl`).
+    """The control that reaches an actuator at a given time (`mj_readCtrl`).
 
     Args:
         model: model.
@@ -256,7 +256,7 @@ def read_ctrl(
 def read_sensor(
     model: Model, data: Data, sensor: int, time: Array | float, interp: int = -1
 ) -> Array:
-    """Reading (dim,) of a sensor at a time (`mj_readSensor`); arguments as for `read_ctrl`."""
+    """Reading (dim,) of a sensor at a given time (`mj_readSensor`); arguments as in `read_ctrl`."""
     b = _buffer(model.structure, "sensor", sensor)
     if b is None:
         first, dim = (int(x[sensor]) for x in (model.sensor_adr, model.sensor_dim))
@@ -267,13 +267,13 @@ def read_sensor(
 def init_ctrl_history(
     model: Model, data: Data, actuator: int, times: Array | None, values: Array
 ) -> Data:
-    """`data` with past controls of an actuator (`mj_initCtrlHistory`).
+    """`data` with given past controls of an actuator (`mj_initCtrlHistory`).
 
     Args:
         model: model.
         data: data.
         actuator: id; static.
-        times: (n,) times that increase; None keeps the times in the buffer.
+        times: (n,) increasing times [s]; None keeps the times in the buffer.
         values: (n,) controls.
 
     Raises:
@@ -287,7 +287,7 @@ def init_ctrl_history(
 def init_sensor_history(
     model: Model, data: Data, sensor: int, times: Array | None, values: Array, phase: Array | float
 ) -> Data:
-    """`data` with past readings (n, dim) of a sensor (`mj_initSensorHistory`).
+    """`data` with given past readings (n, dim) of a sensor (`mj_initSensorHistory`).
 
     `phase` is the last time at which a sensor with an interval was read. The other arguments are
     those of `init_ctrl_history`.

@@ -116,14 +116,14 @@ def com_pos(model: Model, data: Data) -> Data:
 
 @stage
 def crb(model: Model, data: Data) -> Data:
-    """Stores the armature, which `qM` needs beside `cinert` and `cdof` (`mj_crb`).
+    """Stores the armature, which `qM` needs besides `cinert` and `cdof` (`mj_crb`).
 
     `Data.qM` and `Data.crb` are computed when they are read, by `joint_inertia` and
-    `subtree_inertia`. `armature` is (nv,). If tendons have armature, it has all entries of the
-    blocks of trees, and `tendon_inertia` adds the armature of tendons to them.
+    `subtree_inertia`. `armature` is (nv,). If tendons have armature, it holds all entries of the
+    trees' blocks, and `tendon_inertia` adds the tendons' armature to them.
 
-    M_ij = cdof_i . I_j cdof_j, where I_j is the inertia of everything that dof j moves and dof i is
-    on the way from j to the root. The armature is added on the diagonal. The inertia is
+    M_ij = cdof_i . I_j cdof_j, where I_j is the inertia of everything that dof j moves, and dof i
+    is on the way from j to the root. The armature is added to the diagonal. The inertia is
     differentiable everywhere.
     """
     s, armature = model.structure, model.dof_armature

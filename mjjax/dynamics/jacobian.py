@@ -89,7 +89,7 @@ def jac_subtree_com(model: Model, data: Data, body: int) -> Array:
 def jac_point_axis(
     model: Model, data: Data, point: Array, axis: Array, body: int
 ) -> tuple[Array, Array]:
-    """Jacobians (3, nv) of a world point and of a world axis on a body (`mj_jacPointAxis`)."""
+    """Jacobians (3, nv) of a world point and a world axis fixed to a body (`mj_jacPointAxis`)."""
     jacp, jacr = jac(model, data, point, body)
     columns = namespace(jacr).broadcast_to(axis, (jacr.shape[1], 3))
     return jacp, cross(jacr.T, columns).T
@@ -127,7 +127,7 @@ def jac_dot(model: Model, data: Data, point: Array, body: Array | int) -> tuple[
 
 
 def angmom_mat(model: Model, data: Data, body: int) -> Array:
-    """Matrix (3, nv) from `qvel` to the angular momentum of a subtree (`mj_angmomMat`).
+    """Matrix (3, nv) that maps `qvel` to a subtree's angular momentum (`mj_angmomMat`).
 
     The angular momentum is taken about the centre of mass of the subtree, in world axes.
     """
@@ -166,7 +166,7 @@ def xfrc_accumulate(model: Model, data: Data) -> Array:
 
 
 def local_to_global(data: Data, pos: Array, q: Array, body: int) -> tuple[Array, Array]:
-    """World position (3,) and orientation (9,) of a pose in a body (`mj_local2Global`)."""
+    """World position (3,) and orientation (9,) of a pose in a body frame (`mj_local2Global`)."""
     xpos = data.xpos[body] + quat.rotate(data.xquat[body], pos)
     return xpos, flat9(quat.to_mat(quat.mul(data.xquat[body], q)))
 

@@ -110,7 +110,7 @@ def _single(
     wanted = whole_number(objtype, f"{who}: objtype is a mjjax.ObjType")
     if wanted not in list(_COUNTS):
         known = ", ".join(f"ObjType.{kind.name}" for kind in _COUNTS)
-        raise ValueError(f"{who}: objtype is one of {known}, not {wanted}")
+        raise ValueError(f"{who}: objtype must be one of {known}, not {wanted}")
     of = element_id(model.structure, NAMED[ObjType(wanted)], objid, who)
     kind, index = np.array([wanted]), np.array([of])
     motion = object_motion(model, data, kind, index, acceleration)
@@ -137,7 +137,7 @@ def object_velocity(
         flg_local: whether the result is along the axes of the object instead of the world's.
 
     Raises:
-        ValueError: the object has another type, which has no velocity.
+        ValueError: objects of this type have no velocity.
         LookupError: the model has no such object.
     """
     return _single(model, data, objtype, objid, flg_local, acceleration=False)
@@ -146,13 +146,13 @@ def object_velocity(
 def object_acceleration(
     model: Model, data: Data, objtype: ObjType | int, objid: int | str, flg_local: bool = False
 ) -> Array:
-    """Acceleration (6,) of an object with gravity, rotation first (`mj_objectAcceleration`).
+    """Acceleration (6,) of an object, including gravity, rotation first (`mj_objectAcceleration`).
 
-    It works as `object_velocity`, but needs data with `cacc`.
+    It works like `object_velocity`, but needs data with `cacc`.
 
     Raises:
         ValueError: `data.cacc` is empty.
     """
     if not data.cacc.shape[0]:
-        raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) before")
+        raise ValueError("data.cacc is empty: call rne_postconstraint(model, data) first")
     return _single(model, data, objtype, objid, flg_local, acceleration=True)

@@ -86,7 +86,7 @@ def tendon(model: Model, data: Data) -> Data:
 
     The length of a fixed tendon is the sum of coef q. The length of a spatial tendon is the sum of
     segments and arcs, divided by the pulleys' divisors. The derivative is exact, except where a
-    tendon begins or ceases to wrap.
+    tendon starts or stops wrapping.
     """
     s = model.structure
     if not s.ntendon:

@@ -23,8 +23,8 @@ from mjjax.xla.namespace import Array, namespace, where
 def com_vel(model: Model, data: Data) -> Data:
     """Body velocities `cvel` and the time derivative of `cdof` (`mj_comVel`).
 
-    cvel_b is the sum of cdof_i qvel_i over the dofs that move b. cdof_dot_i is the velocity before
-    the joint of i crossed with cdof_i; it is zero for the translations of a free joint.
+    cvel_b is the sum of cdof_i qvel_i over the dofs that move b. cdof_dot_i is the cross product of
+    the velocity before i's joint with cdof_i; it is zero for the translations of a free joint.
     """
     s = model.structure
     axes = split(data.cdof)
@@ -37,7 +37,7 @@ def com_vel(model: Model, data: Data) -> Data:
 
 
 def subtree_vel(model: Model, data: Data) -> Data:
-    """Velocities and angular momenta of the subtrees about their centres (`mj_subtreeVel`).
+    """Velocities of subtree centres of mass, and angular momenta about them (`mj_subtreeVel`).
 
     It fills `subtree_linvel` and `subtree_angmom`. Derivatives are exact.
     """

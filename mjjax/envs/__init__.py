@@ -34,7 +34,7 @@ __all__ = [
 def make(name: str) -> Environment:
     """The environment of a task in `TASKS` or `GYMNASIUM_TASKS`.
 
-    It is the same object in each call and compiles once.
+    Every call returns the same object, so it compiles only once.
 
     Raises:
         ValueError: there is no such task; the message lists mjjax's own.

@@ -31,7 +31,7 @@ class BraxEnv:
     """An environment whose `reset(rng)` and `step(state, action)` return a `BraxState`.
 
     Like Brax's own environments, it does not restart and does not end episodes whose time is up:
-    wrappers do both. `metrics` are the terms of the reward, before the weights.
+    wrappers do both. `metrics` are the terms of the reward, before weighting.
 
     Attributes:
         env: the mjjax environment.
@@ -78,13 +78,13 @@ class BraxEnv:
         width: int = 320,
         camera: str | int | None = None,
     ) -> Any:
-        """A picture (height, width, 3) of bytes of each `pipeline_state`, or of the only one.
+        """A picture (height, width, 3), in bytes, of each `pipeline_state` or of the only one.
 
         Args:
             trajectory: states of one world.
             height: rows of a picture.
             width: columns of a picture.
-            camera: name or id of a camera; None for the model's free camera.
+            camera: name or id of a camera; by default the model's free camera.
         """
         if isinstance(trajectory, EnvState):
             return self._picture(trajectory, height, width, camera)

@@ -65,7 +65,7 @@ def require_state(state: Any, fields: Iterable[str], what: str) -> None:
     if not isinstance(physics, Mapping):
         raise TypeError(f"{what} takes the state that reset or step returned, not {short(state)}")
     if other := set(physics) ^ set(fields):
-        raise ValueError(f"{what}: the state is of another environment ({min(other)} tells them)")
+        raise ValueError(f"{what}: the state is of another environment ({min(other)} differs)")
     check_shape(state.time, (), f"{what}: the time of a state", VMAP)
 
 

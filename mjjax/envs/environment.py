@@ -41,14 +41,14 @@ Info = dict[str, Any]
 
 
 class Params(PyTree):
-    """All numbers of an environment; you can change them without a new compilation."""
+    """All numbers of an environment; changing them needs no new compilation."""
 
     model: Model = array(doc="the model; its leaves may have one value per world")
     weights: dict[str, Array] = array(doc="factor of each term of the reward")
     max_steps_in_episode: Array = array(dtype=int, doc="steps after which an episode is cut off")
 
     def replace(self, **changes: Any) -> "Params":
-        """These parameters with some changed; Python's numbers as weights compile nothing again."""
+        """These parameters with some changed; numbers as weights compile nothing anew."""
         if isinstance(changes.get("weights"), Mapping):
             weights = changes["weights"].items()
             changes["weights"] = {name: _strong(value) for name, value in weights}
@@ -63,7 +63,7 @@ def _strong(x: Any) -> Any:
 
 
 class EnvState(PyTree):
-    """The state from which an episode goes on."""
+    """The state from which an episode continues."""
 
     time: Array = array(dtype=int, doc="steps since the reset")
     physics: dict[str, Array] = array(doc="fields of `Data` that the next step reads")
@@ -78,8 +78,8 @@ class Environment:
 
     An environment is pure and immutable: you can `jax.vmap` it over keys, states and actions. If
     the model in `Params` has a dimension of worlds, use `vectorize`. A step is `frame_skip` steps
-    of the simulator. Its observation, reward and end belong to the state that it returns, not to
-    the state before it.
+    of the simulator. Observation, reward and end of the episode belong to the state that the step
+    returns, not to the state before it.
 
     A subclass sets the class variables and defines `start` and `terms`. It also defines `observe`
     and `failed` if the defaults do not suit it.
@@ -114,7 +114,7 @@ class Environment:
     def scene(self) -> str:
         """MJCF of the model: the asset with the sensors of the task."""
         if not hasattr(self, "asset"):
-            raise TypeError(f"{self.name} has no asset: hand a model in, {self.name}(model)")
+            raise TypeError(f"{self.name} has no asset: pass a model, {self.name}(model)")
         text = (resources.files("mjjax") / f"assets/{self.asset}.xml").read_text(encoding="utf-8")
         return text.replace("</mujoco>", f"<sensor>{self.sensors}</sensor></mujoco>")
 
@@ -131,7 +131,7 @@ class Environment:
             model: model.
             before: state at the beginning of the step, with the `ctrl` of the step before.
             data: data after the step, with everything that follows from positions and velocities,
-                and the sensors of these.
+                including the readings of such sensors.
         """
         raise NotImplementedError(f"{self.name} does not define terms(model, before, data)")
 
@@ -142,7 +142,7 @@ class Environment:
     def observe(self, model: Model, data: Data) -> Any:
         """The observation; by default the readings of all sensors, in their order.
 
-        It is an array, or a dictionary of arrays, which Brax and Gymnasium take.
+        It is an array, or a dictionary of arrays, which Brax and Gymnasium accept.
         """
         return data.sensordata
 
@@ -156,7 +156,7 @@ class Environment:
         return after, step1(model, after)
 
     def control(self, model: Model, action: Array) -> Array:
-        """Controls for an action in `action_space`; maps -1 to 1 to the range of each actuator.
+        """Controls for an action in `action_space`; maps [-1, 1] to the range of each actuator.
 
         `step` clamps the result to the range of each actuator that has a range.
         """
@@ -189,10 +189,10 @@ class Environment:
     def step(
         self, key: Array, state: EnvState, action: Array, params: Params | None = None
     ) -> tuple[Array, EnvState, Array, Array, Info]:
-        """Makes one step; if it ends the episode, the next episode starts at once, at random.
+        """Makes one step; if it ends the episode, the next one starts at once, in a random state.
 
         An action beyond the bounds of `action_space` counts as the nearest one within them, so its
-        derivative is zero. An action that is NaN ends the episode. Its step is made with all
+        derivative is zero. An action that is NaN ends the episode: its step is made with all
         controls zero, as in MuJoCo, and `data.warning` counts it.
 
         Args:
@@ -205,10 +205,10 @@ class Environment:
             Observation, state, reward, whether the episode ended, and a dictionary. In it,
             `terminated` and `truncated` say why it ended (both may be true), `bad_action` whether a
             NaN action ended it. `final_observation` is the last observation of an episode that
-            ended, else the observation. `terms` are those of the reward, before the weights.
+            ended, else the observation. `terms` are the terms of the reward, before weighting.
 
         Raises:
-            ValueError: the action is unfit, the state is a batch, or a term has no weight.
+            ValueError: the action is invalid, the state is a batch, or a term has no weight.
         """
         params = self._checked("step", key, params)
         require_state(state, self.fields, f"step of {self.name}")
@@ -258,7 +258,7 @@ class Environment:
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
-        """Fields of `Data` that a step reads of the step before."""
+        """Fields of `Data` that a step reads from the step before."""
         data = jax.eval_shape(make_data, self.model)
         found = carried(lambda m, d: (step(m, d), None), self.model, data, ())
         return tuple(sorted(found | {*self.remembered}))

@@ -51,8 +51,8 @@ RESTARTS: dict[AutoresetMode, Restart] = {
 class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """One world. As Gymnasium requires, an episode that has ended waits for `reset`.
 
-    The information of a step has the terms of the reward, before the weights, and `bad_action`,
-    which says whether the episode ended because the action is NaN.
+    The `info` of a step has the terms of the reward, before weighting, and `bad_action`, which says
+    whether the episode ended because the action is NaN.
 
     Args:
         env: environment, or the name of a task.
@@ -116,17 +116,17 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
 
 class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
-    """Many worlds in one compiled step. `autoreset_mode` says when their next episodes start.
+    """Many worlds in one compiled step; `autoreset_mode` says when their next episodes start.
 
     - `NEXT_STEP`, which Gymnasium's wrappers expect: the step after the end of an episode ignores
       that world's action and starts the next episode, with reward 0.
-    - `SAME_STEP`: the step that ends an episode also starts the next one. The information then has
-      the last observation and information of the old episode, `final_obs` and `final_info`.
+    - `SAME_STEP`: the step that ends an episode also starts the next one. `info` then has the last
+      observation and `info` of the old episode, `final_obs` and `final_info`.
     - `DISABLED`: `reset(options={"reset_mask": mask})` starts new episodes in some worlds.
 
-    The information of a step has the terms of the reward, before the weights, and `bad_action`,
-    which says whether an episode ended because the action is NaN. Beside each entry `name`, `_name`
-    says for which worlds it holds. From the same seed, a world behaves as in `GymnasiumEnv`.
+    The `info` of a step has the terms of the reward, before weighting, and `bad_action`, which says
+    whether an episode ended because the action is NaN. For each entry `name`, `_name` says for
+    which worlds it holds. From the same seed, a world behaves as in `GymnasiumEnv`.
 
     Args:
         env: environment, or the name of a task.
@@ -137,8 +137,8 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         height: height of pictures [pixel].
         autoreset_mode: Gymnasium's `AutoresetMode`, or its name or value.
         arrays: `"numpy"` or `"jax"`. With `"jax"`, a step copies nothing to the host, all entries
-            of the information are there in every step, and `DISABLED` does not notice that a world
-            goes on after its end.
+            of `info` are there in every step, and `DISABLED` does not notice that a world continues
+            after its episode has ended.
 
     Raises:
         ValueError: there is no such task, mode or kind of arrays, or `params` has another number of
@@ -188,12 +188,12 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv):
         """Starts an episode in every world, or in those of `options["reset_mask"]`.
 
         Args:
-            seed: seeds of the worlds, or the seed of the first world, from which the others count
-                on; with None the worlds go on at random.
-            options: `reset_mask`, (num_envs,) truth values, says which worlds start anew.
+            seed: seeds of the worlds, or that of the first world, from which the others count up;
+                with None, the worlds continue at random.
+            options: `reset_mask`, (num_envs,) booleans, says which worlds start anew.
 
         Raises:
-            ValueError: the number of seeds is wrong, or the mask is not a mask.
+            ValueError: the number of seeds is wrong, or the mask is invalid.
             ResetNeeded: there is a mask, but not all worlds have been reset before.
         """
         mask = None if options is None else options.get("reset_mask")

@@ -10,7 +10,7 @@ from mjjax.model.model import Model
 
 
 def reading(model: Model, data: Data, name: str) -> Array:
-    """The readings (dim,) of a sensor, or a number if the sensor has only one.
+    """The readings (dim,) of a sensor, or a scalar if the sensor has only one.
 
     Raises:
         KeyError: there is no such sensor; the message lists all sensors.

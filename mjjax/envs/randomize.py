@@ -19,10 +19,10 @@ from mjjax.pipeline.boundary import check_shapes, require_kinds
 def randomize(
     model: Model, change: Callable[[Model, Array], Model], key: Array, worlds: int
 ) -> Model:
-    """Makes a model per world.
+    """Makes a batch of models, one for each world.
 
     Only the fields that `change` sets get a dimension of worlds. If `change` sets masses or sizes,
-    call `set_const` in it, which updates the constants that follow from them.
+    let it call `set_const`, which updates the constants that follow from them.
 
     Args:
         model: model to change.
@@ -39,7 +39,7 @@ def randomize(
     require_key(key, "randomize")
     worlds = whole_number(worlds, "randomize: worlds is a whole number")
     if worlds < 1:
-        raise ValueError(f"randomize: worlds is at least 1, not {worlds}")
+        raise ValueError(f"randomize: worlds must be at least 1, not {worlds}")
     program, changed = jax.make_jaxpr(change, return_shape=True)(model, key)
     require_kinds("what change() of randomize returns", {"model": changed})
     check_shapes("what change() of randomize returns", {"model": changed})
@@ -70,7 +70,7 @@ def world_axes(tree: Any) -> Any:
         if more not in (0, 1):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise ValueError(
-                f"{name} has shape {jnp.shape(value)}, not {own} dimensions or one more"
+                f"{name} has shape {jnp.shape(value)}, but needs {own} dimensions or one more"
             )
         return 0 if more else None
 
@@ -83,7 +83,7 @@ def vectorize(
     Callable[[Array, Params], tuple[Array, EnvState]],
     Callable[[Array, EnvState, Array, Params], tuple[Array, EnvState, Array, Array, Info]],
 ]:
-    """The functions `reset(keys, params)` and `step(keys, states, actions, params)` of many worlds.
+    """Functions `reset(keys, params)` and `step(keys, states, actions, params)` for many worlds.
 
     Args:
         env: environment.

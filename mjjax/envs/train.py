@@ -37,7 +37,7 @@ HIDDEN = (64, 64)  # sizes of the hidden layers of the policy and of the value f
 
 
 class Point(NamedTuple):
-    """A point of a learning curve: the returns of test episodes with random actions.
+    """A point of a learning curve: the returns of test episodes, with sampled actions.
 
     Attributes:
         steps: number of steps of the environment so far.
@@ -107,7 +107,7 @@ def train(
     report: Callable[[Point], None] = lambda point: None,
     **settings: Any,
 ) -> Trained:
-    """Trains a policy by PPO.
+    """Trains a policy with PPO.
 
     Args:
         env: environment.
@@ -138,7 +138,7 @@ def training(
     params: Params | None = None,
     **settings: Any,
 ) -> Iterator[Trained]:
-    """What `train` has at each point of the learning curve; it may be left at any of them.
+    """What `train` has at each point of the learning curve; you may stop at any of them.
 
     The arguments are those of `train`.
 

@@ -107,7 +107,7 @@ def band_mul_mat_vec(mat: Array, v: Array, band: Band, symmetric: bool = True) -
 
 
 def band_diag(i: int, band: Band) -> int:
-    """Place of a diagonal entry in storage (`mju_bandDiag`)."""
+    """Index of a diagonal entry in storage (`mju_bandDiag`)."""
     top = band.ntotal - band.ndense
     if i < top:
         return i * band.nband + band.nband - 1
@@ -117,7 +117,7 @@ def band_diag(i: int, band: Band) -> int:
 def chol_factor_band(
     mat: Array, band: Band, diagadd: Array | float = 0.0, diagmul: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """Factor in the same storage, and the least square of its diagonal (`mju_cholFactorBand`).
+    """Factor in the same storage, and its smallest squared diagonal entry (`mju_cholFactorBand`).
 
     L L' = A + diag(diagadd + diagmul A_ii). If this matrix is not positive definite, the second
     result is 0 and the factor is NaN. Otherwise the derivative is exact.
@@ -140,9 +140,9 @@ def chol_solve_band(factor: Array, v: Array, band: Band) -> Array:
 def eig3(mat: Array) -> tuple[Array, Array, Array]:
     """Eigenvalues (3,), eigenvectors (3, 3) in columns and their quaternion (4,) (`mju_eig3`).
 
-    A = V diag(values) V', where the values decrease and V is right-handed. The derivative of the
-    values is exact. The derivative of the vectors has the factors 1 / (difference of values), so it
-    is not finite if two values coincide.
+    A = V diag(values) V', with the values in decreasing order and V right-handed. The derivative of
+    the values is exact. The derivative of the vectors has the factors 1 / (difference of values),
+    so it is not finite if two values coincide.
 
     Args:
         mat: (3, 3) symmetric matrix.

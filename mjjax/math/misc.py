@@ -11,9 +11,9 @@ from mjjax.xla.namespace import Array, where
 def spring_damper(pos0: Array, vel0: Array, kp: Array, kv: Array, dt: Array) -> Array:
     """Position after `dt` [s] of x'' = -kp x - kv x', exactly (`mju_springDamper`).
 
-    The arguments are scalars, or arrays of one shape. The motion may be over-, under- or critically
-    damped; it is critically damped if kv^2 = 4 kp. The derivative is exact, except with respect to
-    kp and kv at critical damping, where it is that of the decay alone.
+    The arguments are scalars or arrays of the same shape. The motion may be over-, under- or
+    critically damped (kv^2 = 4 kp). The derivative is exact, except with respect to kp and kv at
+    critical damping, where it is that of the decay alone.
     """
     half, square = 0.5 * kv, 0.25 * kv * kv - kp
     decay = jnp.exp(-half * dt)
@@ -52,8 +52,8 @@ def encode_pyramid(force: Array, mu: Array) -> Array:
 def decode_pyramid(pyramid: Array, mu: Array) -> Array:
     """Normal and tangential forces (dim,) of a pyramid's edges (`mju_decodePyramid`).
 
-    n is the sum of all edges, and f_i = mu_i (edge 2i - edge 2i+1). Both are linear in the edges
-    and in `mu`.
+    n is the sum of all edges, and f_i = mu_i (edge 2i - edge 2i+1). Both are linear in the edges,
+    and f_i also in `mu`.
 
     Args:
         pyramid: (2 (dim - 1),) forces along the edges.
@@ -67,10 +67,10 @@ def decode_pyramid(pyramid: Array, mu: Array) -> Array:
 
 
 def halton(index: int | np.ndarray, base: int) -> np.ndarray:
-    """Halton's low-discrepancy sequence in (0, 1) (`mju_Halton`), in numpy and without derivative.
+    """Halton's low-discrepancy sequence in [0, 1) (`mju_Halton`), in NumPy and without derivative.
 
     The result has the shape of `index`. Its digits are those of `index` in a prime `base`, mirrored
-    at the point.
+    about the radix point.
     """
     left = np.asarray(index)
     result, weight = np.zeros(left.shape), 1.0 / base

@@ -43,7 +43,7 @@ class BoxQPSettings(NamedTuple):
         min_gradient: squared norm of the free gradient at which to stop.
         backtrack: factor by which a step that does not help is shortened.
         min_step: shortest step.
-        armijo: least decrease, as a part of the decrease that the gradient promises.
+        armijo: least decrease, as a fraction of the decrease that the gradient predicts.
     """
 
     iterations: int = 100
@@ -64,7 +64,7 @@ def box_qp(
     """Minimiser x of x' H x / 2 + g' x with lower <= x <= upper (`mju_boxQP`).
 
     It makes projected Newton steps. The free coordinates f solve H_ff d = -(H x + g)_f, and the
-    step is shortened until the cost falls enough. The loop has no derivative in reverse mode. To
+    step is shortened until the cost falls enough. The loop has no reverse-mode derivative. To
     differentiate a solution, take `free` as fixed: dx is zero at the bounds, and in the free
     coordinates H_ff dx = -(dH x + dg)_f, which you can solve with the returned factor.
 

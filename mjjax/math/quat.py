@@ -21,7 +21,7 @@ from mjjax.xla.polynomials import bilinear
 
 
 def join(parts: components.Parts) -> Any:
-    """Joins component arrays to one array, with the components on the last axis."""
+    """Joins component arrays into one array, with the components on the last axis."""
     return namespace(*parts).stack(parts, axis=-1)
 
 
@@ -90,7 +90,7 @@ def sub(a: A, b: A) -> A:
 
 
 def integrate(q: A, v: A) -> A:
-    """`q` turned by the rotation vector `v` [rad] in its own frame, normalized to length one.
+    """`q` turned by the rotation vector `v` [rad] in its own frame, normalized.
 
     It is `mju_quatIntegrate` if `v` is a velocity times a time.
     """
@@ -145,8 +145,8 @@ def from_z(v: A) -> A:
 def from_mat(mat: A) -> A:
     """Unit quaternion of a rotation matrix (..., 3, 3) (`mju_mat2Quat`).
 
-    Two quaternions have this rotation. The result is the one whose largest component is positive;
-    if the trace is positive, the one whose first component is positive.
+    Of the two quaternions with this rotation, the result is the one whose largest component is
+    positive; if the trace is positive, the one whose first component is positive.
     """
     m = [[mat[..., i, j] for j in range(3)] for i in range(3)]
     xx, yy, zz = m[0][0], m[1][1], m[2][2]
@@ -168,7 +168,7 @@ def from_euler(angles: Array, sequence: str) -> Array:
 
     Args:
         angles: (..., 3) in the order of `sequence`.
-        sequence: three axes, each of `xyz` (about the turned axes) or `XYZ` (about the fixed ones).
+        sequence: three axes, each of `xyz` (about rotated axes) or `XYZ` (about fixed axes).
     """
     if len(sequence) != 3 or not set(sequence) <= set("xyzXYZ"):
         raise ValueError(f"Euler sequence {sequence!r} must have three letters of xyzXYZ")
@@ -184,15 +184,15 @@ def from_euler(angles: Array, sequence: str) -> Array:
 
 
 def to_vel(q: Array, dt: Array | float) -> Array:
-    """Angular velocity (..., 3) in its own frame that makes the rotation in `dt` [s].
+    """Angular velocity (..., 3), in the moving frame, that makes the rotation `q` in `dt` [s].
 
-    The rotation is at most half a turn (`mju_quat2Vel`).
+    The rotation is taken as at most half a turn (`mju_quat2Vel`).
     """
     return log(q) / dt
 
 
 def rate(q: Array, v: Array) -> Array:
-    """Time derivative of `q` that turns with `v` (..., 3) [rad/s] in the outer frame.
+    """Time derivative of `q` when it turns at `v` (..., 3) [rad/s], given in the outer frame.
 
     It is (0, v) q / 2, as in MuJoCo (`mju_derivQuat`).
     """

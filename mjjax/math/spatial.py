@@ -88,14 +88,14 @@ def neg_pose(pos: Array, q: Array) -> Pose:
 
 
 def trn_vec_pose(pos: Array, q: Array, v: Array) -> Array:
-    """Takes a point v (..., 3) out of the frame of a pose: p + R(q) v (`mju_trnVecPose`)."""
+    """Maps a point v (..., 3) out of the frame of a pose: p + R(q) v (`mju_trnVecPose`)."""
     return pos + quat.rotate(q, v)
 
 
 def transform_spatial(
     v: Array, force: bool, newpos: Array, oldpos: Array, new_to_old: Array | None = None
 ) -> Array:
-    """A spatial vector (..., 6), rotation first, about another point (`mju_transformSpatial`).
+    """A spatial vector (..., 6), rotation first, moved to another point (`mju_transformSpatial`).
 
     A motion becomes v_new = v - (new - old) x w, and a force t_new = t - (new - old) x f. The
     result is linear in `v`, and the derivative is exact in all arguments.

@@ -143,14 +143,14 @@ def _check_content(node: Node, types: tuple[str, ...]) -> None:
 
 def _check_material(node: Node) -> None:
     if "texture" in node.values and node.children:
-        raise node.error("a material has either a texture or layers", "use layers only")
+        raise node.error("a material can have a texture or layers, not both", "use layers only")
     if not node.values.get("name"):
         raise node.error("a material needs a name", "add the attribute 'name'")
 
 
 def _check_skin(node: Node) -> None:
     if not 0 <= node.values.get("group", 0) < NGROUP:
-        raise node.error(f"the group of a skin is between 0 and {NGROUP - 1}")
+        raise node.error(f"the group of a skin must be between 0 and {NGROUP - 1}")
 
 
 _CHECKS: dict[str, Callable[[Node], None]] = {

@@ -118,7 +118,7 @@ def copy_followers(
             if len(spec.elements[kind]) > _MOST:
                 raise element.origin.error(
                     f"replicated more than {_MOST} times",
-                    "MuJoCo doubles what refers to nothing with every copy: put it elsewhere",
+                    "every copy doubles what refers to nothing, as in MuJoCo: put it elsewhere",
                 )
 
 

@@ -47,7 +47,7 @@ def composite(spec: Spec, budget: Budget, parent: Element, node: Node) -> None:
         raise node.error(f"there is no composite of type {type_!r}", hint)
     parts = {child.tag: child for child in node.children}
     if sum(child.tag == "joint" for child in node.children) > 1:
-        raise node.error("a cable has one kind of joint")
+        raise node.error("a cable can have only one kind of joint")
     if "joint" in parts and parts["joint"].values.get("kind") != "main":
         raise parts["joint"].error("the kind of the joint must be 'main'")
     budget.make(node.origin, _PARTS * max(node.values.get("count", (0,))[0], 0))

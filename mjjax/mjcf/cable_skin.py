@@ -29,7 +29,7 @@ def cable_skin(
         own = given.values
         values |= {name: own[name] for name in ("rgba", "group", "material") if name in own}
         if own.get("subgrid", 0) > 0:
-            warnings.append(str(given.error("subgrid is ignored, the skin is drawn without")))
+            warnings.append(str(given.error("subgrid is ignored; the skin is drawn without it")))
         if own.get("texcoord"):
             values["texcoord"] = _texcoord(n)
     face = tuple(int(i) for i in _faces(n).ravel())

@@ -161,7 +161,7 @@ def _keyword(node: Node, attribute: Attribute, text: str) -> int | None:
         raise node.error(f"attribute {attribute.name!r} repeats a keyword")
     if attribute.ordered and numbers != sorted(numbers):
         raise node.error(
-            f"the keywords of attribute {attribute.name!r} are not in their order",
+            f"the keywords of attribute {attribute.name!r} are out of order",
             f"the order is {', '.join(words)}",
         )
     return sum(numbers) if numbers else None

@@ -143,7 +143,7 @@ class Section(dict[str, Any]):
 class Sections(dict[str, Section]):
     """Sub-sections by name, also as Python attributes: `spec.visual.map.znear = 0.1`.
 
-    A name that is a keyword of Python gets an underscore at its end: `spec.visual.global_`.
+    A name that is a Python keyword ends in an underscore: `spec.visual.global_`.
     """
 
     def __init__(self, row: str, values: Mapping[str, Mapping[str, Any]]):

@@ -135,7 +135,7 @@ class Element:
         """Puts a copy of a body of another model into this frame or at this site.
 
         The copy comes with its assets and all that refers to it, as in `Spec.attach`, and is
-        returned. Without `prefix` and `suffix` its names stay as they are.
+        returned. Without `prefix` and `suffix`, its names do not change.
 
         Raises:
             ValueError: the element is not a body, or it is a body of this model.
@@ -148,12 +148,12 @@ class Element:
     ) -> "Element":
         """Puts a copy of a frame of another model, with its content, into this body.
 
-        It works as `attach_body`.
+        It works like `attach_body`.
         """
         return work("Element.attach")(self, "frame", frame, prefix, suffix)
 
     def members(self) -> Iterator["Element"]:
-        """The elements that a body or frame holds, also in its frames, in the order of ids.
+        """The elements that a body or frame holds, including those in its frames, by id.
 
         Frames come before their content.
         """
@@ -176,7 +176,7 @@ class Element:
             waiting.extend(reversed(element.children))
 
     def add(self, child: "Element") -> "Element":
-        """Puts an element inside this one, after the others; returns it."""
+        """Adds an element inside this one, after the others, and returns it."""
         child.parent = self
         self.children.append(child)
         return child
@@ -187,7 +187,7 @@ class Element:
         child.parent = None
 
     def copy(self, copies: "dict[Element, Element] | None" = None) -> "Element":
-        """A copy of this element and everything inside it; `copies` gets the copy of each."""
+        """A copy of this element and everything inside it; `copies` receives each copy."""
         copies = {} if copies is None else copies
         twins: list[Element] = []
         waiting: list[tuple[Element, Element | None]] = [(self, None)]
@@ -214,8 +214,8 @@ _ELEMENT = frozenset(Element.__dataclass_fields__)
 class DefaultClass:
     """A default class: for each kind of element, the values from which new elements start.
 
-    You can read and assign these values: `default.geom.rgba = [1, 0, 0, 1]`. Elements that exist
-    already do not change.
+    You can read and assign these values: `default.geom.rgba = [1, 0, 0, 1]`. Existing elements do
+    not change.
     """
 
     name: str

@@ -69,7 +69,7 @@ class ElementLists:
         return work("Spec.add")(self, kind, tag, classname, values)
 
     def append(self, element: Element) -> Element:
-        """Puts an element that stands outside the world after the others; returns it."""
+        """Appends an element outside the world, and returns it."""
         element.model = cast("Spec", self)
         self.elements[element.kind].append(element)
         return element

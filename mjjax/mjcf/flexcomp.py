@@ -60,9 +60,9 @@ def _any(node: Node, values: Values, files: Files) -> None:
 def _grid(node: Node, values: Values, files: Files) -> int:
     dim, count = values["dim"], values["count"]
     if min(count[:dim]) < 2:
-        raise node.error(f"a grid of dimension {dim} needs a count of 2 or more in it")
+        raise node.error(f"a grid of dimension {dim} needs a count of 2 or more in each")
     if dim == 2 and count[2] > 1:
-        raise node.error("a grid of dimension 2 has a count of 1 in the third", "set dim='3'")
+        raise node.error("a grid of dimension 2 needs a third count of 1", "set dim='3'")
     return math.prod(count[:dim])
 
 
@@ -114,4 +114,4 @@ def _check_pin(pin: Node, values: Values, npoint: int) -> None:
         else:
             inside = max(numbers) < npoint
         if not inside or min(numbers) < 0:
-            raise pin.error(f"{name} names a point that there is not")
+            raise pin.error(f"{name} names a point that does not exist")

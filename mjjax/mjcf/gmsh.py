@@ -43,7 +43,7 @@ def _numbers(words: list[bytes], origin: Origin) -> np.ndarray:
     try:
         return np.array([float(word) for word in words])
     except ValueError:
-        raise origin.error("the Gmsh file has words where numbers must be") from None
+        raise origin.error("the Gmsh file has words where numbers should be") from None
 
 
 def _points_2(nodes: np.ndarray, origin: Origin) -> int:
@@ -70,7 +70,7 @@ def _points_4(nodes: np.ndarray, origin: Origin) -> int:
 
 def _sequential(tags: np.ndarray, origin: Origin) -> None:
     if not np.array_equal(tags, 1 + np.arange(len(tags))):
-        raise origin.error("the nodes of the Gmsh file must be numbered from one on")
+        raise origin.error("the nodes of the Gmsh file must be numbered from one")
 
 
 def _elements_2(elements: np.ndarray, npoint: int, dim: int, origin: Origin) -> None:
@@ -106,7 +106,7 @@ def _elements_4(elements: np.ndarray, npoint: int, dim: int, origin: Origin) -> 
 
 def _in_range(points: list[float], npoint: int, origin: Origin) -> None:
     if not points or not 1 <= min(points) <= max(points) <= npoint:
-        raise origin.error("elements of the Gmsh file name nodes that there are not")
+        raise origin.error("elements of the Gmsh file name nodes that do not exist")
 
 
 _VERSIONS = {b"2.2": (_points_2, _elements_2), b"4.1": (_points_4, _elements_4)}

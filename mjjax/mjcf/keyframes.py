@@ -80,8 +80,8 @@ def take(spec: Spec) -> list[Snapshot]:
             total = sum(width(part, owner) for owner in lists[kind])
             if len(values) != total:
                 raise key.origin.error(
-                    f"{part} has {len(values)} values, the model {total}",
-                    "what is replicated counts once",
+                    f"{part} has {len(values)} values, but the model has {total}",
+                    "count each replicated element once",
                 )
             parts = snapshot.parts[part] = {}
             for owner in lists[kind]:

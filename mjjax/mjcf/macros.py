@@ -65,7 +65,7 @@ def replicate(draft: Draft, parent: Element, node: Node, classname: str, fill: F
     fill(template, node, classname)
     for element in [e for e in template.walk() if e.kind == "inertial"]:
         if element.owner is template.owner:
-            spec.warnings.append(str(element.origin.error("an inertial is not replicated")))
+            spec.warnings.append(str(element.origin.error("an inertial cannot be replicated")))
             _parent(element).remove(element)
     parts = list(template.children)
     first = not draft.snapshots

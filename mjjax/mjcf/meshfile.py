@@ -73,7 +73,7 @@ def read_mesh(content: bytes, extension: str) -> FileTriangles:
     reader = READERS.get(extension.lower())
     if reader is None:
         known = ", ".join(READERS)
-        raise ValueError(f"mesh files end in one of {known}, not {extension!r}")
+        raise ValueError(f"mesh files must end in one of {known}, not {extension!r}")
     return reader(content)
 
 
@@ -116,7 +116,7 @@ def read_msh(content: bytes) -> FileTriangles:
         raise ValueError("the sizes in the MSH file are wrong")
     counts = (3 * nvert, 3 * nnormal, 2 * ntexcoord)
     if len(content) != 16 + 4 * (sum(counts) + 3 * nface):
-        raise ValueError("the MSH file has not the size that its header says")
+        raise ValueError("the size of the MSH file does not match its header")
     data = np.frombuffer(content, "<f4", sum(counts), 16)
     vert, normal, texcoord = np.split(data, np.cumsum(counts)[:2])
     face = np.frombuffer(content, "<i4", 3 * nface, 16 + 4 * sum(counts)).reshape(-1, 3)

@@ -100,7 +100,7 @@ def default_class(spec: Spec, name: str, parent: str) -> DefaultClass:
         ValueError: there is such a class already, or the parent does not exist.
     """
     if name in spec.defaults or parent not in spec.defaults:
-        raise ValueError(f"default class {name!r} exists, or {parent!r} does not")
+        raise ValueError(f"default class {name!r} already exists, or {parent!r} does not")
     found = spec.defaults[name] = spec.defaults[parent].copy()
     found.name, found.parent = name, parent
     return found
@@ -169,7 +169,7 @@ def attach_part(
     if source is None or part.kind != kind or part.parent is None:
         raise ValueError(f"attach a {kind} of a model, not {part!r:.60}")
     if spec is None or spec is source:
-        raise ValueError(f"attach a {kind} of another model; of the same one, of its copy()")
+        raise ValueError(f"attach a {kind} of another model, or of a copy() of this one")
     inside = _frame_at(holder) if holder.kind == "site" else holder
     rename = Rename(prefix or "", suffix or "", assets=True)
     outer = [] if inside is holder else [inside]

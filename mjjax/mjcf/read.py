@@ -179,7 +179,7 @@ def read_tree(content: bytes, file: str, files: Files) -> Node:
     files.budget.read(Origin(file=file), len(content))
     root = _parse(content, file)
     if root.tag == "mujoco" and root.nsmap:
-        raise _node(root, file).error("unknown attribute 'xmlns'", "MJCF has no name spaces")
+        raise _node(root, file).error("unknown attribute 'xmlns'", "MJCF has no namespaces")
     if root.tag != "mujoco" and root.tag.lower() != URDF:
         raise _node(root, file).error("the root element must be <mujoco>, or <robot> in URDF")
     return _convert(root, file, files, 0, 0)

@@ -48,7 +48,7 @@ def read_skin(content: bytes, name: str) -> SkinFile:
         ValueError: the file is not a skin.
     """
     if PurePath(name).suffix.lower() != ".skn":
-        raise ValueError("a skin file ends in .skn")
+        raise ValueError("a skin file must end in .skn")
     if len(content) < 16:
         raise ValueError("the SKN file has no header")
     nvert, ntexcoord, nface, nbone = (int(n) for n in np.frombuffer(content, "<i4", 4))

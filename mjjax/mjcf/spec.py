@@ -26,13 +26,13 @@ def _section(row: str) -> Section:
 class Spec(ElementLists):
     """A model description that can be read, edited, written and compiled.
 
-    Make one by `Spec.from_file`, by `Spec.from_string`, or by `Spec()` for an empty description.
+    Make one with `Spec.from_file` or `Spec.from_string`, or an empty one with `Spec()`.
     Includes and default classes are resolved, and macros are expanded.
 
     The lists `bodies joints geoms sites cameras lights frames` are in the order of their ids. There
     are also `pairs excludes equalities tendons actuators sensors keys numerics texts tuples meshes
-    hfields textures materials skins`. The singular of a list finds one element by name, or None:
-    `spec.body("torso")`. Elements in the world are added to their body:
+    hfields textures materials skins`. The singular of a list's name finds one element by name, or
+    None: `spec.body("torso")`. Elements in the world are added to their body:
     `spec.worldbody.add_body(name="torso")`. `add_actuator`, `add_sensor`, ... add elements outside
     the world, with attributes as keywords. Where MJCF has several tags, the first argument is the
     tag: `spec.add_actuator("position", joint="knee", kp=10)`,
@@ -42,7 +42,7 @@ class Spec(ElementLists):
         modelname: name of the model.
         compiler, lengthrange, option, flag, size, statistic: attributes of these sections, with
             MuJoCo's defaults (`spec.option.timestep = 0.01`); `statistic` and `flag` hold only
-            what the user wrote.
+            what was written.
         visual: attributes of the visual sub-sections, as written (`spec.visual.map.znear`).
         defaults: default classes by name.
         worldbody: the world; bodies and frames nest in it.
@@ -52,10 +52,10 @@ class Spec(ElementLists):
         origins: where the sections are in their files, for messages.
         warnings: messages for the user.
         sources: the files it was read from: its own, included ones, and those of attached models.
-        base: directory that file names are relative to.
+        base: folder to which file names are relative.
         assets: contents of files given in memory.
-        directories: folders in which files may be, besides the folders around `base`.
-        compiled: the elements of the model compiled last, for `recompile`.
+        directories: folders that may hold files, besides `base` and those that enclose it.
+        compiled: the elements of the last compiled model, for `recompile`.
         turns: how often a program has added something to a body.
         limits: how large the model may be.
     """
@@ -94,8 +94,8 @@ class Spec(ElementLists):
     ) -> "Spec":
         """Reads an MJCF or URDF file.
 
-        It may refer to files in its folder, in the folders around it (except the root, the home and
-        the temporary folder), and in `directories`. `limits` bound the size of the model.
+        It may refer to files in its own folder, in the folders that enclose it (except the root,
+        the home and the temporary folder), and in `directories`. `limits` bounds the model's size.
 
         Raises:
             MjcfError: the file cannot be read or is not valid MJCF.
@@ -111,21 +111,21 @@ class Spec(ElementLists):
         directories: Iterable[str | os.PathLike[str]] = (),
         limits: Limits | None = None,
     ) -> "Spec":
-        """Reads MJCF or URDF from a string, as `from_file`; `assets` has contents by file name."""
+        """Reads MJCF or URDF from a string, like `from_file`; `assets` maps names to contents."""
         return work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
 
     def add_default(self, name: str, parent: str = "main") -> DefaultClass:
-        """A new default class that starts from the values of another one."""
+        """Adds and returns a default class that starts from the values of another one."""
         return work("Spec.add_default")(self, name, parent)
 
     def origin(self, section: str) -> Origin:
-        """Where a section is in its file; also for a section that the file does not have."""
+        """Where a section is in its file; a section that the file lacks has an origin too."""
         return self.origins.get(section, Origin(section))
 
     def delete(self, element: Element) -> None:
         """Removes an element, its children, and every pair, tendon, sensor, ... that refers to it.
 
-        Keyframes lose the values of the element.
+        Its values are removed from keyframes.
 
         Raises:
             ValueError: the element is the world, or it is not in this model.
@@ -147,10 +147,10 @@ class Spec(ElementLists):
 
         Args:
             child: the other model; its options are not taken over.
-            prefix: text before all its names; by default ``"/"``, as in MuJoCo.
-            suffix: text after all its names.
+            prefix: text put before all its names; by default ``"/"``, as in MuJoCo.
+            suffix: text put after all its names.
             site: site of this model, or its name, at which the copy is attached.
-            frame: frame to attach to instead. Without both, it is attached at the world's origin.
+            frame: frame to attach it to instead. Without either, it goes to the world's origin.
 
         Returns:
             The frame that holds the copy.
@@ -169,7 +169,7 @@ class Spec(ElementLists):
         return work("Spec.attach")(self, child, holder, prefix, suffix)
 
     def copy(self, copies: dict[Element, Element] | None = None) -> "Spec":
-        """An independent copy; `copies` gets the copy of each element."""
+        """An independent copy; if given, `copies` receives the copy of each element."""
         copies = {} if copies is None else copies
         return dataclasses.replace(
             self,
@@ -191,7 +191,7 @@ class Spec(ElementLists):
         )
 
     def compile(self) -> Any:
-        """The `Model`; the description can be edited and compiled again.
+        """Compiles the `Model`; the description can then be edited and compiled again.
 
         Raises:
             MjcfError: the description is not a valid model.
@@ -203,13 +203,13 @@ class Spec(ElementLists):
         """Compiles again, and keeps the state of everything that still exists.
 
         Args:
-            model: the model to which this description was compiled last.
-            data: a state of that model, of one world.
+            model: the model that was last compiled from this description.
+            data: data of one world of that model.
 
         Returns:
             The new model and its data. Elements that were there before keep positions, velocities,
-            activations, controls, mocap poses and applied forces; time goes on. New elements start
-            in the reference state.
+            activations, controls, mocap poses and applied forces, and time continues. New elements
+            start in the reference state.
 
         Raises:
             ValueError: the model was not compiled from this description.
@@ -219,10 +219,10 @@ class Spec(ElementLists):
     def copy_back(self, model: Any) -> None:
         """Copies the real numbers of a changed model into this description (`mj_copyBack`).
 
-        Call it after `model.replace(...)` and `set_const`, to save the changes as MJCF. Numbers
-        that did not change stay as they were written. It does not copy assets (except materials and
-        the size of height fields), sizes of geoms that are fitted to a mesh, `qpos0` of free and
-        ball joints, and cameras with a sensor size.
+        Call it after `model.replace(...)` and `set_const` to save the changes as MJCF. Numbers that
+        did not change stay as they were written. It does not copy assets (except materials and the
+        size of height fields), sizes of geoms that are fitted to a mesh, `qpos0` of free and ball
+        joints, or cameras with a sensor size.
 
         Args:
             model: a model that was compiled from this description and then changed.
@@ -234,11 +234,11 @@ class Spec(ElementLists):
         work("Spec.copy_back")(self, model)
 
     def to_xml(self) -> str:
-        """MJCF text from which the same model is read; its macros are expanded."""
+        """MJCF text that reads back as the same model; macros are expanded."""
         return work("Spec.to_xml")(self)
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Writes MJCF to a file. If writing fails, the file stays as it was before.
+        """Writes MJCF to a file; if writing fails, an existing file is left unchanged.
 
         A file in another folder refers to the files of the model by full paths.
         """

@@ -60,7 +60,7 @@ class _Rewriter:
         while self._more():
             pass
         if self.open:
-            raise self._error(f"<{self.open[-1]}> has no end")
+            raise self._error(f"<{self.open[-1]}> is not closed")
         return "".join(self.found)
 
     def _error(self, what: str) -> MjcfError:
@@ -119,7 +119,7 @@ class _Rewriter:
         if closes and not self.open:
             return False
         if len(dict(attributes)) < len(attributes):
-            raise self._error(f"<{name}> has an attribute twice")
+            raise self._error(f"<{name}> has the same attribute twice")
         plain = name.replace(":", ".")  # prefixes mean nothing here
         if closes:
             if self.open.pop() != name:

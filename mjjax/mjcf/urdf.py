@@ -225,7 +225,7 @@ def _add_link(robot: _Robot, name: str, parent: Node, depth: int) -> None:
     link, joint = robot.links[name], robot.joints.get(name)
     robot.reached.add(name)
     if depth > _DEEPEST:
-        raise link.unsupported(f"more than {_DEEPEST} links hang on each other")
+        raise link.unsupported(f"more than {_DEEPEST} links hang from one another")
     body = robot.world
     if name != _WORLD:
         pose = _pose(joint) if joint else {}
@@ -332,7 +332,7 @@ def _geom(robot: _Robot, node: Node, color: Attributes) -> Node:
     else:
         raise geometry.error("the geometry is missing", f"one of {', '.join(_SHAPES)}")
     if name in robot.names:
-        robot.warnings.append(str(node.error(f"the name {name!r} is taken, the geom has none")))
+        robot.warnings.append(str(node.error(f"the name {name!r} is taken; the geom gets none")))
     elif name:
         robot.names.add(name)
         attrib["name"] = name

@@ -17,20 +17,20 @@ Collider = Callable[..., Any]
 class Callbacks:
     """Functions that a step calls where MuJoCo calls its `mjcb_*`; pass the object as `callbacks=`.
 
-    Each function is pure and is traced with the step. If you use `contact_filter` or `collision`,
-    give the object to `make_data` too, which makes room for their contacts. Two objects that hold
-    the same functions are equal. You can make a new one for every call, and it compiles once.
+    Each function must be pure and is traced with the step. If you use `contact_filter` or
+    `collision`, pass the object to `make_data` too, which makes room for their contacts. Objects
+    that hold the same functions are equal, so making a new one for every call compiles only once.
 
     Attributes:
         control: `(model, data) -> data` sets new controls or applied forces. It is called after the
             velocity stage, in every stage of `RK4`, but not if actuation is disabled.
         passive: `(model, data) -> data` adds to `qfrc_passive`. It is not called if springs and
             dampers are both disabled.
-        contact_filter: `(model, data, geom1, geom2) -> bool` is true to discard the pair. It takes
-            the place of the geoms' contact bitmasks. It is not called for explicit pairs. The geom
-            ids are traced.
+        contact_filter: `(model, data, geom1, geom2) -> bool` returns true to discard the pair. It
+            replaces the geoms' contact bitmasks, and is not called for explicit pairs. The geom ids
+            are traced.
         sensor: `(model, data, stage) -> data` writes the readings of the user sensors of a `Stage`.
-        act_dyn: `(model, data, id) -> rate` gives the rate of the activation of an actuator with
+        act_dyn: `(model, data, id) -> rate` returns the rate of the activation of an actuator with
             user dynamics, or an array of `actdim` rates. The id is traced, here and below.
         act_gain: `(model, data, id) -> gain` of an actuator with user gain; without it, 1.
         act_bias: `(model, data, id) -> bias` of an actuator with user bias; without it, 0.
@@ -39,8 +39,8 @@ class Callbacks:
             `(pos1, mat1, size1, pos2, mat2, size2, margin)`. For m contact slots it returns the
             arrays `dist` (m,), `pos` (m, 3), `normal` (m, 3) and `tangent` (m, 3), in world
             coordinates: distances (1e10 in an empty slot), midpoints, unit vectors from geom 1 to
-            geom 2, and hints for the second axis of the frame (or zero). It may not be called for
-            pairs whose bounding spheres are further apart than the margin.
+            geom 2, and hints for the second axis of the frame (or zero). Pairs whose bounding
+            spheres are further apart than the margin may be skipped.
     """
 
     control: Callable[[Model, Data], Data] | None = None

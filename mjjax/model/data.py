@@ -50,7 +50,7 @@ class Contact(PyTree):
         "nconmax", 9, doc="axes in rows: normal from geom 0 to 1, tangents; MJX has (n, 3, 3)"
     )
     includemargin: jax.Array = array(
-        "nconmax", unit="m", doc="margin - gap; a nearer contact gets rows"
+        "nconmax", unit="m", doc="margin - gap; nearer contacts get rows"
     )
     friction: jax.Array = array("nconmax", 5, doc="2 sliding, 1 torsional, 2 rolling")
     solref: jax.Array = array("nconmax", 2, doc="reference of the normal direction")
@@ -76,10 +76,10 @@ class Contact(PyTree):
 class Data(PyTree, Named):
     """State, inputs and results of one world (`mjData`), without batch dimensions.
 
-    After `step`, the state fields belong to the state after the step, and the derived fields to the
-    state before it, as in MuJoCo. The row fields `efc_*` have fixed slots in MuJoCo's order; a slot
-    without a row is zero. The fields that `rne_postconstraint` and `subtree_vel` compute are empty
-    until one of them is called, unless a sensor of the model needs them. MuJoCo has zeros there.
+    After `step`, the state fields hold the new state, but the derived fields still belong to the
+    state before the step, as in MuJoCo. The row fields `efc_*` have fixed slots in MuJoCo's order;
+    a slot without a row is zero. The fields that `rne_postconstraint` and `subtree_vel` compute are
+    empty (zero in MuJoCo) until that function is called, unless a sensor of the model needs them.
     """
 
     def _sizes(self) -> Mapping[str, int]:
@@ -101,7 +101,7 @@ class Data(PyTree, Named):
     qpos: jax.Array = array("nq", unit="m, rad, quaternion", doc="position")
     qvel: jax.Array = array("nv", unit="m/s or rad/s", doc="velocity")
     act: jax.Array = array("na", doc="actuator activation")
-    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
+    qacc_warmstart: jax.Array = array("nv", unit="m/s^2 or rad/s^2", doc="solver's first guess")
     ctrl: jax.Array = array("nu", doc="control")
     qfrc_applied: jax.Array = array("nv", unit="N or N m", doc="applied generalized force")
     xfrc_applied: jax.Array = array(
@@ -213,13 +213,13 @@ class Data(PyTree, Named):
     @property
     @made_of("xquat", shape=("nbody", 9))
     def xmat(self) -> Array:
-        """(nbody, 9) orientation of the body frame, world; MJX has (n, 3, 3). A batch: as `qM`."""
+        """(nbody, 9) orientation of the body frame, world; MJX has (n, 3, 3). Batches: see `qM`."""
         return flat9(to_mat(self.xquat))
 
     @property
     @made_of("cinert", shape=("nbody", 10))
     def crb(self) -> Array:
-        """(nbody, 10) spatial inertia of the subtree about the root's com. A batch: as `qM`.
+        """(nbody, 10) spatial inertia of the subtree about the root's com. Batches: see `qM`.
 
         The entry of the world body is zero, as in MuJoCo.
         """
@@ -232,7 +232,7 @@ class Data(PyTree, Named):
     @property
     @made_of("cinert", "cdof", "armature", shape=("nv", "nv"))
     def qM(self) -> Array:
-        """(nv, nv) dense joint-space inertia, made on demand. A batch has worlds in front."""
+        """(nv, nv) dense joint-space inertia, made on demand. In a batch, worlds come first."""
         entries = jnp.vectorize(
             functools.partial(work("Data.qM"), self.structure), signature="(b,i),(v,j),(a)->(m)"
         )
@@ -241,19 +241,19 @@ class Data(PyTree, Named):
     @property
     @_of_rows("efc_scalar_pos")
     def efc_pos(self) -> Array:
-        """(njmax,) residual: distance to the limit or contact. A batch has worlds in front."""
+        """(njmax,) residual: distance to the limit or contact. In a batch, worlds come first."""
         return self._of_contacts(self.efc_scalar_pos, self.contact.dist)
 
     @property
     @_of_rows("efc_scalar_margin")
     def efc_margin(self) -> Array:
-        """(njmax,) margin of inclusion. A batch has worlds in front."""
+        """(njmax,) margin of inclusion. In a batch, worlds come first."""
         return self._of_contacts(self.efc_scalar_margin, self.contact.includemargin)
 
     @property
     @_of_rows("efc_scalar_frictionloss")
     def efc_frictionloss(self) -> Array:
-        """(njmax,) largest force of dry friction [N or N m]. A batch has worlds in front."""
+        """(njmax,) largest force of dry friction [N or N m]. In a batch, worlds come first."""
         return self._of_contacts(
             self.efc_scalar_frictionloss, jnp.zeros_like(self.contact.includemargin)
         )
@@ -261,7 +261,7 @@ class Data(PyTree, Named):
     @property
     @_of_rows()
     def efc_D(self) -> Array:
-        """(njmax,) constraint mass 1/R, 0 in an empty slot. A batch has worlds in front."""
+        """(njmax,) constraint mass 1/R, 0 in an empty slot. In a batch, worlds come first."""
         scalar, mass = self._split(self.efc_mass)
         if self.slots.pyramidal:
             used = self.slots.used(self.contact.dim)
@@ -273,7 +273,7 @@ class Data(PyTree, Named):
     def efc_aref(self) -> Array:
         """(njmax,) reference acceleration -B J qvel - K I (pos - margin), 0 in an empty slot.
 
-        A batch has worlds in front.
+        In a batch, worlds come first.
         """
         slots = self.slots
         spring, damping = self._split(self.efc_spring), self._split(self.efc_damping)
@@ -325,7 +325,7 @@ class Data(PyTree, Named):
         return data_text(self)
 
     def with_warnings(self, counts: Mapping[WarningType, Array]) -> "Data":
-        """This data with some counts of warnings added; a count is a number or a truth value."""
+        """This data with some warning counts added; a count is a number or a boolean."""
         none = jnp.int32(0)
         more = [counts[k].astype(jnp.int32) if k in counts else none for k in WarningType]
         return self.replace(warning=self.warning + jnp.stack(more))

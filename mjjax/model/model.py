@@ -21,12 +21,12 @@ from mjjax.model.visual import Visual
 
 
 class Model(PyTree, NamedInModel, StaticFields):
-    """A compiled model (`mjModel`): real-valued leaves, and everything static in `structure`.
+    """A compiled model (`mjModel`): real numbers are leaves, all else is static, in `structure`.
 
     Attributes have MuJoCo's names. Real numbers are JAX arrays with MuJoCo's shapes; you can trace,
     batch and differentiate them. Integers, booleans and sizes (`model.nv`, `model.jnt_type`, ...)
-    are numpy values and belong to the structure. A model with other numbers and the same structure
-    reuses compiled code.
+    are NumPy values and belong to the structure. Models with the same structure share compiled
+    code, whatever their numbers.
     """
 
     _made_by: ClassVar[str] = "mjjax.Model.from_xml_path or from_xml_string"
@@ -35,7 +35,7 @@ class Model(PyTree, NamedInModel, StaticFields):
     structure: Structure = static(doc="everything static")
     opt: Option = array(doc="physics options")
     stat: Statistic = array(doc="statistics")
-    vis: Visual = array(doc="settings of pictures")
+    vis: Visual = array(doc="visual settings")
     qpos0: jax.Array = array("nq", doc="joint positions of the reference configuration")
     qpos_spring: jax.Array = array("nq", doc="joint positions at which springs are at rest")
     body_pos: jax.Array = array("nbody", 3, unit="m", doc="position in the parent body")
@@ -253,9 +253,9 @@ class Model(PyTree, NamedInModel, StaticFields):
     ) -> "Model":
         """Loads an MJCF or URDF file.
 
-        A file is not trusted. It may refer to files in its folder, in the folders around it (except
-        the root, the home and the temporary folder), and in `directories`. It may ask for as much
-        as `limits` allow. Textures are read when they are drawn.
+        Files are not trusted. A file may refer only to files in its own folder, in the folders that
+        enclose it (except the root, the home and the temporary folder), and in `directories`, and
+        it may ask for no more than `limits` allows. Textures are read when they are drawn.
 
         Raises:
             MjcfError: the file is missing, is not XML, or is not a valid model.
@@ -273,26 +273,26 @@ class Model(PyTree, NamedInModel, StaticFields):
         directories: Iterable[str | os.PathLike[str]] = (),
         limits: Limits | None = None,
     ) -> "Model":
-        """Loads MJCF from a string, as `from_xml_path`; `assets` maps file names to contents."""
+        """Loads MJCF from a string, like `from_xml_path`; `assets` maps file names to contents."""
         spec = work("Spec.from_string")(xml, assets, directories=directories, limits=limits)
         return work("Model of a Spec")(spec)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the compiled model to a file, in its own precision.
+        """Writes the compiled model to a file, in the model's own precision.
 
-        If writing fails, the file stays as it was before. `Model.load` reads the file faster than
+        If writing fails, an existing file is left unchanged. `Model.load` is faster than reading
         the XML, and does not need the files that the XML refers to.
         """
         work("Model.save")(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
-        """The model that `save` wrote, in the default precision of JAX.
+        """Reads a model that `save` wrote, in JAX's default precision.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: the file is truncated or damaged, or it is not a model, or another version
-                of mjjax wrote it.
+            ValueError: the file is truncated or damaged, is not a model, or was written by another
+                version of mjjax.
         """
         return work("Model.load")(path)
 
@@ -302,16 +302,16 @@ class Model(PyTree, NamedInModel, StaticFields):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Model":
-        """The model from the bytes that `to_bytes` gave; errors are those of `load`."""
+        """The model from the bytes that `to_bytes` returned; raises what `load` raises."""
         return work("Model.from_bytes")(content)
 
     def replace(self, **changes: Any) -> "Model":
         """This model with some fields changed.
 
-        A value is converted to the type of its field, and a single number fills the field. A term
-        is absent while its coefficients are zero (see `terms`). It comes into the program when a
-        coefficient becomes nonzero or is traced. This is the only case in which new numbers need a
-        new compilation. Derived constants (`dof_M0`, `body_invweight0`, ...) stay as they are.
+        A value is converted to the type of its field, and a single number fills the whole field. A
+        term is left out of the program while its coefficients are zero (see `terms`), and comes in
+        when a coefficient becomes nonzero or is traced. Only then do new numbers need a new
+        compilation. Derived constants (`dof_M0`, `body_invweight0`, ...) are not updated.
 
         Raises:
             TypeError: there is no such field, it is static, or the value is not an array of
@@ -332,22 +332,22 @@ class Model(PyTree, NamedInModel, StaticFields):
 
     @property
     def terms(self) -> Mapping[str, np.ndarray]:
-        """Which entries of the terms that cost rows or passes are in the program, by name.
+        """For each optional term, by name, which of its entries are in the program.
 
-        The terms are `dof_frictionloss`, `tendon_frictionloss`, `tendon_armature`,
-        `negative_damping`, `body_gravcomp`, `fluid`, `geom_fluid` and `sensor_delay`. If a term is
-        off, its coefficients must be zero, or not negative for `negative_damping`; otherwise
-        `AbsentTerm` is raised. In a traced model they are not checked. First derivatives by these
-        coefficients exist all the same.
+        The optional terms cost constraint rows or passes: `dof_frictionloss`,
+        `tendon_frictionloss`, `tendon_armature`, `negative_damping`, `body_gravcomp`, `fluid`,
+        `geom_fluid` and `sensor_delay`. If a term is off, its coefficients must be zero, or not
+        negative for `negative_damping`; otherwise `AbsentTerm` is raised. In a traced model they
+        are not checked. First derivatives with respect to these coefficients exist even so.
         """
         return self.structure.terms
 
     def with_terms(self, *names: str) -> "Model":
-        """This model with all entries of some terms in the program; `"all"` takes all terms.
+        """This model with all entries of some terms in the program; `"all"` means every term.
 
-        Ask for a term if you change its coefficients by other means than `replace`, such as
-        `jax.tree.map` or an optimizer's update. Ask for it also if you need second derivatives that
-        mix a zero coefficient with the state. The results are the same, but the program does more.
+        Ask for a term if you change its coefficients other than by `replace`, for instance by
+        `jax.tree.map` or an optimizer's update, or if you need second derivatives that mix a zero
+        coefficient with the state. The results are the same, but the program does more work.
 
         Raises:
             ValueError: there is no such term.

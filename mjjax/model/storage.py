@@ -174,14 +174,14 @@ def _unpacked(meta: dict[str, Any], pictures: dict[str, np.ndarray]) -> Any:
 def save_state(data: Data, path: Path) -> None:
     """Saves the state of a world, or of a batch of worlds, to a file.
 
-    The state decides how the simulation goes on. It consists of time, positions, velocities,
-    activations, controls, applied forces, mocap poses, buffers of delayed signals, warm start,
+    The state decides how the simulation continues. It consists of time, positions, velocities,
+    activations, controls, applied forces, mocap poses, buffers of delayed signals, the warm start,
     which trees sleep, and the accelerations, forces and readings that sleeping trees keep or that
     a callback of the next step may read. `forward` computes everything else in `data` from it.
 
     Args:
         data: one world, or a batch.
-        path: the file. If writing fails, the file stays as it was before.
+        path: the file. If writing fails, an existing file is left unchanged.
 
     Raises:
         OSError: the file cannot be written.
@@ -195,10 +195,9 @@ def save_state(data: Data, path: Path) -> None:
 def load_state(data: Data, path: Path) -> Data:
     """`data` with the state that `save_state` wrote; `forward` computes the rest from it.
 
-    The simulation goes on with the same bits, also in sleeping trees. If `data` has other
-    capacities (`nconmax`, `njmax`) than the saved data, it takes everything but the forces and
-    velocities of constraint rows, which `forward` computes. Numbers are converted to the precision
-    of `data`.
+    The simulation continues bit for bit, even with sleeping trees. If the saved data had other
+    capacities (`nconmax`, `njmax`), everything is loaded but the forces and velocities of
+    constraint rows, which `forward` computes. Numbers are converted to the precision of `data`.
 
     Args:
         data: data of the same model and of as many worlds.
@@ -207,7 +206,7 @@ def load_state(data: Data, path: Path) -> Data:
     Raises:
         ValueError: the file is damaged, or was not written by `save_state`, or was written by a
             newer mjjax; or its state belongs to another model or number of worlds; or only one of
-            the file and `data` has sleeping trees.
+            file and `data` has sleeping trees.
         OSError: the file cannot be read.
     """
     meta, arrays = _read(path, lambda content: unpack("state", content))
@@ -215,7 +214,7 @@ def load_state(data: Data, path: Path) -> Data:
     own = {*_STATE, *_RESULTS}
     asleep = arrays.keys() - own
     if not own <= arrays.keys() or asleep not in (set(), set(sleeping.values())):
-        raise ValueError(f"{os.fspath(path)}: the state has other parts than in this mjjax")
+        raise ValueError(f"{os.fspath(path)}: the state has other parts than this mjjax expects")
     if trouble := _misfit(data, meta, arrays["time"].shape, bool(asleep)):
         raise ValueError(f"{os.fspath(path)}: {trouble}")
     changes: dict[str, Any] = {}

@@ -45,11 +45,11 @@ class Structure(StaticFields):
 
     MuJoCo's integer and boolean arrays and its sizes are attributes under their own names
     (`s.nv`, `s.jnt_type`, `s.dof_bodyid`), declared in `StaticFields`. Two structures are equal
-    if their contents are equal; the digest is taken once. Static plans (tree masks, collision
+    if their contents are equal; the digest is computed once. Static plans (tree masks, collision
     pairs, constraint rows) are functions of a structure, cached by the modules that use them.
 
-    Some trees have marks in the place of arrays, such as axes for `jax.vmap`. Their structure is
-    `for_marks`, which is equal for all terms that the same model may have.
+    Some trees hold marks in place of arrays, such as axes for `jax.vmap`. Their structure is
+    `for_marks`, which does not depend on the model's terms.
 
     Attributes:
         sizes: MuJoCo's sizes by name.

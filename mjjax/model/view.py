@@ -208,8 +208,8 @@ class View:
     the vertices of a mesh (`vert`). The `data` of a height field has shape (nrow, ncol), that of a
     texture (height, width, nchannel). In a batched `Data` the worlds come first. `print` shows all.
 
-    A field has the derivative of the array that it is read from. You cannot write to a view: make
-    a model or data with other numbers by `replace`.
+    A field has the derivative of the array that it is read from. You cannot write to a view; use
+    `replace` to make a model or data with other numbers.
 
     Attributes:
         id: MuJoCo's id.
@@ -234,7 +234,7 @@ class View:
         size, inner = field.shape[0], len(field.shape) - 1
         if size in COMPUTED_BY and not value.shape[-len(field.shape)]:
             raise AttributeError(
-                f"no sensor needs {name}, so that it is empty: call "
+                f"no sensor needs {name}, so it is empty: call "
                 f"mjjax.{COMPUTED_BY[size]}(model, data) before"
             )
         rows, grid = self._rows(size)

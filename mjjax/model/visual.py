@@ -13,8 +13,8 @@ class VisualGlobal(PyTree):
     _filled: ClassVar[bool] = True
 
     fovy: jax.Array = array(unit="deg", doc="vertical field of view; orthographic: height [m]")
-    azimuth: jax.Array = array(unit="deg", doc="where the free camera looks at first, around z")
-    elevation: jax.Array = array(unit="deg", doc="where it looks at first, above the horizon")
+    azimuth: jax.Array = array(unit="deg", doc="initial direction of the free camera, around z")
+    elevation: jax.Array = array(unit="deg", doc="its initial direction, above the horizon")
     orthographic: int = static(0, doc="whether it is orthographic")
 
 
@@ -53,7 +53,7 @@ class VisualRgba(PyTree):
 
 
 class Visual(PyTree):
-    """Settings of pictures (`mjVisual`)."""
+    """Visual settings (`mjVisual`)."""
 
     _filled: ClassVar[bool] = True
 

@@ -145,7 +145,7 @@ def _whole(value: Any, what: str, declared: WholeNumber) -> Any:
     other = f" or a mjjax.{declared.instead.__name__}" * (declared.instead is not type(None))
     number = whole_number(value, f"{what} is a whole number{other}")
     if number < declared.least:
-        raise ValueError(f"{what} is {number}; it is at least {declared.least}")
+        raise ValueError(f"{what} is {number}; it must be at least {declared.least}")
     return number
 
 

@@ -30,8 +30,8 @@ WARNINGS: dict[WarningType, str] = {
     WarningType.BADQPOS: "qpos is not finite or beyond 1e10; take shorter time steps",
     WarningType.BADQVEL: "qvel is not finite or beyond 1e10; take shorter time steps",
     WarningType.BADQACC: "qacc is not finite or beyond 1e10; take shorter time steps",
-    WarningType.BADCTRL: "ctrl is not finite or beyond 1e10, all controls were set to zero",
-    WarningType.SUBSTEPFULL: "a time step needed more sub-steps; give Adaptive more of them",
+    WarningType.BADCTRL: "ctrl is not finite or beyond 1e10; all controls were set to zero",
+    WarningType.SUBSTEPFULL: "a time step needed more sub-steps; give Adaptive a larger most",
 }
 
 

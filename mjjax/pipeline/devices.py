@@ -63,7 +63,7 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
         devices: how many of `jax.devices()` to use; all by default.
 
     Raises:
-        ValueError: there are not so many devices, or they cannot share the worlds evenly.
+        ValueError: there are not that many devices, or they cannot share the worlds evenly.
     """
     mesh = _mesh(devices)
     worlds = {np.shape(x)[0] if np.ndim(x) else None for x in jax.tree.leaves(batch)}
@@ -71,7 +71,7 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
     if len(worlds) > 1 or any(n is None or n % own for n in worlds):
         raise ValueError(
             f"{own} devices cannot share a batch with leading dimensions {worlds}; "
-            "their number must be the same and a multiple of that of devices"
+            "these must be equal, and a multiple of the number of devices"
         )
     return _put(model, NamedSharding(mesh, P())), _put(batch, NamedSharding(mesh, _WORLDS))
 
@@ -94,10 +94,10 @@ def jit_worlds(
 
     Loops, such as those of the solver, run as often as the worlds of one device need. With plain
     `jax.jit` on a sharded batch, they would run as often as the slowest of all worlds needs, and
-    the devices would exchange a flag in each round. The derivative is that of `function`.
+    the devices would exchange a flag in each iteration. The derivative is that of `function`.
 
-    The results agree with `jax.jit(function)` up to rounding. For several devices, and for another
-    number of worlds per device, XLA compiles another program, which may round sums of products
+    The results agree with `jax.jit(function)` up to rounding. For several devices, or another
+    number of worlds per device, XLA compiles a different program, which may round sums of products
     differently. Two devices give the same bits as eight devices with as many worlds on each.
 
     Args:
@@ -153,5 +153,5 @@ def _with_elements(tree: Any) -> tuple[list[Any], Callable[[list[Any], int | Non
 def _mesh(count: int | None) -> Mesh:
     found = jax.devices()
     if count is not None and not 1 <= count <= len(found):
-        raise ValueError(f"{count} devices asked for, JAX has {len(found)}")
+        raise ValueError(f"{count} devices asked for, but JAX has {len(found)}")
     return Mesh(np.asarray(found[:count]), ("worlds",))

@@ -30,7 +30,7 @@ from mjjax.xla.namespace import where
 
 @stage
 def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Everything that depends on positions only (`mj_fwdPosition`)."""
+    """Computes everything that depends on positions only (`mj_fwdPosition`)."""
     calls = callbacks or NONE
     if calls.collision and calls.rules != data.rules:
         raise ValueError(
@@ -59,7 +59,7 @@ def fwd_position(model: Model, data: Data, callbacks: Callbacks | None = None) -
 
 @stage
 def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Everything that depends on velocities too (`mj_fwdVelocity`)."""
+    """Computes everything that also depends on velocities (`mj_fwdVelocity`)."""
     opt, calls = model.opt, callbacks or NONE
     data = tendon_velocity(model, data)
     data = actuator_velocity(model, data)
@@ -74,7 +74,7 @@ def fwd_velocity(model: Model, data: Data, callbacks: Callbacks | None = None) -
 
 @stage
 def fwd_acceleration(model: Model, data: Data) -> Data:
-    """Total force without constraints and its acceleration (`mj_fwdAcceleration`).
+    """Computes the total unconstrained force and its acceleration (`mj_fwdAcceleration`).
 
     qfrc_smooth = passive - bias + applied + actuator + J' xfrc, qacc_smooth = M^-1 qfrc_smooth.
     """
@@ -130,8 +130,8 @@ def constraint(model: Model, data: Data, callbacks: Callbacks, skipsensor: bool)
 def forward(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Forward dynamics without integration (`mj_forward`).
 
-    It is pure and differentiable in `model` and `data`. The derivatives of every stage are exact;
-    the constraint solver has the derivative at its optimum.
+    It is pure, and differentiable with respect to `model` and `data`. The derivatives of every
+    stage are exact; that of the constraint solver is the derivative of its optimum.
     """
     return forward_skip(model, data, callbacks=callbacks)
 
@@ -149,10 +149,10 @@ def forward_skip(
     Args:
         model: model.
         data: data with the results of the stages that are skipped.
-        skipstage: static; `Stage.POS` skips everything that depends on positions only, with the
-            energies; `Stage.VEL` also skips everything that depends on velocities.
+        skipstage: static; `Stage.POS` skips everything that depends on positions only, including
+            the potential energy; `Stage.VEL` also skips everything that depends on velocities.
         skipsensor: static; whether to leave `sensordata` as it is.
-        callbacks: functions of the user.
+        callbacks: your own functions.
     """
     calls = callbacks or NONE
     if skipstage < Stage.POS:

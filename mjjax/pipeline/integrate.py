@@ -72,7 +72,7 @@ def euler(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """Semi-implicit Euler (`mj_Euler`), implicit in joint damping unless `eulerdamp` is disabled.
 
     (M + h diag(damping)) qacc' = qfrc_smooth + qfrc_constraint. Derivatives are exact. At zero
-    damping, the derivative by `dof_damping` is the one from above.
+    damping, the derivative with respect to `dof_damping` is the one from above.
     """
     opt = model.opt
     if opt.disabled(DisableBit.DAMPER | DisableBit.EULERDAMP):
@@ -154,11 +154,11 @@ BOGACKI_SHAMPINE = Tableau(2 / 9, ((0.5, 1 / 3), (0.75, 4 / 9)))
 
 
 def rungekutta4(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` holds the forward results at its start.
+    """Fourth-order Runge-Kutta (`mj_RungeKutta`); `data` must hold results of `forward`.
 
     The derived fields are those of the last stage, the sensors those of the first, as in MuJoCo. In
     float32, where the solver has its own stopping rules, it starts each stage from the acceleration
-    of the previous stage, not of the last step. It then finds the optimum in fewer iterations.
+    of the previous stage, not of the last step, and so finds the optimum in fewer iterations.
     """
     return _runge_kutta(RK4, model, data, callbacks)
 

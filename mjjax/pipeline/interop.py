@@ -47,7 +47,7 @@ _CONTACT = "dist pos frame includemargin friction solref solreffriction solimp d
 
 
 def put_model(model: Any) -> Model:
-    """Makes a `Model` from a model of MuJoCo, with every number that it has now.
+    """Makes a `Model` from a MuJoCo model, with all numbers as they are now.
 
     Args:
         model: `MjModel` of `mujoco` or of `mjjax.mujoco`; a `Model` is returned as it is, and a
@@ -163,19 +163,18 @@ def _sides(fields: dict[str, np.ndarray]) -> np.ndarray:
 def put_data(
     model: Any, data: Any, *, nconmax: int | None = None, njmax: int | None = None
 ) -> Data:
-    """Makes a `Data` from data of MuJoCo: state, inputs, results, contacts and constraint rows.
+    """Makes a `Data` from MuJoCo's data: state, inputs, results, contacts and constraint rows.
 
-    Rows have other slots here. If there are any, a program computes them, and their forces are
-    copied.
+    Constraint rows have other slots here, so mjjax computes them anew and copies only their forces.
 
     Args:
-        model: `mujoco.MjModel`, or the `Model` that was made of it.
+        model: `mujoco.MjModel`, or the `Model` that was made from it.
         data: `mujoco.MjData`.
         nconmax: as for `make_data`.
         njmax: as for `make_data`.
 
     Raises:
-        TypeError: `data` is no `mujoco.MjData`.
+        TypeError: `data` is not a `mujoco.MjData`.
         ValueError: the data belong to another model.
     """
     if type(data).__name__ != "MjData":
@@ -237,7 +236,7 @@ def _require_sizes(function: str, model: Any, made: Mapping[str, int]) -> None:
             ", ".join(f"{name}={of(name)}" for name in names)
             for of in (made.__getitem__, lambda name: getattr(model, name))
         )
-        raise ValueError(f"{function}: data is of another model, with {found}, not {wanted}")
+        raise ValueError(f"{function}: data belongs to another model, with {found}, not {wanted}")
 
 
 def _is_shared(name: str, ours: Any, theirs: Any) -> bool:

@@ -39,7 +39,7 @@ def inverse_skip(
     *,
     callbacks: Callbacks | None = None,
 ) -> Data:
-    """Inverse dynamics that takes earlier stages from `data`; arguments as in `forward_skip`."""
+    """Inverse dynamics with earlier stages taken from `data`; arguments as in `forward_skip`."""
     calls = callbacks or NONE
     if skipstage < Stage.POS:
         data = position(model, data, calls, skipsensor)

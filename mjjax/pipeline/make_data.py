@@ -40,25 +40,25 @@ def make_data(
     njmax: int | None = None,
     callbacks: Callbacks | None = None,
 ) -> Data:
-    """Makes the state of one world at `qpos0`, at rest (`mj_makeData`).
+    """Makes the data of one world, at rest at `qpos0` (`mj_makeData`).
 
     Args:
         model: model.
-        nconmax: number of contact slots. By default every candidate contact has a slot if there are
-            few candidates, else there are as many slots as contacts are expected (`mjjax info`
-            says how many and why). Further contacts are dropped, the shallowest first, and counted
-            in `data.warning[WarningType.CONTACTFULL]`. `data.maxuse_con` is the largest number of
-            contacts so far.
-        njmax: number of constraint row slots; by default as many as friction, limits and `nconmax`
-            contacts can need.
-        callbacks: callbacks of the simulation. They are needed if they filter or detect contacts,
-            so that there is room for all contacts that they may make.
+        nconmax: number of contact slots. By default, every candidate contact has a slot if there
+            are few candidates; otherwise there are as many slots as contacts are expected (`mjjax
+            info` says how many and why). Contacts that do not fit are dropped, shallowest first,
+            and counted in `data.warning[WarningType.CONTACTFULL]`. `data.maxuse_con` is the largest
+            number of contacts so far.
+        njmax: number of slots for constraint rows; by default enough for all equalities, friction
+            and limits, and for `nconmax` contacts.
+        callbacks: callbacks of the simulation. Pass them if they filter or detect contacts, so that
+            there is room for every contact that they may make.
 
     Raises:
         UnsupportedFeature: the model uses something that mjjax does not simulate.
         MjcfError: a tree that sleeps from the start is connected to one that is awake.
-        AbsentTerm: a coefficient is not zero, but its term is not in the program.
-        ValueError: a capacity is negative or too small for the rows that need no contact.
+        AbsentTerm: a coefficient is set, but its term is off (`Model.terms`).
+        ValueError: a capacity is negative or too small for the rows that belong to no contact.
     """
     data = allocated(model, (callbacks or NONE).rules, nconmax, njmax)
     return asleep_at_first(model, data, callbacks)
@@ -76,7 +76,7 @@ def allocated(model: Model, rules: CollisionRules, nconmax: int | None, njmax: i
     layout = row_layout(s, made, slots, ALL_ROWS)
     rows = layout.nrow if njmax is None else njmax
     if rows < layout.nscalar:
-        raise ValueError(f"njmax must hold {layout.nscalar} friction and limit rows, got {rows}")
+        raise ValueError(f"njmax must hold {layout.nscalar} rows besides contacts, got {rows}")
     sizes = sizes_of_data(s, made, slots, rows) | rows_needed(s)
     shapes = tuple(
         tuple((name, extents(spec.shape, sizes), spec.dtype) for name, spec in specs(cls).items())
@@ -144,15 +144,15 @@ def reset_data(
 ) -> Data:
     """`data` with the state of a fresh `make_data`, or of a keyframe (`mj_resetDataKeyframe`).
 
-    It works under `vmap`, with a keyframe or a mask per world. Capacities stay as they are. Derived
+    It works under `vmap`, with a keyframe or a mask per world. Capacities do not change. Derived
     fields are zero until you call `forward`.
 
     Args:
         model: model.
-        data: data to reset; only its capacities matter if it is reset.
+        data: data to reset, of which a reset keeps only the capacities.
         keyframe: name or id of a keyframe. The id may be traced; an invalid id gives a plain
             reset, as in MuJoCo.
-        where: whether to reset at all; it may be traced. If not, the result is `data`.
+        where: whether to reset; may be traced. If false, `data` is returned unchanged.
 
     Raises:
         KeyError: no keyframe has that name; the message lists the names of all keyframes.

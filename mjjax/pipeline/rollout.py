@@ -43,45 +43,46 @@ def rollout(
 ) -> tuple[Data, dict[str, Array]]:
     """Simulates one world for `nstep` steps with `jax.lax.scan`.
 
-    The rollout is compiled as a whole, also outside of `jax.jit`.
+    The rollout is compiled as a whole, even outside `jax.jit`.
 
-    Derivatives by controls, initial data and model are exact. `checkpoint` says what reverse mode
-    keeps of n steps. A step has S bytes of state and R bytes of intermediate results; R is hundreds
-    of S. The recorded fields take room of their own.
+    Derivatives with respect to controls, initial data and model are exact. `checkpoint` says what
+    reverse mode keeps of n steps, each with S bytes of state and R bytes of intermediate results; R
+    is hundreds of times S. The recorded fields take memory of their own.
 
-    - `"step"` keeps the state of each step, n S + R bytes. Each step is computed twice.
-    - `"sqrt"` keeps states at sqrt(n) places, and of all steps between two of these places,
+    - `"step"` keeps the state of every step: n S + R bytes. Each step is computed twice.
+    - `"sqrt"` keeps sqrt(n) states, and those of all steps between two of them:
       2 sqrt(n) S + R bytes. Each step is computed three times.
-    - `"none"` keeps everything, n R bytes. It is the fastest for few steps of few worlds.
+    - `"none"` keeps everything: n R bytes. It is fastest for few steps of few worlds.
 
     Args:
         model: model.
         data: initial data.
         ctrl: (nstep, nu) controls, or (nu,) constant controls, or None for those in `data`.
         nstep: number of steps; by default the length of `ctrl`.
-        callbacks: functions of the user, called in each step.
+        callbacks: your own functions, called in each step.
         keep: fields of `Data` to record after each step.
-        derived: names of the derived fields that are wanted in the last data; all by default. As in
-            `step`, the other fields stay as they are in `data`; `()` makes the cheapest rollout.
-            Under `jax.jit`, fields that are not used afterwards are not computed in any case.
+        derived: names of the derived fields to compute for the last data, all by default. As in
+            `step`, the others stay as they are in `data`; `()` makes the cheapest rollout. Under
+            `jax.jit`, fields that are not used afterwards are never computed.
         checkpoint: what reverse mode keeps; results and derivatives do not depend on it.
         substeps: static; number of equal parts into which each step is divided, or `Adaptive`.
-            `refsafe` and implicit damping use the parts; reverse mode keeps the states of parts.
+            `refsafe` and implicit damping use the length of a part, and reverse mode keeps the
+            states of all parts.
 
     Returns:
         Data after the last step, and the recorded fields, each (nstep, ...).
 
     Raises:
-        AbsentTerm: a coefficient is not zero, but its term is not in the program.
+        AbsentTerm: a coefficient is set, but its term is off (`Model.terms`).
         ValueError: `ctrl` has a wrong shape; `nstep` is missing or is not the length of `ctrl`;
-            or there is no such checkpointing or field, or less than one sub-step.
+            `checkpoint` or a field is unknown; or `substeps` is less than 1.
     """
     require_terms(model)
     ctrl = _controls(model, data, ctrl, nstep)
     sequence = ctrl is not None and ctrl.ndim == 2
     length = _length(ctrl if sequence else None, nstep)
     if checkpoint not in CHECKPOINTS:
-        raise ValueError(f"checkpoint is one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
+        raise ValueError(f"checkpoint must be one of {', '.join(CHECKPOINTS)}, not {checkpoint!r}")
     if ctrl is not None and not sequence:
         data, ctrl = data.replace(ctrl=ctrl), None
     names = tuple(keep), None if derived is None else tuple(derived)

@@ -70,7 +70,7 @@ def extract_state(model: Model, state: Array, srcsig: State | int, dstsig: State
 
 
 def set_keyframe(model: Model, data: Data, k: int | str) -> Model:
-    """`model` with the state of `data` as a keyframe, by name or id (`mj_setKeyframe`).
+    """`model` with the state of `data` stored in keyframe `k`, a name or id (`mj_setKeyframe`).
 
     Raises:
         LookupError: the model has no such keyframe.

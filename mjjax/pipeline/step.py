@@ -25,26 +25,26 @@ def step(
     """Advances one world by one time step (`mj_step`).
 
     The function is pure: jit it, vmap it over worlds (`in_axes=(None, 0)`) or over models and
-    worlds, and differentiate it in either mode. In the result, the state is that after the step,
-    and the derived fields belong to the state before it.
+    worlds, and differentiate it in either mode. In the result, the state fields hold the new state,
+    but the derived fields still belong to the state before the step.
 
-    A world diverges if its state or acceleration is not finite or beyond 1e10. It is then reset to
-    `qpos0` and counted in `data.warning`, unless `autoreset` is disabled. If `data` is bad already,
-    the world is reset and takes its first step, as in MuJoCo. If the step makes it bad, the world
-    is returned as reset, at time 0; MuJoCo takes the first step too. In both cases the derivative
-    is zero.
+    A world diverges if its state or acceleration is not finite or exceeds 1e10. It is then reset to
+    `qpos0` and counted in `data.warning`, unless `autoreset` is disabled. If `data` has diverged
+    already, the world is reset and makes its first step, as in MuJoCo. If only the step makes it
+    diverge, the world is returned just reset, at time 0, where MuJoCo also makes the first step. In
+    both cases the derivative is zero.
 
     Args:
         model: model.
         data: data.
-        callbacks: functions of the user, such as MuJoCo's `mjcb_control`.
-        derived: static; names of the derived fields that are wanted, all by default. The other
-            fields stay as they are in `data`, and what only they need is not computed. `()` updates
-            only the state, the counts of warnings and what the next step reads. Donate `data` to
-            `jax.jit`, so that fields that stay are not copied.
+        callbacks: your own functions, in place of MuJoCo's `mjcb_control` and others.
+        derived: static; names of the derived fields to compute, all by default. The others stay as
+            they are in `data`, and nothing is computed for them alone. `()` updates only the state,
+            the warning counts and what the next step reads. Donate `data` to `jax.jit` so that
+            unchanged fields are not copied.
 
     Raises:
-        AbsentTerm: a coefficient of the model has values, but its term is off (`Model.terms`).
+        AbsentTerm: a coefficient of the model is set, but its term is off (`Model.terms`).
         ValueError: `derived` names a field that does not exist.
     """
     require_terms(model)
@@ -72,9 +72,9 @@ def whole_step(
 def step1(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
     """The first half of a step (`mj_step1`): everything before controls are needed.
 
-    It runs the checks, the position and velocity stages and the control callback. Then set new
-    controls or forces in `data`, and call `step2` for the rest. A world whose state is bad is reset
-    and goes on from there.
+    It runs the checks, the position and velocity stages and the control callback. Afterwards, set
+    controls or forces in `data` and call `step2` for the rest. A world whose state has diverged is
+    reset first.
     """
     calls = callbacks or NONE
     data = check_state(model, data)

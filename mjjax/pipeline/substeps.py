@@ -19,11 +19,11 @@ from mjjax.xla.namespace import Array, where
 
 @dataclasses.dataclass(frozen=True)
 class Adaptive:
-    """Makes sub-steps as short as the motion requires; give it as `substeps` of `rollout`.
+    """Makes sub-steps as short as the motion requires; pass it as `substeps` to `rollout`.
 
     The third-order pair of Bogacki and Shampine takes the place of the model's integrator. A
-    sub-step is accepted if its velocity and the velocity of the second-order method in the pair
-    differ by at most `tolerance` (1 + |qvel|). Both sides are largest entries [m/s or rad/s]. The
+    sub-step is accepted if its velocity differs from that of the pair's second-order method by at
+    most `tolerance` (1 + |qvel|), where both sides are largest entries [m/s or rad/s]. The
     difference also determines the length of the next sub-step. The lengths have no derivative; the
     derivative of the sub-steps is exact.
 
@@ -31,8 +31,8 @@ class Adaptive:
 
     Attributes:
         tolerance: largest error of a sub-step; in float32 it is raised to what rounding allows.
-        most: largest number of sub-steps of a step. If a step needs more, the last sub-step takes
-            the rest of the time, and `data.warning[WarningType.SUBSTEPFULL]` counts this.
+        most: largest number of sub-steps of a step. If a step needs more, the last sub-step covers
+            the rest of the step, and `data.warning[WarningType.SUBSTEPFULL]` counts this.
 
     Raises:
         ValueError: the tolerance is not positive, or `most` is less than 1.

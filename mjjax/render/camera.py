@@ -24,7 +24,8 @@ class FreeCamera(NamedTuple):
         lookat: (3,) the point, world [m].
         distance: () how far the camera is from it [m].
         azimuth: () direction in which it looks, as an angle around z from x [deg].
-        elevation: () angle above the horizon in which it looks [deg]; negative if it looks down.
+        elevation: () direction in which it looks, as an angle above the horizon [deg]; negative if
+            it looks down.
     """
 
     lookat: Array

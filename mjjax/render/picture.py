@@ -30,7 +30,7 @@ class Picture(NamedTuple):
 
     Attributes:
         rgb: (height, width, 3) colours from 0 to 1.
-        depth: (height, width) distance along the optical axis [m]. Where there is no geom it is
+        depth: (height, width) distance along the optical axis [m]. Where there is no geom, it is
             `model.vis.map.zfar * model.stat.extent`, beyond which nothing is seen.
         segmentation: (height, width, 2) int32, id and `ObjType` of the geom, site or tendon; -1 for
             none.
@@ -54,36 +54,36 @@ def render(
     sitegroup: Sequence[bool] = SEEN,
     tendongroup: Sequence[bool] = SEEN,
 ) -> Picture:
-    """Makes a picture without OpenGL, by one ray per pixel (MuJoCo's `Renderer`).
+    """Draws a picture without OpenGL, with one ray per pixel (MuJoCo's `Renderer`).
 
-    Light follows MuJoCo's formulas: ambient, diffuse and specular light, attenuation, cones and
+    Lighting follows MuJoCo's formulas: ambient, diffuse and specular light, attenuation, cones and
     shadows. So do materials, textures, mirrors, the sky and haze. The picture shows geoms, sites
-    and spatial tendons, but no skins, flexible bodies and fog. A transparent geom shows what is
-    behind it. If the camera is inside a solid (not a mesh), the picture does not show this solid.
+    and spatial tendons, but no skins, flexible bodies or fog. What is behind a transparent geom
+    shines through. A solid (but not a mesh) is invisible to a camera inside it.
 
-    A plain call compiles nothing and gives numpy arrays. It runs on the host, where Embree (the
-    extra `mjjax[render]`) finds the triangles of meshes and height fields. Inside of `jit`, `vmap`
-    and derivatives, over worlds or models, our own rays are part of the program. Both pictures are
-    equal up to rounding at edges, except that SDF geoms show their mesh on the host, as in MuJoCo.
+    A plain call compiles nothing and returns NumPy arrays. It runs on the host, where Embree (the
+    extra `mjjax[render]`) intersects meshes and height fields. Under `jit`, `vmap` and derivatives,
+    over worlds or models, mjjax's own rays are part of the program. The two pictures agree up to
+    rounding at edges, except that SDF geoms show their mesh on the host, as in MuJoCo.
 
     The derivative of `depth` is that of `ray`, which is exact for the geom that is seen. The
     derivative of `rgb` is that of the shading of the nearest surface; shadows, and what is seen
-    through or in the surface, have none.
+    through the surface or mirrored in it, have none.
 
     Args:
         model: model.
-        data: data as after `forward` (poses of geoms, cameras and lights).
-        camera: name or id of a camera, or a free camera. None takes the camera that sees the whole
-            model (`free_camera`).
+        data: data after `forward` (poses of geoms, cameras and lights).
+        camera: name or id of a camera, or a free camera; by default one that sees the whole model
+            (`free_camera`).
         width: columns of the picture.
         height: rows of the picture.
-        geomgroup: six flags, which groups of geoms are seen; by default the first three.
-        sitegroup: which groups of sites are seen.
-        tendongroup: which groups of tendons are seen.
+        geomgroup: six flags that say which groups of geoms are shown; by default the first three.
+        sitegroup: the same for sites.
+        tendongroup: the same for tendons.
 
     Raises:
         KeyError: no camera has that name.
-        ValueError: there is no such camera, the picture has no pixels, or the data are a batch.
+        ValueError: no camera has that id, the picture has no pixels, or the data are a batch.
     """
     check_shapes("render", {"model": model, "data": data})
     if width < 1 or height < 1:

@@ -23,19 +23,19 @@ from mjjax.xla.namespace import Array, where
 
 @stage
 def sensor_pos(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Readings of the sensors of positions (`mj_sensorPos`)."""
+    """Readings of the sensors that depend on positions (`mj_sensorPos`)."""
     return sensor_stage(model, data, Stage.POS, callbacks)
 
 
 @stage
 def sensor_vel(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Readings of the sensors of velocities (`mj_sensorVel`)."""
+    """Readings of the sensors that depend on velocities (`mj_sensorVel`)."""
     return sensor_stage(model, data, Stage.VEL, callbacks)
 
 
 @stage
 def sensor_acc(model: Model, data: Data, callbacks: Callbacks | None = None) -> Data:
-    """Readings of the sensors of accelerations and forces (`mj_sensorAcc`)."""
+    """Readings of the sensors that depend on accelerations and forces (`mj_sensorAcc`)."""
     return sensor_stage(model, data, Stage.ACC, callbacks)
 
 

@@ -63,8 +63,8 @@ def fwd_constraint(model: Model, data: Data) -> Data:
     The model's solver starts from the better of `qacc_warmstart` and `qacc_smooth`; PGS starts from
     the forces of `qacc_warmstart` or from zero forces. The derivative is that of the optimum; it is
     exact once the solver has converged, and zero with respect to the warm start. With
-    `noslip_iterations`, friction is then found once more without its regularization. The derivative
-    of this is exact for the sweeps that were made.
+    `noslip_iterations`, friction is then solved again without regularization; the derivative of
+    this is exact for the sweeps that were made.
 
     Newton and CG solve each island of connected trees (`data.tree_island`) as a problem of its own,
     and solve nothing for trees without rows, unless the flag `island` is off or noslip follows.

@@ -30,7 +30,7 @@ class SolverStat(NamedTuple):
         improvement: scaled decrease of the objective, summed over islands.
         gradient: scaled norm of the gradient after the iteration, the largest of any island that
             still iterates. For PGS and noslip it is the norm of the change of the constraint force,
-            where C has 0.
+            where C reports 0.
         lineslope: scaled slope of the objective at the end of the line search, the largest of any
             island; 0 without a search.
         nactive: number of active rows after the iteration.
@@ -49,15 +49,15 @@ class SolverStat(NamedTuple):
 def solver_statistics(model: Model, data: Data) -> SolverStat:
     """Statistics of the solver's iterations (`mjData.solver`), found by solving once more.
 
-    Islands iterate side by side, so the statistics are those of all islands; C has them for each
-    island. Noslip iterations follow those of the solver. Scaled values are divided by an island's
-    sum of inertias, or without islands by `stat.meaninertia * nv`, as for the tolerance. There is
-    no count of updates, because every iteration of Newton factors the Hessian anew. The statistics
-    have no derivatives.
+    Islands iterate side by side, so the statistics cover all of them; C has statistics per island.
+    Noslip iterations follow those of the solver. Scaled values are divided by an island's sum of
+    inertias, or without islands by `stat.meaninertia * nv`, as for the tolerance. There is no count
+    of updates, because every Newton iteration factors the Hessian anew. The statistics have no
+    derivatives.
 
     Args:
         model: model.
-        data: data whose rows and `qacc_warmstart` are those that `fwd_constraint` had. Use data
+        data: data with the rows and `qacc_warmstart` that `fwd_constraint` was given. Use data
             after `forward`, not after `step`.
     """
     model, data = lax.stop_gradient((model, data))

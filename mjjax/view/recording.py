@@ -18,7 +18,7 @@ _MOVES = ("qpos", "mocap_pos", "mocap_quat")  # fields that decide where everyth
 
 
 class Page(str):
-    """A page of HTML; a notebook shows it if it is the value of a cell."""
+    """An HTML page, which a notebook shows as the value of a cell."""
 
     def _repr_html_(self) -> str:
         return (
@@ -35,11 +35,11 @@ def html(
     interval: float | None = None,
     spacing: float | None = None,
 ) -> Page:
-    """Makes a page that plays a trajectory in a browser, without a server and without the network.
+    """Makes a page that plays a trajectory in a browser, without a server or a network.
 
-    A notebook, also in Colab, shows the page if it is the last line of a cell.
-    `Path("run.html").write_text(page, encoding="utf-8")` saves it. The page holds the viewer of
-    viser (0.8 MB) and the poses of bodies. Making it needs the extra `view`.
+    A notebook, in Colab too, shows the page if it is the last line of a cell.
+    `Path("run.html").write_text(page, encoding="utf-8")` saves it. The page holds viser's viewer
+    (0.8 MB) and the poses of the bodies. Making it needs the extra `view`.
 
     Args:
         model: model.
@@ -47,7 +47,7 @@ def html(
             `mocap_quat` if it has them: one world (nstep, ...), or many (nworld, nstep, ...) as
             `vmap` gives them, which the page shows side by side.
         fps: largest number of frames per second of the recording.
-        interval: time between entries of the trajectory [s]; one time step for None.
+        interval: time between entries of the trajectory [s]; by default one time step.
         spacing: distance between worlds [m].
 
     Raises:

@@ -29,17 +29,17 @@ def serve(
     spacing: float | None = None,
     playing: bool = True,
 ) -> None:
-    """Runs worlds and shows them in a browser, at http://127.0.0.1:PORT, until it is interrupted.
+    """Runs worlds and shows them in a browser, at http://127.0.0.1:PORT, until interrupted.
 
-    The window has play, pause, reset and speed, a slider for every actuator, the keyframes,
+    The window offers play, pause, reset and speed, a slider for every actuator, the keyframes,
     contacts and their forces. Dragging a body with the mouse pulls on it. Other machines cannot
     connect. The function needs the extra `view`.
 
     Args:
         model: model.
-        data: start of the worlds, one world or a batch; None takes one world at `qpos0`.
+        data: initial state of one world or a batch; by default one world at `qpos0`.
         port: port of the server.
-        spacing: distance between worlds [m]; None makes them fit beside each other.
+        spacing: distance between worlds [m]; by default they just fit beside each other.
         playing: whether the worlds run from the start.
 
     Raises:

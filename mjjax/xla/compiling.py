@@ -47,9 +47,9 @@ def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path | Non
     """Keeps compiled programs on disk, for this and every later process.
 
     A program is loaded in a fraction of a second if the same version of JAX compiled it before, for
-    the same kind of processor. Tracing the program still takes its time. Call this function before
-    the first program is compiled. It holds for all programs of JAX, not only for those of mjjax.
-    The commands of `mjjax` call it, except `bench`. Where the environment has `MJJAX_CACHE=0`, it
+    the same kind of processor. Tracing still takes as long as before. Call this function before the
+    first program is compiled. It applies to all JAX programs, not only to those of mjjax. The
+    commands of `mjjax` call it, except `bench`. If the environment variable `MJJAX_CACHE` is 0, it
     does nothing.
 
     Args:
@@ -57,7 +57,7 @@ def cache_compilations(path: str | os.PathLike[str] | None = None) -> Path | Non
             folder. Each version of JAX and each kind of processor has a folder of its own in it.
 
     Returns:
-        The folder of this version and processor, `None` where the environment turns it off.
+        The folder of this version and processor; None if the environment variable is 0.
     """
     if os.environ.get("MJJAX_CACHE") == "0":
         return None

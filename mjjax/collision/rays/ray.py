@@ -255,8 +255,9 @@ def ray(
 ) -> Hit:
     """The nearest visible surface on a half line (`mj_ray`).
 
-    The derivative of the distance is exact for the geom (and triangle) that is met. Distances of
-    SDF geoms are in metres, whatever the length of `vec`, as in MuJoCo.
+    The result has `dist`, `geomid` (both -1 if nothing is hit) and `normal`. The derivative of the
+    distance is exact for the geom (and triangle) that is hit. Distances to SDF geoms are in metres,
+    whatever the length of `vec`, as in MuJoCo.
 
     Args:
         model: model.
@@ -288,8 +289,8 @@ def multi_ray(
 
     The other arguments are those of `ray`. Geoms whose bounding spheres are further away than
     `cutoff` [m] are not seen; a plane has no bounding sphere, so its centre counts. Each half line
-    has the result of `ray`. MuJoCo 3.6.0 skips bodies by their bounds and so misses some geoms of
-    bodies that have several, also in `rangefinder` sensors of cameras.
+    gives the same result as `ray`. MuJoCo 3.6.0 skips bodies by their bounds, and so misses some
+    geoms of bodies that have several, also in `rangefinder` sensors of cameras.
     """
     groups = None if geomgroup is None else tuple(bool(x) for x in geomgroup)
     if groups is not None and len(groups) != NGROUP:

@@ -70,7 +70,7 @@ def _written(values: dict, most: int) -> np.ndarray:
     """The elevations in the file, whose first row is at the top; flat if there are none."""
     nrow, ncol = values["nrow"], values["ncol"]
     if min(nrow, ncol) <= 0 or values["file"] is not None:
-        raise ValueError("the height field has no file and no nrow and ncol")
+        raise ValueError("the height field needs a file, or nrow and ncol")
     if nrow * ncol > most:
         raise ValueError(f"nrow times ncol cannot be more than {most:,}, the limit of numbers")
     grid = np.array(values["elevation"] or np.zeros(nrow * ncol), np.float32)
@@ -113,5 +113,5 @@ def _binary(content: bytes) -> np.ndarray:
     if min(nrow, ncol) < 1:
         raise ValueError("the numbers of rows and columns must be positive")
     if len(content) != 8 + 4 * nrow * ncol:
-        raise ValueError("the height field file has not the size that its header says")
+        raise ValueError("the size of the height field file does not match its header")
     return np.frombuffer(content, "<f4", offset=8).reshape(nrow, ncol)

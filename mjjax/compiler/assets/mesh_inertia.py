@@ -137,7 +137,7 @@ def check_orientation(face: np.ndarray, area: np.ndarray) -> None:
     if np.any(count > 1):
         i, j = edges[np.argmax(count > 1)] + 1
         raise ValueError(
-            f"faces are not oriented alike; see those with the vertices {i} and {j} (from 1)"
+            f"faces are not oriented consistently; see those with vertices {i} and {j} (from 1)"
         )
 
 

@@ -106,7 +106,7 @@ def _compile(element: Element, content: bytes | None) -> SkinFile:
         np.add.at(total, bone.vertex, bone.weight.astype(np.float32))
     light = ~(total > MINVAL)
     if light.any():
-        raise ValueError(f"the weights of vertex {np.argmax(light)} do not add up to more than 0")
+        raise ValueError(f"the weights of vertex {np.argmax(light)} must add up to more than 0")
     return skin._replace(bones=[_normalized(bone, total) for bone in skin.bones])
 
 
@@ -123,7 +123,7 @@ def _source(element: Element, content: bytes | None) -> SkinFile:
     values = element.values
     if content is not None:
         if any(values[name] for name in _DATA) or element.children:
-            raise ValueError("a skin is either in a file or in the model")
+            raise ValueError("a skin must be either in a file or in the model")
         try:
             return read_skin(content, values["file"])
         except ValueError as error:

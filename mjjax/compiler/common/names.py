@@ -34,7 +34,7 @@ class Names:
                 first = elements[ids[element.name]].origin
                 raise element.origin.error(
                     f"the name {element.name!r} is already used by another {kind}",
-                    f"it stands in line {first.line} of {first.file or 'the model'}",
+                    f"see line {first.line} of {first.file or 'the model'}",
                 )
             ids[element.name] = index
         self.ids[kind] = ids

@@ -41,7 +41,7 @@ _POLYNOMIALS = (EqType.JOINT, EqType.TENDON)
 
 
 def set_length_range(model: Model, index: int, **settings: Any) -> Model:
-    """The model with the length range of one actuator found anew (`mj_setLengthRange`).
+    """The model with the length range of one actuator recomputed (`mj_setLengthRange`).
 
     It simulates on the host, with concrete numbers, and is not differentiable.
 
@@ -49,7 +49,7 @@ def set_length_range(model: Model, index: int, **settings: Any) -> Model:
         model: model.
         index: actuator id.
         **settings: attributes of `<lengthrange>` that differ from their defaults. An actuator keeps
-            its range if `mode` leaves it out, or if it has a range and `useexisting` is true.
+            its range if `mode` excludes it, or if it has a range and `useexisting` is true.
 
     Raises:
         MjcfError: the range was not found.
@@ -142,7 +142,7 @@ def _simulated(model: Model, ids: np.ndarray, settings: dict[str, Any]) -> np.nd
         if spread[i] > settings["tolrange"] * (high[i] - low[i]):
             raise origin.error(
                 f"{text} was not found: the length still changes",
-                "give lengthrange, or limits to the joints that the actuator moves",
+                "give a lengthrange, or limits for the joints that the actuator moves",
             )
     return np.stack([low, high], axis=1)
 

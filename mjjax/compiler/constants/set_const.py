@@ -49,11 +49,11 @@ def set_const(model: Model) -> Model:
     """The model with all derived constants recomputed at `qpos0` (`mj_setConst`).
 
     Call it after you change masses, inertias, frames, armature, `qpos0`, `eq_data` or
-    `hfield_size`. (MuJoCo does not update the geoms of a height field: there the model must be
-    compiled again.) The function is pure and differentiable and works under `vmap`. It recomputes
-    the statistics even if the model file gives them. As in MuJoCo, it computes a resting length of
-    tendon springs where both spring lengths are -1, and the pose of a weld where its quaternion is
-    zero. The length ranges of actuators stay as they are.
+    `hfield_size`. (MuJoCo does not update the geoms of a height field; there the model must be
+    compiled again.) The function is pure and differentiable, and works under `vmap`. It recomputes
+    the statistics even if the model file gives them. As in MuJoCo, it computes the resting length
+    of a tendon's spring if both of its lengths are -1, and the pose of a weld if its quaternion is
+    zero. The length ranges of actuators are not updated.
     """
     model = model.replace(**hfield_bounds(model))
     data = reference_data(model)
@@ -285,7 +285,7 @@ def get_total_mass(model: Model) -> Array:
 def set_total_mass(model: Model, mass: Array | float) -> Model:
     """The model with masses and inertias scaled to a total mass (`mj_setTotalmass`).
 
-    Derived constants stay as they are; call `set_const` to update them.
+    Derived constants are not updated; call `set_const` to do so.
     """
     scale = mass_scale(model.body_mass, mass)
     return model.replace(body_mass=scale * model.body_mass, body_inertia=scale * model.body_inertia)

@@ -144,7 +144,7 @@ def _activations(ctx: Context, elements: list[Element]) -> None:
         if count[i] > 1 and element.values["dyntype"] != DynType.USER:
             raise element.origin.error("actdim > 1 needs dyntype 'user'")
         if count[i] >= 0 and bool(count[i]) != bool(stateful[i]):
-            raise element.origin.error(f"actdim is {count[i]}, which dyntype does not allow")
+            raise element.origin.error(f"actdim is {count[i]}, which this dyntype does not allow")
     count = np.where(count < 0, stateful, count).astype(np.int32)
     f["actuator_actnum"] = count
     f["actuator_actadr"] = np.where(count > 0, np.cumsum(count) - count, -1).astype(np.int32)

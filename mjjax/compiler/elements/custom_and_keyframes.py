@@ -103,7 +103,7 @@ def compile_keyframes(ctx: Context) -> None:
             if data is None:
                 continue
             if len(data) > size or (len(data) < size and name not in _PADDED):
-                raise key.origin.error(f"{name} has {len(data)} values, the model {size}")
+                raise key.origin.error(f"{name} has {len(data)} values, but the model has {size}")
             f[f"key_{name}"][i, : len(data)] = real_array(data)
     f["key_time"] = np.zeros(n)
     f["key_time"][: len(keys)] = reals(keys, "time")

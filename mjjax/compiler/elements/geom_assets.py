@@ -33,7 +33,7 @@ def asset_ids(ctx: Context, elements: list[Element]) -> np.ndarray:
         if values["mesh"] and values["fromto"] is not None:
             raise origin.error("fromto and mesh cannot both be given")
         if values["shellinertia"] and values["type"] in MESH_TYPES:
-            raise origin.error("a mesh is a shell by the attribute 'inertia' of its asset")
+            raise origin.error("to make a mesh a shell, set 'inertia' of its asset")
     mesh = ctx.names.find_all("mesh", elements, "mesh")
     return np.maximum(mesh, ctx.names.find_all("hfield", elements, "hfield")).astype(np.int32)
 

@@ -76,7 +76,7 @@ class PusherV5(GymnasiumTask):
 class InvertedPendulumV5(GymnasiumTask):
     """Balance a pole on a cart.
 
-    r = 1 until the pole leans more than 0.2, which ends the episode.
+    r = 1 until the pole leans by more than 0.2 rad, which ends the episode.
     """
 
     file, frame_skip = "inverted_pendulum.xml", 2
@@ -98,7 +98,7 @@ class InvertedPendulumV5(GymnasiumTask):
 class InvertedDoublePendulumV5(GymnasiumTask):
     """Balance two poles on a cart, one on the other.
 
-    r = 10 healthy - 0.01 x^2 - (y - 2)^2 - 1e-3 v1^2 - 5e-3 v2^2, with the place (x, y) of the tip.
+    r = 10 healthy - 0.01 x^2 - (y - 2)^2 - 1e-3 v1^2 - 5e-3 v2^2, with the tip at (x, y).
     The episode ends when y is 1 m or less.
     """
 

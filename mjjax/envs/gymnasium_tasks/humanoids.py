@@ -13,8 +13,9 @@ _MOST = 10.0  # largest cost of forces
 class HumanoidV5(GymnasiumTask):
     """Run along x.
 
-    r = 1.25 dx/dt + 5 healthy - 0.1 |u|^2 - min(5e-7 |f|^2, 10), with the centre of mass x and the
-    forces f on bodies. The robot is healthy, and the episode goes on, while z is between 1 and 2 m.
+    r = 1.25 dx/dt + 5 healthy - 0.1 |u|^2 - min(5e-7 |f|^2, 10), with the centre of mass at x and
+    forces f on bodies. The robot is healthy, and the episode continues, while z is between 1 and
+    2 m.
     """
 
     file, frame_skip, feels, remembered = "humanoid.xml", 5, True, ("xipos",)

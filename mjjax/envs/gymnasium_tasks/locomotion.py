@@ -54,8 +54,9 @@ class SwimmerV5(GymnasiumTask):
 class HopperV5(GymnasiumTask):
     """Hop along x.
 
-    r = dx/dt + healthy - 1e-3 |u|^2. The robot is healthy, and the episode goes on, while z > 0.7
-    m, the angle is between -0.2 and 0.2, and all other numbers of the state between -100 and 100.
+    r = dx/dt + healthy - 1e-3 |u|^2. The robot is healthy, and the episode continues, while z is
+    above 0.7 m, the angle is between -0.2 and 0.2, and all other numbers of the state are between
+    -100 and 100.
     """
 
     file = "hopper.xml"
@@ -83,7 +84,7 @@ class HopperV5(GymnasiumTask):
 class Walker2dV5(HopperV5):
     """Walk along x.
 
-    r = dx/dt + healthy - 1e-3 |u|^2. The robot is healthy, and the episode goes on, while z is
+    r = dx/dt + healthy - 1e-3 |u|^2. The robot is healthy, and the episode continues, while z is
     between 0.8 and 2 m and the angle between -1 and 1.
     """
 
@@ -97,8 +98,8 @@ class Walker2dV5(HopperV5):
 class AntV5(GymnasiumTask):
     """Walk along x, on four legs.
 
-    r = dx/dt + healthy - 0.5 |u|^2 - 5e-4 |f|^2, with the forces f on bodies, cut to -1 to 1. The
-    robot is healthy, and the episode goes on, while z is between 0.2 and 1 m.
+    r = dx/dt + healthy - 0.5 |u|^2 - 5e-4 |f|^2, with the forces f on bodies, clipped to [-1, 1].
+    The robot is healthy, and the episode continues, while z is between 0.2 and 1 m.
     """
 
     file, frame_skip, feels, remembered = "ant.xml", 5, True, ("xpos",)

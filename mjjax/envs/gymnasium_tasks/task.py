@@ -21,10 +21,10 @@ from mjjax.pipeline.rollout import rollout
 class GymnasiumTask(Environment):
     """One of Gymnasium's MuJoCo tasks (version 5), with its observations, rewards and ends.
 
-    As there, results such as the positions of bodies belong to the last step of the simulator, that
-    is to the state before its end. Actions are controls within the ranges of the actuators. The
-    terms of the reward have the names that Gymnasium's `info` gives them. A state that diverges
-    ends the episode.
+    As in Gymnasium, results such as the positions of bodies are those that the simulator's last
+    step computed, which belong to the state before it. Actions are controls within the ranges of
+    the actuators. The terms of the reward have the names that Gymnasium's `info` gives them. A
+    state that diverges ends the episode.
 
     Raises:
         ModuleNotFoundError: Gymnasium, which has the models, is not installed.

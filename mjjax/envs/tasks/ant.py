@@ -12,8 +12,8 @@ from mjjax.model.model import Model
 class Ant(Environment):
     """Walk along x.
 
-    r = 0.5 + v - 0.1 mean(u^2), with the speed v along x, cut to -5 to 5 m/s. The episode ends when
-    the trunk is below 0.22 m or above 1.2 m.
+    r = 0.5 + v - 0.1 mean(u^2), with the speed v along x, clipped to [-5, 5] m/s. The episode ends
+    when the trunk is below 0.22 m or above 1.2 m.
     """
 
     asset = "ant"

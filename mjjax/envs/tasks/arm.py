@@ -17,8 +17,8 @@ class ArmLift(Environment):
 
     r = exp(-(d/0.15)^2) + 3 lift + 5 lift exp(-(e/0.1)^2) - 0.01 |u - u'|^2. Here d [m] is the
     distance of the hand from the cube, e [m] the distance of the cube from the target, and
-    lift = (height of the cube above the floor / 0.1 m) cut to 0 to 1. u and u' are the controls now
-    and before.
+    lift = (height of the cube above the floor / 0.1 m) clipped to [0, 1]. u and u' are the current
+    and the previous controls.
     """
 
     asset = "arm"

@@ -13,7 +13,7 @@ class CartpoleSwingup(Environment):
     """Swing the pole up and keep it up over the middle of the rail.
 
     r = c (0.2 + 0.3 (1 - (x/2)^2) + 0.5 exp(-(w/2)^2)) - 0.01 u^2, with c = (1 + cos(angle)) / 2.
-    The cart is at x [m], the pole turns with w [rad/s], and u is the control.
+    The cart is at x [m], the pole turns at w [rad/s], and u is the control.
     """
 
     asset = "cartpole"
@@ -41,7 +41,7 @@ class CartpoleSwingup(Environment):
 
 
 class CartpoleBalance(CartpoleSwingup):
-    """Keep the pole up, which stands at the start.
+    """Keep the pole up, which starts upright.
 
     Reward of the swing-up. The episode ends when cos(angle) < 0.8 or |x| > 1.8 m.
     """

@@ -12,7 +12,7 @@ from mjjax.model.model import Model
 class HalfCheetah(Environment):
     """Run forward.
 
-    r = v - 0.1 mean(u^2), with the forward speed v, cut to -10 to 10 m/s.
+    r = v - 0.1 mean(u^2), with the forward speed v, clipped to [-10, 10] m/s.
     """
 
     asset = "halfcheetah"

@@ -12,8 +12,8 @@ from mjjax.model.model import Model
 class Hopper(Environment):
     """Hop forward.
 
-    r = 1 + v - 0.05 mean(u^2), with the forward speed v, cut to -2 to 4 m/s. The episode ends when
-    the hip is below 0.7 m or the trunk leans by more than 0.8 rad.
+    r = 1 + v - 0.05 mean(u^2), with the forward speed v, clipped to [-2, 4] m/s. The episode ends
+    when the hip is below 0.7 m or the trunk leans by more than 0.8 rad.
     """
 
     asset = "hopper"

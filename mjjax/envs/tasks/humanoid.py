@@ -16,8 +16,8 @@ class HumanoidStand(Environment):
     """Stand still.
 
     r = s (0.6 + 0.4 exp(-|v|^2)) - 0.05 mean(u^2), with s = (height of the head / 1.5 m) times the
-    upright part of the trunk's axis, each cut to 0 to 1, and the velocity v [m/s] of the centre of
-    mass. The episode ends when the pelvis is below 0.6 m.
+    vertical part of the trunk's axis, each clipped to [0, 1], and the velocity v [m/s] of the
+    centre of mass. The episode ends when the pelvis is below 0.6 m.
     """
 
     asset = "humanoid"
@@ -61,8 +61,8 @@ class HumanoidRun(HumanoidStand):
     """Run along x.
 
     r = s (0.3 + 0.7 v / 6) - 0.05 mean(u^2), with s as for `HumanoidStand` and the speed v [m/s] of
-    the centre of mass along x; v / 6 is cut to 0 to 1. The episode ends when the pelvis is below
-    0.6 m.
+    the centre of mass along x; v / 6 is clipped to [0, 1]. The episode ends when the pelvis is
+    below 0.6 m.
     """
 
     weights = {"stand": 0.3, "task": 0.7, "effort": -0.05}

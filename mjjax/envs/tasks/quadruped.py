@@ -20,7 +20,7 @@ class QuadrupedJoystick(Environment):
     r = exp(-|v - c|^2/0.5^2) + 0.5 exp(-((w - c_w)/0.5)^2) - 0.5 v_z^2 - |t|^2 - 0.02 |u - u'|^2
     - 0.1 |u - q|^2. Here v, v_z and w are velocities of the trunk in its own frame, c and c_w are
     the command, and t is the horizontal part of the direction of gravity in that frame. u and u'
-    are the targets of the servos [rad] now and before, and q are their angles. The episode ends
+    are the current and previous servo targets [rad], and q their angles. The episode ends
     when the trunk is tilted by more than 60 degrees or is below 0.15 m.
 
     The command is in `userdata` and is part of the observation. Each start draws it at random,

@@ -13,8 +13,8 @@ class Walker(Environment):
     """Walk upright.
 
     r = s (0.4 + 0.6 v / 1.2) - 0.02 mean(u^2), with s = (height of the hip / 0.9) cos(lean) and the
-    forward speed v [m/s]. Both quotients are cut to 0 to 1. The episode ends when the hip is below
-    0.5 m or the trunk leans by more than 1.2 rad.
+    forward speed v [m/s]. Both quotients are clipped to [0, 1]. The episode ends when the hip is
+    below 0.5 m or the trunk leans by more than 1.2 rad.
     """
 
     asset = "walker"

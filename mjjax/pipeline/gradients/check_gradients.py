@@ -46,21 +46,20 @@ def check_gradients(
 ) -> GradientReport:
     """Compares the derivatives of each stage of a step with centred differences.
 
-    Each real field of the model, the state, controls and applied forces move along a random
-    direction in the tangent space. A disagreement is then traced to an entry of the input. The
-    differences have fourth order, and the best of three lengths counts. The error of an entry is
-    relative to the entry, but at least to a hundredth of the largest entry of its field. Reverse
-    mode is compared with forward mode.
+    Each real field of the model, the state, the controls and the applied forces are moved along a
+    random direction in the tangent space. A disagreement is then traced to an entry of the input.
+    The differences are of fourth order, and the best of three lengths counts. The error of an entry
+    is relative to the entry, or to a hundredth of the largest entry of its field if that is larger.
+    Reverse mode is compared with forward mode.
 
-    The check concerns the derivative at the optimum. Therefore Newton's solver and the collision
-    of convex shapes run until only rounding errors are left. Each stage is compiled once per
-    structure.
+    The check concerns the derivative at the optimum, so Newton's solver and the collision of convex
+    shapes run until only rounding errors are left. Each stage is compiled once per structure.
 
     Args:
         model: model, in float64.
         data: state of one world.
-        callbacks: functions of the user, checked with the stage that calls them. The check leaves
-            out `ContactsFromDistance`, whose derivative is not a difference of values.
+        callbacks: your own functions, checked with the stage that calls them. The check leaves out
+            `ContactsFromDistance`, whose derivative is not a difference of values.
         tolerance: largest relative error.
         seed: seed of the directions.
 

@@ -8,11 +8,11 @@ from mjjax.core.representation import represent
 
 
 class Verdict(enum.StrEnum):
-    """What is the matter with a derivative.
+    """What is wrong with a derivative.
 
-    `WRONG` and `NOT_FINITE` are errors. At a `KINK` each side has a derivative of its own, and the
+    `WRONG` and `NOT_FINITE` are errors. At a `KINK`, each side has a derivative of its own, and the
     engine's derivative lies between the two. `UNSETTLED` differences can neither confirm nor refute
-    a derivative. What is `OFF` is not part of the program, or a decision fixes it.
+    a derivative. What is `OFF` is not part of the program, or derivatives take it as fixed.
     """
 
     WRONG = "wrong"
@@ -31,12 +31,12 @@ class Finding:
 
     Attributes:
         stage: stage of the pipeline; `""` if it was found before the first stage.
-        verdict: what is the matter.
+        verdict: what is wrong.
         field: field of `Data`, or the input if that is not finite or off. The names of contact
             fields begin with `contact.`, those of options with `opt.`.
         where: body, joint, geom, pair, ... of the worst entry; `""` for a single number.
-        inputs: inputs by which the derivative is taken, the worst first, with the owner of the
-            entry if it is known.
+        inputs: inputs with respect to which the derivative is taken, the worst first, with the
+            owner of the entry if it is known.
         text: the whole finding in words.
     """
 
@@ -58,7 +58,7 @@ class GradientReport:
     Attributes:
         name: name of the model.
         findings: in the order of the pipeline. The first error of a stage is likely the cause of
-            its other errors, but it never causes errors of another stage.
+            its other errors, but it never causes errors in another stage.
         checked: fields of the model and inputs whose derivatives were compared.
         no_effect: fields of the model with a zero derivative in every stage, in this state.
     """

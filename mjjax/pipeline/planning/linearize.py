@@ -23,7 +23,7 @@ Readings = Callable[[Model, Data], Array]
 
 
 class TransitionJacobian(NamedTuple):
-    """Derivatives of the next state y and the readings s by the state x and the controls u.
+    """Derivatives of the next state y and readings s with respect to state x and controls u.
 
     A state has 2 nv + na entries: a displacement of the position in its tangent space, the
     velocity and the activations. `A` is dy/dx, `B` dy/du, `C` ds/dx, `D` ds/du.
@@ -40,10 +40,10 @@ class TransitionJacobian(NamedTuple):
 class InverseJacobian(NamedTuple):
     """Derivatives of force f, readings s and inertia m by position q, velocity v, acceleration a.
 
-    `DfDq[i, k]` is the derivative of force i by a displacement along dof k, and `DmDq[i, j, k]` is
-    the derivative of `qM[i, j]` by it. `mjd_inverseFD` returns the transposes: its `DfDq` is
-    `DfDq.T` here. Row k of its `DmDq` has the entries of `DmDq[:, :, k]` that its sparse matrix
-    stores.
+    `DfDq[i, k]` is the derivative of force i with respect to a displacement along dof k, and
+    `DmDq[i, j, k]` that of `qM[i, j]`. `mjd_inverseFD` returns the transposes: its `DfDq` is
+    `DfDq.T` here. Row k of its `DmDq` has the entries of `DmDq[:, :, k]` that MuJoCo's sparse
+    matrix stores.
     """
 
     DfDq: Array
@@ -60,26 +60,27 @@ class InverseJacobian(NamedTuple):
 def transition_jacobian(
     model: Model, data: Data, callbacks: Callbacks | None = None
 ) -> TransitionJacobian:
-    """Exact derivatives of `step` by state and controls (`mjd_transitionFD`), for any integrator.
+    """Exact derivatives of `step` with respect to state and controls (`mjd_transitionFD`).
 
-    It works under `jit` and `vmap`, also with a model per world, and can itself be differentiated.
+    All integrators are supported. The function works under `jit` and `vmap`, even with a model per
+    world, and can itself be differentiated.
 
-    - At a limit of `ctrlrange`, the derivative by a control is the one towards the inside. Beyond
-      the limit it is zero. (MuJoCo's is zero there even if controls are not clamped, and the `D` of
-      its centred differences has the opposite sign.)
+    - At a limit of `ctrlrange`, the derivative with respect to a control is the one towards the
+      inside; beyond the limit it is zero. (MuJoCo's is zero there even if controls are not clamped,
+      and the `D` of its centred differences has the opposite sign.)
     - The matrix of an implicit step changes with the controls and activations that determine the
-      damping by actuators, as in `step`. (MuJoCo's differences keep this matrix fixed.)
+      actuators' damping, as in `step`. (MuJoCo's differences keep this matrix fixed.)
     - Past controls and readings in `history` are not part of the state. They stay as they are, so a
       delayed control has no effect on the next state.
-    - Constraint forces are differentiated at the solver's optimum, whether or not the solver took
-      enough iterations to reach it. Forces of noslip have the derivative of its iterations.
+    - Constraint forces are differentiated at the solver's optimum, whether or not the solver made
+      enough iterations to reach it. Noslip forces have the derivative of the noslip iterations.
     - A diverging world is not reset; its derivatives may be infinite or NaN.
     - If callbacks set controls, the derivatives are those of the closed loop.
 
     Args:
         model: model.
         data: state and controls, of one world.
-        callbacks: functions of the user, differentiated with the step.
+        callbacks: your own functions, differentiated with the step.
     """
     return linear(model, data, lambda model, data: data.sensordata, callbacks)[0]
 
@@ -131,15 +132,15 @@ def inverse_jacobian(
 ) -> InverseJacobian:
     """Exact derivatives of `inverse` by position, velocity and acceleration (`mjd_inverseFD`).
 
-    It works under `jit` and `vmap`, also with a model per world, and can itself be differentiated.
-    Readings of actuator forces are those in `data`, as in `inverse`; they count as constant.
+    It works under `jit` and `vmap`, even with a model per world, and can itself be differentiated.
+    Readings of actuator forces are those in `data`, as in `inverse`, and are taken as constant.
 
     Args:
         model: model.
         data: state and acceleration `qacc`, of one world.
         actuation: static; whether to differentiate `qfrc_inverse - qfrc_actuator`, the force that
-            the actuators do not give, instead of `qfrc_inverse`.
-        callbacks: functions of the user, differentiated with inverse dynamics.
+            the actuators do not supply, instead of `qfrc_inverse`.
+        callbacks: your own functions, differentiated with inverse dynamics.
 
     Raises:
         ValueError: the flag `invdiscrete` is on with `RK4`, whose steps cannot be inverted.

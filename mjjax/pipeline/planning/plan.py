@@ -39,7 +39,7 @@ class Plan(NamedTuple):
             consists of a displacement of the position in its tangent space, the difference of
             velocities and the difference of activations.
         cost: () half the sum of squares of all residuals.
-        damping: () number that the next iteration adds to the cost's curvature by each control.
+        damping: () number that the next iteration adds to the cost's curvature in each control.
     """
 
     ctrl: Array
@@ -54,11 +54,11 @@ class Plan(NamedTuple):
 
 
 def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> Plan:
-    """Makes a plan of given controls, as a first guess for `improve_plan`.
+    """Makes a plan from given controls, as a first guess for `improve_plan`.
 
-    This function simulates nothing: the plan rests where it starts, and its cost is infinite. The
-    first iteration linearizes about this rest. It gives a plan that costs no more than the motion
-    that follows from the controls.
+    This function simulates nothing: the plan stays in its initial state, and its cost is infinite.
+    The first iteration linearizes about this state, and gives a plan that costs no more than the
+    motion that follows from the controls.
 
     Args:
         model: model.
@@ -76,27 +76,27 @@ def start_plan(model: Model, data: Data, ctrl: Array, damping: float = 1.0) -> P
 
 
 def improve_plan(model: Model, data: Data, plan: Plan, residual: Readings, final: Readings) -> Plan:
-    """Makes one iteration of iLQR with bounds: it returns a plan from `data` that costs no more.
+    """Makes one iteration of iLQR with bounds, and returns a plan from `data` that costs no more.
 
     The cost is sum_t |r(x_t, u_t)|^2 / 2 + |f(x_n)|^2 / 2. Dynamics and residuals are linearized
-    along the plan, for all time steps at once. Backwards in time, each control minimizes the
-    quadratic cost to go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten
-    lengths of the step are then simulated side by side, with feedback. The cheapest motion is kept.
-    If none is cheaper than the plan's controls, the plan keeps its controls and the damping grows.
-    At an optimum there is nothing to gain, and it does not grow: the plan stays ready for MPC.
+    along the plan, for all time steps at once. Then, backwards in time, each control minimizes the
+    quadratic cost-to-go within `ctrlrange` (`box_qp`; a control at a limit has no feedback). Ten
+    step lengths are simulated side by side, with feedback, and the cheapest motion is kept. If none
+    is cheaper than the plan's controls, the plan keeps its controls and the damping grows. At an
+    optimum there is nothing to gain and the damping stays, so the plan remains ready for MPC.
 
     For model-predictive control, call this in each control step with the measured `data`, and then
     `shift_plan`. Plain calls with the same two functions share a compiled program, so define them
-    once. `vmap` it over worlds. Its loops have no derivative in reverse mode.
+    once. `vmap` it over worlds. Its loops have no reverse-mode derivative.
 
     Args:
         model: model.
         data: one world, in the state in which the plan starts.
         plan: plan from this state or from one nearby.
-        residual: function of (model, data after `forward` in a time step) that returns (m,)
-            quantities that are to be zero, each times the root of its weight. It may read
+        residual: function of (model, data), with data after `forward` in a time step, that returns
+            (m,) quantities to bring to zero, each times the square root of its weight. It may read
             everything in data.
-        final: such a function for the end, where the controls are those of the last time step.
+        final: the same for the end, where the controls are those of the last time step.
     """
     change, gain, promise = _backward(model, data, plan, residual, final)
 
