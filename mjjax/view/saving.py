@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from PIL import Image
+import numpy as np
 
 from mjjax.model.model import Model
 from mjjax.view.recording import played
@@ -18,6 +18,7 @@ _RATE = 30  # moments of a recording per second
 _LONGEST = 5 * 60 * _RATE  # moments
 _MOST = 2**30  # bytes of a recording in memory
 _PATIENCE = 30.0  # for a browser that draws a picture [s]
+_CONTACTS = ("contact", "force", "touching")  # in `Frame`
 
 
 class Recorder:
@@ -34,12 +35,12 @@ class Recorder:
         return len(self._moments) / _RATE
 
     def keep(self, moment: Moment) -> None:
-        """Adds a moment, if it is time for the next one."""
+        """Adds a moment, if it is time for the next one and there is room for it."""
         if self.full or (self._moments and _slot(moment) == _slot(self._moments[-1])):
             return
         if not moment.look.contacts and not moment.look.forces:
-            seen, none = moment.seen, slice(0, 0)
-            contacts = {name: getattr(seen, name)[:, none] for name in _CONTACTS}
+            seen = moment.seen
+            contacts = {name: getattr(seen, name)[:, :0] for name in _CONTACTS}
             moment = moment._replace(seen=seen._replace(**contacts))
         size = sum(x.nbytes for x in jax.tree.leaves(moment.seen))
         self.full = len(self._moments) >= _LONGEST or self._bytes + size > _MOST
@@ -54,24 +55,17 @@ class Recorder:
             yield moment, ahead if ahead > 0 else 1 / _RATE
 
 
-_CONTACTS = ("contact", "force", "touching")
-
-
 def _slot(moment: Moment) -> int:
     return int(float(moment.seen.time.max()) * _RATE + 1e-6)
 
 
 class Saving:
-    """The buttons. They do their work in viser's threads, so that the worlds go on.
-
-    Attributes:
-        note: what there is to say about the last file.
-    """
+    """The buttons. They do their work in viser's threads, so that the worlds go on."""
 
     def __init__(self, gui: Any, model: Model, spacing: float | None):
         self._model, self._spacing = model, spacing
         self._recorder: Recorder | None = None
-        self.note = ""
+        self._saved = ""
         with gui.add_folder("Save"):
             picture, self._button = gui.add_button("Picture"), gui.add_button("Record")
         picture.on_click(self._on_picture)
@@ -82,27 +76,32 @@ class Saving:
         recorder = self._recorder
         if recorder is not None:
             recorder.keep(moment)
-            state = "is full" if recorder.full else "goes on"
-            self.note = f"the recording {state}: {recorder.seconds:.0f} s"
+
+    def notes(self) -> list[str]:
+        """What there is to say about the recording and the last file."""
+        recorder, notes = self._recorder, [self._saved] if self._saved else []
+        if recorder is not None:
+            full = ", which is full" if recorder.full else ""
+            notes.append(f"recording: {recorder.seconds:.0f} s{full}")
+        return notes
 
     def _on_record(self, event: Any) -> None:
         recorder = self._recorder
         self._recorder = Recorder() if recorder is None else None
         self._button.label = "Record" if recorder is not None else "Stop recording"
         if recorder is None or not recorder.seconds:
-            self.note = ""
             return
-        self.note = "writing the recording ..."
+        self._saved = "writing the recording ..."
         view = None if event.client is None else view_of(event.client.camera)
         moments = list(recorder.moments())
         nworld = len(moments[0][0].seen.time)
         page = played(self._model, nworld, moments, self._spacing, view)
-        self.note = _saved("recording.html", page.encode())
+        self._saved = _saved("recording.html", page.encode())
 
     def _on_picture(self, event: Any) -> None:
         if event.client is None:
             return
-        camera, content = event.client.camera, io.BytesIO()
+        camera = event.client.camera
         try:
             pixels = event.client.get_render(
                 camera.image_height,
@@ -111,13 +110,20 @@ class Saving:
                 timeout=_PATIENCE,
             )
         except (RuntimeError, TimeoutError) as error:
-            self.note = f"no picture: {error}"
+            self._saved = f"no picture: {error}"
             return
-        picture = Image.fromarray(pixels)
-        white = Image.new("RGBA", picture.size, "white")
-        white.alpha_composite(picture.convert("RGBA"))
-        white.convert("RGB").save(content, "png")
-        self.note = _saved("picture.png", content.getvalue())
+        self._saved = _saved("picture.png", _png(pixels))
+
+
+def _png(pixels: np.ndarray) -> bytes:
+    """A file of a picture with alpha (height, width, 4), on white as in the browser."""
+    from PIL import Image
+
+    picture, content = Image.fromarray(pixels), io.BytesIO()
+    white = Image.new("RGBA", picture.size, "white")
+    white.alpha_composite(picture)
+    white.convert("RGB").save(content, "png")
+    return content.getvalue()
 
 
 def _saved(name: str, content: bytes) -> str:

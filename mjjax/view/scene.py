@@ -15,6 +15,7 @@ _CONTACT, _FORCE = (255, 150, 40), (60, 200, 90)
 _MARK = 0.01  # size of a contact, in extents of the model
 _GLOW = 0.3  # light of the surroundings, beside the lights of the model
 _THIN = 0.006  # radius of an arrow, in extents of the model
+_LINE = 3.0  # width of a tendon, in pixels
 _ROOT = "/worlds"
 
 
@@ -103,7 +104,7 @@ class Scene:
             rgb = np.clip(np.asarray(self._model.tendon_rgba[self._owner[kept], :3]), 0, 1)
             colours = np.tile((255 * rgb).astype(np.uint8)[:, None], (len(self.offset), 2, 1))
             self._tendons = self._scene.add_line_segments(
-                f"{_ROOT}/tendons", ends, colors=colours, line_width=3
+                f"{_ROOT}/tendons", ends, colours, thickness=_LINE, thickness_units="screen"
             )
 
 

@@ -145,10 +145,10 @@ class Viewer:
             f"time {float(np.max(seen.time)):.2f} s",
             f"{self._rate:.2f} x real time",
             f"{int(np.sum(seen.touching))} contacts",
-            f"warnings: {warned}" if warned else "",
-            self._saving.note,
+            *([f"warnings: {warned}"] if warned else []),
+            *self._saving.notes(),
         ]
-        text = "  \n".join(line for line in lines if line)
+        text = "  \n".join(lines)
         if self._switches.status.content != text:
             self._switches.status.content = text
 

@@ -55,8 +55,8 @@ def fixed(model: Model, seen: Frame, world: int, camera: int) -> View:
 
 def view_of(camera: Any) -> View:
     """The view of a client of viser."""
-    vectors = (camera.position, camera.look_at, camera.up_direction)
-    return View(*(np.array(x, float) for x in vectors), camera.fov)
+    position, look_at = np.array(camera.position, float), np.array(camera.look_at, float)
+    return View(position, look_at, np.array(camera.up_direction, float), camera.fov)
 
 
 def set_view(camera: Any, view: View) -> None:
