@@ -100,7 +100,7 @@ def test_wrong_trajectories_are_errors() -> None:
 
 
 @contextlib.contextmanager
-def window(page: Page, model: mjjax.Model) -> Iterator[None]:
+def window(page: Page, model: mjjax.Model) -> Iterator[Viewer]:
     """The window of `mjjax view` with worlds that do not run yet, open in the browser."""
     with started(None) as server:
         viewer = Viewer(server, model, playing=False)
@@ -117,7 +117,7 @@ def window(page: Page, model: mjjax.Model) -> Iterator[None]:
             page.goto(f"http://127.0.0.1:{server.get_port()}")
             page.get_by_text("time 0.00 s").wait_for()
             page.wait_for_timeout(1000)  # until all of it is there
-            yield
+            yield viewer
         finally:
             done.set()
             thread.join()
@@ -126,11 +126,12 @@ def window(page: Page, model: mjjax.Model) -> Iterator[None]:
 @pytest.mark.feature("A175", "A179")
 def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
     """In the window of `mjjax view` running worlds move, and the switches have their effect."""
-    with window(page, pendulum()):
+    with window(page, pendulum()) as viewer:
         level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
         page.get_by_label("Play").click(force=True)
         until(page, lambda pixels: overlap(pixels, level) < 0.5, "nothing moves")
         page.get_by_label("Play").click(force=True)
+        until(page, lambda _: not viewer._switches.playing, "it does not pause")
         page.get_by_text("Reset", exact=True).click()
         page.get_by_text("time 0.00 s").wait_for()
         until(page, lambda pixels: overlap(pixels, level) > 0.8, "it is not reset")
