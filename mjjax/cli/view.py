@@ -16,7 +16,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
         "Runs a model and shows it in a browser on this machine. On the page you can "
-        "play and pause it, change its speed and controls, choose a keyframe, and show contacts. "
+        "play and pause it, change speed and controls, choose a keyframe and a camera, show "
+        "contacts and groups, and save pictures and recordings into the current folder. "
         "Drag a body to pull on it. This command needs mjjax[view]."
     )
     parser.add_argument("model", help="MJCF file, compiled model, or name of an embedded model")

@@ -19,6 +19,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "map": {
         "stiffness": 100.0,
         "force": 0.005,
+        "alpha": 0.3,
         "zfar": 50.0,
         "haze": 0.3,
         "shadowclip": 1.0,

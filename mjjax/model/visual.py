@@ -36,6 +36,7 @@ class VisualMap(PyTree):
 
     stiffness: jax.Array = array(unit="1/s^2", doc="of the hand that pulls, per mass of the body")
     force: jax.Array = array(unit="m/N", doc="length of forces, times the mean mass in kg")
+    alpha: jax.Array = array(doc="of bodies that move, where they are shown transparent")
     zfar: jax.Array = array(doc="depth beyond which nothing is seen, in extents of the model")
     haze: jax.Array = array(doc="part of the way to the sky at which the haze ends")
     shadowclip: jax.Array = array(

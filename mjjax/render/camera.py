@@ -95,7 +95,13 @@ def free_view(model: Model, free: FreeCamera, aspect: float) -> CameraView:
 
 
 def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraView:
-    """The view of a camera of the model.
+    """The view of a camera of the model."""
+    low, high = edges(model, camera, aspect)
+    return CameraView(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
+
+
+def edges(model: Model, camera: int, aspect: float) -> tuple[Array, Array]:
+    """The image of a camera of the model: `CameraView.low` and `CameraView.high`.
 
     A camera with a sensor size sees what falls on the sensor, whatever the shape of the picture.
     """
@@ -108,7 +114,7 @@ def fixed_view(model: Model, data: Data, camera: int, aspect: float) -> CameraVi
         centre = centre * np.array([1, -1], centre.dtype)  # it counts to the right and down
         low = where(sensed, (centre - 0.5 * size) / focal, low)
         high = where(sensed, (centre + 0.5 * size) / focal, high)
-    return CameraView(data.cam_xpos[camera], mat3(data.cam_xmat[camera]), low, high)
+    return low, high
 
 
 def _half(fovy: Array, parallel: bool, aspect: float) -> Array:

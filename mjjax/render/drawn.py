@@ -88,6 +88,11 @@ def drawn(model: Model, data: Data, shown: Shown) -> Drawn:
     return Drawn(model, data, plan.element)
 
 
+def elements(s: Structure, shown: Shown) -> np.ndarray:
+    """`Drawn.element` of a picture of a model, which does not depend on the data."""
+    return _plan(s, shown).element
+
+
 @functools.lru_cache(maxsize=64)
 def _plan(s: Structure, shown: Shown) -> _DrawPlan:
     sites = np.flatnonzero(np.array(shown.sites)[np.clip(s.site_group, 0, 5)])

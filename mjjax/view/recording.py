@@ -1,7 +1,7 @@
 """A recording of a trajectory as one page of HTML that plays without a server."""
 
 import html as text
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import jax
 import numpy as np
@@ -9,8 +9,9 @@ import numpy as np
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data
-from mjjax.view.scene import Scene
+from mjjax.view.scene import Moment, Scene
 from mjjax.view.server import started
+from mjjax.view.views import View
 from mjjax.view.world import Frame, frame
 from mjjax.xla.namespace import Array
 
@@ -66,12 +67,34 @@ def html(
     moves = {name: x[:, ::stride] for name, x in moves.items()}
     seen = jax.tree.map(np.asarray, _frames(model, make_data(model), moves))
     nworld, count = moves["qpos"].shape[:2]
+    frames = (jax.tree.map(lambda x, k=k: x[:, k], seen) for k in range(count))
+    return played(model, nworld, ((Moment(frame), stride * step) for frame in frames), spacing)
+
+
+def played(
+    model: Model,
+    nworld: int,
+    moments: Iterable[tuple[Moment, float]],
+    spacing: float | None,
+    view: View | None = None,
+) -> Page:
+    """A page that plays what a scene showed.
+
+    Args:
+        model: model.
+        nworld: number of worlds.
+        moments: what is shown, and for how long [s].
+        spacing: distance between worlds [m]; None makes them fit beside each other.
+        view: view at first; None takes that of the free camera.
+    """
     with started(None) as server:
         scene = Scene(server, model, nworld, spacing)
+        if view is not None:
+            scene.begin_at(view)
         serializer = server.get_scene_serializer()
-        for k in range(count):
-            scene.show(jax.tree.map(lambda x, k=k: x[:, k], seen))
-            serializer.insert_sleep(stride * step)
+        for moment, pause in moments:
+            scene.show(moment)
+            serializer.insert_sleep(pause)
         return Page(serializer.as_html())
 
 

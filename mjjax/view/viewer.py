@@ -8,17 +8,21 @@ import jax
 import numpy as np
 
 from mjjax.core.enums import WarningType
-from mjjax.math import quat
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data, reset_data
-from mjjax.view.scene import Scene
+from mjjax.view.cameras import Cameras
+from mjjax.view.controls import Controls
+from mjjax.view.hand import Hand
+from mjjax.view.looks import Looks
+from mjjax.view.saving import Saving
+from mjjax.view.scene import Moment, Scene
 from mjjax.view.server import started
-from mjjax.view.world import NO_PULL, Frame, Pull, advance, frame
+from mjjax.view.switches import Switches
+from mjjax.view.world import Frame, advance, frame
 
 _TICK = 1 / 30  # time between pictures [s]
 _SHARE = 0.5  # part of a tick that steps may take
-_FASTEST = 4.0
 
 
 def serve(
@@ -31,9 +35,10 @@ def serve(
 ) -> None:
     """Runs worlds and shows them in a browser, at http://127.0.0.1:PORT, until interrupted.
 
-    The window offers play, pause, reset and speed, a slider for every actuator, the keyframes,
-    contacts and their forces. Dragging a body with the mouse pulls on it. Other machines cannot
-    connect. The function needs the extra `view`.
+    The window offers play, pause, reset and speed, a slider for every actuator, the keyframes, the
+    cameras and groups of the model, contacts and their forces, and buttons that save pictures and
+    recordings into the current folder. Dragging a body with the mouse pulls on it. Other machines
+    cannot connect. The function needs the extra `view`.
 
     Args:
         model: model.
@@ -57,10 +62,7 @@ def serve(
 
 
 class Viewer:
-    """Worlds, the scene that shows them, and the switches.
-
-    Callbacks of viser run in its own threads. They only set what the next tick reads.
-    """
+    """Worlds, the scene that shows them, and the switches."""
 
     def __init__(
         self,
@@ -73,103 +75,51 @@ class Viewer:
     ):
         data = make_data(model) if data is None else data
         self._start = data if data.time.ndim else jax.tree.map(lambda x: x[None], data)
-        self._model, self._batch = model, self._start
-        self._scene = Scene(server, model, self._start.time.shape[0], spacing)
-        self._pull, self._reset, self._single = NO_PULL, False, False
+        self._server, self._model, self._batch = server, model, self._start
         self._owed, self._cost, self._rate = 0.0, 0.0, 0.0
-        self._seen: Frame = jax.device_get(_frames(model, self._start))
-        self._scene.show(self._seen)  # so that users see something while steps are compiled
-        self._add_switches(server.gui, playing)
-        self._sliders = self._add_sliders(server.gui)
-        for body, handle in self._scene.handles:
-            if model.structure.body_weldid[body] > 0:
-                self._make_draggable(handle, body)
-
-    def _add_switches(self, gui: Any, playing: bool) -> None:
-        names = self._model.structure.names["key"]
-        self._keys = {name or f"keyframe {i}": i for i, name in enumerate(names)}
-        with gui.add_folder("Simulation"):
-            self._status = gui.add_markdown("compiling ...")
-            self._playing = gui.add_checkbox("Play", initial_value=playing)
-            self._speed = gui.add_slider("Speed", 0.05, _FASTEST, 0.05, 1.0)
-            step = gui.add_button("Step")
-            reset = gui.add_button("Reset")
-            self._key = None
-            if self._keys:
-                self._key = gui.add_dropdown("Keyframe", ("none", *self._keys))
-                self._key.on_update(self._on_reset)
-            self._contacts = gui.add_checkbox("Contacts", initial_value=False)
-            self._forces = gui.add_checkbox("Forces", initial_value=False)
-        step.on_click(self._on_step)
-        reset.on_click(self._on_reset)
-
-    def _on_step(self, _: Any) -> None:
-        self._single = True
-
-    def _on_reset(self, _: Any) -> None:
-        self._reset = True
-
-    def _add_sliders(self, gui: Any) -> list[Any]:
-        s = self._model.structure
-        if not s.nu:
-            return []
-        begin = np.asarray(self._start.ctrl[0], float)
-        known = np.concatenate([begin[None], np.asarray(self._model.key_ctrl, float)])
-        reach = np.maximum(1, 2 * np.abs(known).max(axis=0))
-        ranges = np.asarray(self._model.actuator_ctrlrange, float)
-        limited = np.asarray(s.actuator_ctrllimited, bool) & (ranges[:, 0] < ranges[:, 1])
-        found = []
-        with gui.add_folder("Controls"):
-            for i, name in enumerate(s.names["actuator"]):
-                low, high = ranges[i] if limited[i] else (-reach[i], reach[i])
-                value = float(np.clip(begin[i], low, high))
-                label = name or f"actuator {i}"
-                found.append(gui.add_slider(label, low, high, (high - low) / 200, value))
-        return found
-
-    def _make_draggable(self, handle: Any, body: int) -> None:
-        @handle.on_drag
-        async def _(event: Any) -> None:  # async: viser keeps these in order
-            world = event.instance_index or 0
-            offset = self._scene.offset[world]
-            if event.phase == "end":
-                self._pull = NO_PULL
-                return
-            point = self._pull.point
-            if event.phase == "start":
-                turn = quat.to_mat(np.asarray(self._seen.xquat[world, body], float))
-                held = np.asarray(event.start_position) - offset
-                point = turn.T @ (held - np.asarray(self._seen.xpos[world, body], float))
-            target = np.asarray(event.end_position) - offset
-            self._pull = Pull(
-                np.array(world, np.int32), np.array(body, np.int32), np.asarray(point), target
-            )
+        self._hand = Hand()
+        nworld, s = self._start.time.shape[0], model.structure
+        self._scene = Scene(server, model, nworld, spacing, self._hand.hold)
+        # so that users see something while steps are compiled
+        self._scene.show(Moment(jax.device_get(_frames(model, self._start))))
+        self._switches = Switches(server.gui, s, nworld, playing)
+        self._cameras = Cameras(server, model)
+        self._looks = Looks(server.gui, s)
+        self._saving = Saving(server.gui, model, spacing)
+        self._controls = Controls(server.gui, model, np.asarray(self._start.ctrl))
 
     def tick(self, elapsed: float) -> None:
         """Lets the worlds run for `elapsed` seconds of wall time, and shows them."""
-        if self._reset:
-            self._reset, self._owed = False, 0.0
+        if self._switches.take_reset():
+            self._owed = 0.0
             self._batch = self._from_start()
-        n = self._steps(elapsed)
-        ctrl = np.asarray([slider.value for slider in self._sliders], self._start.ctrl.dtype)
+        n, world = self._steps(elapsed), self._switches.world
         begin = time.perf_counter()
-        count = np.array(n, np.int32)
-        self._batch, seen = advance(self._model, self._batch, ctrl, self._pull, count)
-        self._seen = jax.device_get(seen)
+        ctrl, count = self._controls.ctrl(world), np.array(n, np.int32)
+        self._batch, seen = advance(self._model, self._batch, ctrl, self._hand.pull, count)
+        seen = jax.device_get(seen)
         if n:
             cost = (time.perf_counter() - begin) / n
             self._cost = cost if not self._cost or cost < self._cost else 0.5 * (self._cost + cost)
-        self._scene.show(self._seen, contacts=self._contacts.value, forces=self._forces.value)
-        self._tell(n, elapsed)
+        self._show(seen, world or 0)
+        self._tell(seen, n, elapsed)
+
+    def _show(self, seen: Frame, world: int) -> None:
+        with self._server.atomic():
+            shift = self._cameras.move(seen, world, self._scene.offset[world])
+            moment = Moment(seen, self._looks.look(), shift)
+            self._scene.show(moment)
+        self._hand.watch(moment, self._scene.offset)
+        self._saving.keep(moment)
 
     def _steps(self, elapsed: float) -> int:
         """Number of steps that are due; steps that cannot be computed in time are dropped."""
-        single, self._single = self._single, False
-        if not self._playing.value:
+        single = self._switches.take_step()
+        if not self._switches.playing:
             self._owed = 0.0
             return int(single)
         step = float(self._model.opt.timestep)
-        self._owed += elapsed * self._speed.value
+        self._owed += elapsed * self._switches.speed
         wanted = int(self._owed / step)
         possible = int(_SHARE * max(elapsed, _TICK) / self._cost) if self._cost else 1
         if wanted > max(1, possible):
@@ -179,28 +129,28 @@ class Viewer:
         return wanted
 
     def _from_start(self) -> Data:
-        key = self._keys.get(self._key.value) if self._key is not None else None
+        key = self._switches.key
         if key is None:
             return self._start
         found = jax.jit(jax.vmap(lambda data: reset_data(self._model, data, key)))(self._start)
-        for slider, value in zip(self._sliders, np.asarray(found.ctrl[0]), strict=True):
-            slider.value = float(np.clip(value, slider.min, slider.max))
+        self._controls.reset(np.asarray(found.ctrl))
         return found
 
-    def _tell(self, n: int, elapsed: float) -> None:
+    def _tell(self, seen: Frame, n: int, elapsed: float) -> None:
         rate = n * float(self._model.opt.timestep) / max(elapsed, 1e-6)
         self._rate = 0.9 * self._rate + 0.1 * rate
-        touching = int(np.sum(self._seen.touching))
         counts = np.asarray(self._batch.warning).sum(axis=0)
         warned = ", ".join(kind.name for kind in WarningType if counts[kind])
         lines = [
-            f"time {float(np.max(self._seen.time)):.2f} s",
+            f"time {float(np.max(seen.time)):.2f} s",
             f"{self._rate:.2f} x real time",
-            f"{touching} contacts",
+            f"{int(np.sum(seen.touching))} contacts",
+            *([f"warnings: {warned}"] if warned else []),
+            *self._saving.notes(),
         ]
-        text = "  \n".join([*lines, *([f"warnings: {warned}"] if warned else [])])
-        if self._status.content != text:
-            self._status.content = text
+        text = "  \n".join(lines)
+        if self._switches.status.content != text:
+            self._switches.status.content = text
 
 
 @jax.jit

@@ -9,6 +9,8 @@ import numpy as np
 
 from mjjax.constraint.reaction import contact_forces
 from mjjax.core.enums import ObjType
+from mjjax.dynamics.camlight import camlight
+from mjjax.dynamics.inertia import com_pos
 from mjjax.dynamics.kinematics import kinematics
 from mjjax.math import quat
 from mjjax.math.quat import cross
@@ -16,9 +18,11 @@ from mjjax.math.spatial import mat3
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.step import step
-from mjjax.render.drawn import Shown, drawn
+from mjjax.render.drawn import Groups, Shown, drawn, elements
 from mjjax.xla.namespace import Array, where
 
+EVERY: Groups = (True,) * 6
+_TENDONS = Shown(tendons=EVERY)
 _LEAST = 1e-12  # inverse weight of a body that cannot move [1/kg]
 
 
@@ -47,6 +51,8 @@ class Frame(NamedTuple):
     Attributes:
         time: () [s].
         xpos, xquat: (nbody, 3), (nbody, 4) poses of bodies, world.
+        subtree_com: (nbody, 3) centres of mass of subtrees, world.
+        cam_xpos, cam_xmat: (ncam, 3), (ncam, 9) poses of cameras, world.
         tendon: (n, 2, 3) ends of the segments of tendons; equal for segments that are not seen.
         contact: (nconmax, 3) positions of contacts.
         force: (nconmax, 3) forces of contacts on the second geom, world [N].
@@ -56,6 +62,9 @@ class Frame(NamedTuple):
     time: Array
     xpos: Array
     xquat: Array
+    subtree_com: Array
+    cam_xpos: Array
+    cam_xmat: Array
     tendon: Array
     contact: Array
     force: Array
@@ -64,8 +73,8 @@ class Frame(NamedTuple):
 
 def frame(model: Model, data: Data) -> Frame:
     """The visible state of a world."""
-    data = kinematics(model, data)
-    all_ = drawn(model, data, Shown())
+    data = camlight(model, com_pos(model, kinematics(model, data)))
+    all_ = drawn(model, data, _TENDONS)
     lines = np.flatnonzero(all_.element[:, 1] == ObjType.TENDON)
     middle, half = all_.data.geom_xpos[lines], all_.model.geom_size[lines, 1]
     along = mat3(all_.data.geom_xmat[lines])[:, :, 2]
@@ -78,11 +87,20 @@ def frame(model: Model, data: Data) -> Frame:
         data.time,
         data.xpos,
         data.xquat,
+        data.subtree_com,
+        data.cam_xpos,
+        data.cam_xmat,
         jnp.stack([middle - reach, middle + reach], axis=1),
         data.contact.pos,
         jnp.sum(turn * forces[:, :, None], axis=1),
         data.contact.geom[:, 0] >= 0,
     )
+
+
+def owners(model: Model) -> np.ndarray:
+    """The tendon of each segment in `Frame.tendon`."""
+    element = elements(model.structure, _TENDONS)
+    return element[element[:, 1] == ObjType.TENDON, 0]
 
 
 def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
@@ -108,9 +126,17 @@ def pulled(model: Model, data: Data, pull: Pull, mine: Array) -> Data:
 
 @jax.jit
 def advance(model: Model, batch: Data, ctrl: Array, pull: Pull, nstep: Array) -> tuple[Data, Frame]:
-    """`nstep` steps of every world with these controls, and the visible state after them."""
+    """`nstep` steps of every world with these controls, and the visible state after them.
+
+    Args:
+        model: model.
+        batch: worlds.
+        ctrl: (nworld, nu) controls.
+        pull: hand that pulls on one of the worlds.
+        nstep: () number of steps.
+    """
     worlds = jnp.arange(batch.time.shape[0], dtype=jnp.int32)
-    batch = batch.replace(ctrl=jnp.broadcast_to(ctrl[None], batch.ctrl.shape))
+    batch = batch.replace(ctrl=ctrl)
 
     def one(data: Data, world: Array) -> Data:
         return step(model, pulled(model, data, pull, world == pull.world))

@@ -1,5 +1,6 @@
 """Worlds in a real browser: the robot is there, it moves, and it can be pulled on."""
 
+import contextlib
 import io
 import shutil
 import threading
@@ -98,10 +99,9 @@ def test_wrong_trajectories_are_errors() -> None:
         mjjax.view.html(model, {"qpos": jnp.zeros((5, 3))})
 
 
-@pytest.mark.feature("A175", "A179")
-def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
-    """In the window of `mjjax view` running worlds move, and the switches have their effect."""
-    model = pendulum()
+@contextlib.contextmanager
+def window(page: Page, model: mjjax.Model) -> Iterator[Viewer]:
+    """The window of `mjjax view` with worlds that do not run yet, open in the browser."""
     with started(None) as server:
         viewer = Viewer(server, model, playing=False)
         done = threading.Event()
@@ -117,26 +117,74 @@ def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
             page.goto(f"http://127.0.0.1:{server.get_port()}")
             page.get_by_text("time 0.00 s").wait_for()
             page.wait_for_timeout(1000)  # until all of it is there
-            level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
-            page.get_by_label("Play").click(force=True)
-            until(page, lambda pixels: overlap(pixels, level) < 0.5, "nothing moves")
-            page.get_by_label("Play").click(force=True)
-            page.get_by_text("Reset", exact=True).click()
-            page.get_by_text("time 0.00 s").wait_for()
-            until(page, lambda pixels: overlap(pixels, level) > 0.8, "it is not reset")
-
-            column = int(np.median(np.argwhere(level)[:, 1]))
-            row = int(np.median(np.argwhere(level[:, column])))  # on its axis, else the view turns
-            page.mouse.move(column, row)
-            page.wait_for_timeout(500)
-            page.mouse.down()
-            for k in range(1, 9):
-                page.mouse.move(column, row - 12 * k)
-                page.wait_for_timeout(100)
-            page.get_by_label("Play").evaluate("e => e.click()")
-            above = np.argwhere(level)[:, 0].min() - 30
-            until(page, lambda pixels: pixels[: max(1, above)].any(), "it is not pulled up")
-            page.mouse.up()
+            yield viewer
         finally:
             done.set()
             thread.join()
+
+
+@pytest.mark.feature("A175", "A179")
+def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
+    """In the window of `mjjax view` running worlds move, and the switches have their effect."""
+    with window(page, pendulum()) as viewer:
+        level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
+        page.get_by_label("Play").click(force=True)
+        until(page, lambda pixels: overlap(pixels, level) < 0.5, "nothing moves")
+        page.get_by_label("Play").click(force=True)
+        until(page, lambda _: not viewer._switches.playing, "it does not pause")
+        page.get_by_text("Reset", exact=True).click()
+        page.get_by_text("time 0.00 s").wait_for()
+        until(page, lambda pixels: overlap(pixels, level) > 0.8, "it is not reset")
+
+        column = int(np.median(np.argwhere(level)[:, 1]))
+        row = int(np.median(np.argwhere(level[:, column])))  # on its axis, else the view turns
+        drag(page, column, row, down=-96)
+        page.get_by_label("Play").evaluate("e => e.click()")
+        above = np.argwhere(level)[:, 0].min() - 30
+        until(page, lambda pixels: pixels[: max(1, above)].any(), "it is not pulled up")
+        page.mouse.up()
+
+
+def drag(page: Page, column: int, row: int, *, down: int) -> None:
+    """Moves the mouse with its button held."""
+    page.mouse.move(column, row)
+    page.wait_for_timeout(500)
+    page.mouse.down()
+    for k in range(1, 9):
+        page.mouse.move(column, row + down * k // 8)
+        page.wait_for_timeout(100)
+
+
+@pytest.mark.feature("A175", "A176", "A179")
+def test_window_has_cameras_and_groups_and_saves(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A camera holds its view, a group goes away, and a picture and a recording are on disk."""
+    monkeypatch.chdir(tmp_path)
+    near = '<worldbody><camera name="near" pos="0 -1.2 1.4" euler="90 0 0"/>'
+    xml = cli.embedded()["double_pendulum"].replace("<worldbody>", near, 1)
+    with window(page, mjjax.Model.from_xml_string(xml)):
+        far = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
+        page.get_by_role("combobox", name="Camera").click(force=True)
+        page.get_by_role("option", name="near").click(force=True)
+        close = until(page, lambda pixels: overlap(pixels, far) < 0.5, "the camera is not used")
+        drag(page, 100, 350, down=-160)
+        page.mouse.up()
+        until(page, lambda pixels: overlap(pixels, close) > 0.9, "the view is not set back")
+
+        page.get_by_text("Record", exact=True).click(force=True)
+        page.get_by_label("Play").click(force=True)
+        page.get_by_text("Picture", exact=True).click(force=True)
+        page.get_by_text("saved picture.png").wait_for()
+        page.get_by_text("Stop recording").click(force=True)
+        page.get_by_text("saved recording.html").wait_for()
+        with Image.open(tmp_path / "picture.png") as image:
+            rgb = np.asarray(image, int)
+        assert rgb.shape[1] / rgb.shape[0] == pytest.approx(WIDTH / HEIGHT, rel=0.02)
+        assert (rgb[..., 2] - rgb[..., 0] > 20).sum() > 200
+        assert "<html" in (tmp_path / "recording.html").read_text(encoding="utf-8")[:300]
+
+        page.get_by_text("Groups").click(force=True)
+        page.get_by_label("Geoms 0").evaluate("e => e.click()")
+        # a little blue remains: the axes in the corner
+        until(page, lambda pixels: pixels.sum() < 0.2 * close.sum(), "the group is still seen")

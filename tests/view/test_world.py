@@ -30,7 +30,7 @@ def test_steps_pull_and_show() -> None:
     both = load(SCENE)
     start = mjjax.make_data(both.ours)
     batch = stack([start, start])
-    ctrl = np.zeros(0)
+    ctrl = np.zeros((2, 0))
     after, seen = advance(both.ours, batch, ctrl, NO_PULL, np.array(1000, np.int32))
     d = mujoco.MjData(both.reference)
     mujoco.mj_step(both.reference, d, nstep=1000)
