@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 
 ROOT = Path(__file__).parents[1] / "docs"
 COLOURS = {"mjjax": "#d9480f", "MJX": "#adb5bd", "MuJoCo C": "#495057"}
+MODELS = {"barkour_v0_mjx": "Barkour on a\nheight field", "scene_right": "Shadow hand"}
 ENGINES = {"ours": "mjjax", "mjx": "MJX", "c": "MuJoCo C"}
 
 
@@ -34,9 +35,9 @@ def main() -> int:
         agreement(axes[1, 0], read("conformance")["compile"])
         axes[1, 0].set_title("Public models beside MuJoCo's compiler", loc="left")
         groups(axes[0, 1], table(cpu["results"], "steps_per_s", 1e3), "{:,.0f}")
-        axes[0, 1].set_title("Thousand steps/s on two cores, 1,024 worlds", loc="left")
+        axes[0, 1].set_title("Thousand steps/s, 2 CPU cores", loc="left")
         groups(axes[1, 1], table(in_jax, "compile_s", 1), "{:.0f}")
-        axes[1, 1].set_title("Seconds to compile a step on these cores", loc="left")
+        axes[1, 1].set_title("Seconds to compile a step", loc="left")
         handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
         fig.legend(handles, [*COLOURS], loc="outside lower left", ncols=3, frameon=False)
         fig.savefig(ROOT / "pictures/results.svg", metadata={"Date": None})
@@ -64,7 +65,8 @@ def table(records: Any, key: str, unit: float) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for record in records:
         if key in record:
-            model = Path(record["model"]).stem.replace("_", " ")
+            stem = Path(record["model"]).stem
+            model = MODELS.get(stem, stem)
             found.setdefault(model, {})[ENGINES[record["engine"]]] = record[key] / unit
     return found
 

@@ -64,7 +64,7 @@ def of_notebook(path: Path) -> Image.Image:
 
     def keep(*_: Any, **__: Any) -> None:
         file = io.BytesIO()
-        plt.gcf().savefig(file, dpi=90)
+        plt.gcf().savefig(file, dpi=90, bbox_inches="tight")  # as notebooks show it
         figures.append(file.getvalue())
         plt.close("all")
 

@@ -416,7 +416,8 @@ def _agreement() -> Iterator[str]:
 
 def _speeds() -> Iterator[str]:
     """Steps per second by machine, model and engine."""
-    names = {"ours": "mjjax", "c": "MuJoCo C", "mjx": "MJX"}
+    from benchmarks.figure import ENGINES, MODELS
+
     for path in sorted(DATA.glob("benchmarks-*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
         machine = found["machine"]
@@ -429,13 +430,14 @@ def _speeds() -> Iterator[str]:
         runs: dict[tuple[str, int], list[Any]] = {}
         for record in found["results"]:
             runs.setdefault((Path(record["model"]).stem, record["worlds"]), []).append(record)
-        for (model, worlds), records in runs.items():
+        for (stem, worlds), records in runs.items():
+            model = MODELS.get(stem, stem).replace("\n", " ")
             ours = next(r["steps_per_s"] for r in records if r["engine"] == "ours")
             for record in records:
                 speed = record.get("steps_per_s")
                 compiled, ratio = record.get("compile_s"), ours / speed if speed else None
                 cells = (
-                    f"{model} | {worlds:,} | {names[record['engine']]}",
+                    f"{model} | {worlds:,} | {ENGINES[record['engine']]}",
                     f"{compiled:.0f}" if compiled else "",
                     f"{speed:,.0f}" if speed else record["refused"],
                     f"{ratio:.2g}" if ratio and record["engine"] != "ours" else "",

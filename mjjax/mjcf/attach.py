@@ -118,7 +118,7 @@ def copy_followers(
             if len(spec.elements[kind]) > _MOST:
                 raise element.origin.error(
                     f"replicated more than {_MOST} times",
-                    "every copy doubles what refers to nothing, as in MuJoCo: put it elsewhere",
+                    "as in MuJoCo, an element that refers to nothing doubles with every copy: move it out",
                 )
 
 
