@@ -409,8 +409,9 @@ def _agreement() -> Iterator[str]:
         f"in double precision; {steps.get('diverges', 0)} diverge in MuJoCo.\n"
     )
     for path, row in found["named"].items():
-        more = row.get("fields") or row.get("error") or row.get("apart", "")
-        yield f"- `{path}`: {row['outcome']} {more}"
+        fields = ", ".join(f"`{name}`" for name in row.get("fields", ()))
+        apart = f"positions by {row['apart']:.0e}" if "apart" in row else row.get("error", "")
+        yield f"- `{path}` {row['outcome']}: {fields or apart}"
     yield ""
 
 

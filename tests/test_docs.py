@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -72,6 +73,16 @@ def _has(value: Any, path: str) -> bool:
     for name in path.split("."):
         value = getattr(value, name, None)
     return value is not None
+
+
+def test_readme_has_the_measured_numbers(pages: ModuleType) -> None:
+    """The numbers of models in the README are those of the last measurement."""
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    stated = re.search(r"of (\d+) public models .*?, (\d+) compile .*? (\d+) are refused", text)
+    assert stated
+    found = json.loads((pages.DATA / "conformance.json").read_text(encoding="utf-8"))["compile"]
+    loaded = sum(found.get(name, 0) for name in ("equal", "differs", "refused", "failed"))
+    assert [*map(int, stated.groups())] == [loaded, found["equal"], found["refused"]]
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ from enum import IntEnum, IntFlag
 
 
 class JointType(IntEnum):
+    """Kinds of joints (`mjtJoint`)."""
+
     FREE = 0
     BALL = 1
     SLIDE = 2
@@ -19,6 +21,8 @@ class JointType(IntEnum):
 
 
 class GeomType(IntEnum):
+    """Shapes of geoms (`mjtGeom`)."""
+
     PLANE = 0
     HFIELD = 1
     SPHERE = 2
@@ -31,6 +35,8 @@ class GeomType(IntEnum):
 
 
 class IntegratorType(IntEnum):
+    """Integrators of a step (`mjtIntegrator`)."""
+
     EULER = 0
     RK4 = 1
     IMPLICIT = 2
@@ -38,23 +44,31 @@ class IntegratorType(IntEnum):
 
 
 class SolverType(IntEnum):
+    """Algorithms of the constraint solver (`mjtSolver`)."""
+
     PGS = 0
     CG = 1
     NEWTON = 2
 
 
 class ConeType(IntEnum):
+    """Friction cones of contacts (`mjtCone`)."""
+
     PYRAMIDAL = 0
     ELLIPTIC = 1
 
 
 class JacobianType(IntEnum):
+    """Storage of the constraint Jacobian in MuJoCo (`mjtJacobian`); it changes nothing here."""
+
     DENSE = 0
     SPARSE = 1
     AUTO = 2
 
 
 class DisableBit(IntFlag):
+    """Flags in `opt.disableflags` that switch a part of the physics off (`mjtDisableBit`)."""
+
     CONSTRAINT = 1 << 0
     EQUALITY = 1 << 1
     FRICTIONLOSS = 1 << 2
@@ -77,6 +91,8 @@ class DisableBit(IntFlag):
 
 
 class EnableBit(IntFlag):
+    """Flags in `opt.enableflags` that switch a part of the physics on (`mjtEnableBit`)."""
+
     OVERRIDE = 1 << 0
     ENERGY = 1 << 1
     FWDINV = 1 << 2
@@ -86,6 +102,8 @@ class EnableBit(IntFlag):
 
 
 class State(IntFlag):
+    """Parts of the state, for `get_state` and `set_state` (`mjtState`)."""
+
     TIME = 1 << 0
     QPOS = 1 << 1
     QVEL = 1 << 2
@@ -107,6 +125,8 @@ class State(IntFlag):
 
 
 class CamLightType(IntEnum):
+    """How a camera or a light follows bodies (`mjtCamLight`)."""
+
     FIXED = 0
     TRACK = 1
     TRACKCOM = 2
@@ -115,6 +135,8 @@ class CamLightType(IntEnum):
 
 
 class LightType(IntEnum):
+    """Kinds of lights (`mjtLightType`)."""
+
     SPOT = 0
     DIRECTIONAL = 1
     POINT = 2
@@ -122,17 +144,23 @@ class LightType(IntEnum):
 
 
 class TextureType(IntEnum):
+    """Kinds of textures (`mjtTexture`)."""
+
     FLAT = 0
     CUBE = 1
     SKYBOX = 2
 
 
 class ProjectionType(IntEnum):
+    """Projections of cameras (`mjtProjection`)."""
+
     PERSPECTIVE = 0
     ORTHOGRAPHIC = 1
 
 
 class DynType(IntEnum):
+    """Dynamics of an actuator's activation (`mjtDyn`)."""
+
     NONE = 0
     INTEGRATOR = 1
     FILTER = 2
@@ -142,6 +170,8 @@ class DynType(IntEnum):
 
 
 class GainType(IntEnum):
+    """How an actuator's gain is computed (`mjtGain`)."""
+
     FIXED = 0
     AFFINE = 1
     MUSCLE = 2
@@ -149,6 +179,8 @@ class GainType(IntEnum):
 
 
 class BiasType(IntEnum):
+    """How an actuator's bias is computed (`mjtBias`)."""
+
     NONE = 0
     AFFINE = 1
     MUSCLE = 2
@@ -156,6 +188,8 @@ class BiasType(IntEnum):
 
 
 class TrnType(IntEnum):
+    """What an actuator acts on (`mjtTrn`)."""
+
     JOINT = 0
     JOINTINPARENT = 1
     SLIDERCRANK = 2
@@ -166,6 +200,8 @@ class TrnType(IntEnum):
 
 
 class SleepPolicy(IntEnum):
+    """Whether a tree may sleep (`mjtSleepPolicy`)."""
+
     AUTO = 0
     AUTO_NEVER = 1
     AUTO_ALLOWED = 2
@@ -175,12 +211,16 @@ class SleepPolicy(IntEnum):
 
 
 class SleepState(IntEnum):
+    """Whether a body is awake (`mjtSleepState`)."""
+
     STATIC = -1
     ASLEEP = 0
     AWAKE = 1
 
 
 class EqType(IntEnum):
+    """Kinds of equality constraints (`mjtEq`)."""
+
     CONNECT = 0
     WELD = 1
     JOINT = 2
@@ -192,6 +232,8 @@ class EqType(IntEnum):
 
 
 class WrapType(IntEnum):
+    """What a point of a tendon's path is (`mjtWrap`)."""
+
     NONE = 0
     JOINT = 1
     PULLEY = 2
@@ -201,6 +243,8 @@ class WrapType(IntEnum):
 
 
 class SensorType(IntEnum):
+    """Kinds of sensors (`mjtSensor`)."""
+
     TOUCH = 0
     ACCELEROMETER = 1
     VELOCIMETER = 2
@@ -253,6 +297,8 @@ class SensorType(IntEnum):
 
 
 class DataType(IntEnum):
+    """What a sensor's numbers are, which decides its cutoff (`mjtDataType`)."""
+
     REAL = 0
     POSITIVE = 1
     AXIS = 2
@@ -260,6 +306,8 @@ class DataType(IntEnum):
 
 
 class Stage(IntEnum):
+    """Stages of a step, for `forward_skip` and `inverse_skip` (`mjtStage`)."""
+
     NONE = 0
     POS = 1
     VEL = 2
@@ -267,6 +315,8 @@ class Stage(IntEnum):
 
 
 class ConDataField(IntEnum):
+    """What a contact sensor reports of a contact (`mjtConDataField`)."""
+
     FOUND = 0
     FORCE = 1
     TORQUE = 2
@@ -277,6 +327,8 @@ class ConDataField(IntEnum):
 
 
 class RayDataField(IntEnum):
+    """What a sensor of distances reports of a ray (`mjtRayDataField`)."""
+
     DIST = 0
     DIR = 1
     ORIGIN = 2
@@ -286,6 +338,8 @@ class RayDataField(IntEnum):
 
 
 class ConstraintType(IntEnum):
+    """What a constraint row is made of (`mjtConstraint`)."""
+
     EQUALITY = 0
     FRICTION_DOF = 1
     FRICTION_TENDON = 2
@@ -297,6 +351,8 @@ class ConstraintType(IntEnum):
 
 
 class ConstraintState(IntEnum):
+    """What a constraint row does at the solution (`mjtConstraintState`)."""
+
     SATISFIED = 0
     QUADRATIC = 1
     LINEARNEG = 2
@@ -305,6 +361,8 @@ class ConstraintState(IntEnum):
 
 
 class WarningType(IntEnum):
+    """What `data.warning` counts (`mjtWarning`)."""
+
     INERTIA = 0
     CONTACTFULL = 1
     CNSTRFULL = 2
@@ -317,6 +375,8 @@ class WarningType(IntEnum):
 
 
 class ObjType(IntEnum):
+    """Kinds of elements of a model (`mjtObj`)."""
+
     UNKNOWN = 0
     BODY = 1
     XBODY = 2
