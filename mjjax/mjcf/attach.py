@@ -118,7 +118,7 @@ def copy_followers(
             if len(spec.elements[kind]) > _MOST:
                 raise element.origin.error(
                     f"replicated more than {_MOST} times",
-                    "as in MuJoCo, an element that refers to nothing doubles with every copy: move it out",
+                    "an element that refers to nothing doubles with every copy, so move it out",
                 )
 
 
