@@ -41,6 +41,7 @@ TITLES = {
     "render": "Pictures",
     "view": "Browser",
     "envs": "Environments",
+    "training": "Training",
     "math": "Mathematics",
     "core": "Enumerations and errors",
     "xla": "Compilations",
@@ -186,9 +187,10 @@ def _readme() -> str:
 def public() -> dict[str, list[tuple[str, str]]]:
     """Public names by page: each as users write it, and the path where it is defined."""
     import mjjax
+    import mjjax.training
 
     found: dict[str, list[tuple[str, str]]] = {page: [] for page in TITLES}
-    for module in (mjjax, mjjax.view, mjjax.math, mjjax.envs):
+    for module in (mjjax, mjjax.view, mjjax.math, mjjax.envs, mjjax.training):
         for name in module.__all__:
             value = getattr(module, name)
             if value in (mjjax.math, mjjax.view, mjjax.envs) or isinstance(value, dict):

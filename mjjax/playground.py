@@ -1,6 +1,6 @@
 """MuJoCo Playground: its environments as ours, and our tasks in its registry.
 
-    env = mjjax.playground.load("CheetahRun")  # for mjjax.envs.train, Gymnasium, gymnax
+    env = mjjax.playground.load("CheetahRun")  # for mjjax.training, Gymnasium, gymnax
     mjjax.playground.register()  # playground's registry.load("halfcheetah")
 
 It needs Playground, `pip install playground`, and calls `mjjax.mujoco.install`.

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import mjjax
+import mjjax.training
 from tests import features
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,7 @@ def test_every_public_name_has_its_place(pages: ModuleType) -> None:
     names += [f"mjjax.math.{name}" for name in mjjax.math.__all__]
     names += [f"mjjax.view.{name}" for name in mjjax.view.__all__]
     names += [f"mjjax.envs.{name}" for name in mjjax.envs.__all__ if "TASKS" not in name]
+    names += [f"mjjax.training.{name}" for name in mjjax.training.__all__ if name != "ALGORITHMS"]
     assert sorted(found) == sorted(names)
     text = "\n".join(pages.api_pages().values())
     assert all(f"heading: {name}\n" in text for name in names)

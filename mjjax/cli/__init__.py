@@ -19,7 +19,8 @@ COMMANDS = {
     "compile": "compile a model to one file",
     "render": "make a picture of a model",
     "view": "run a model in a browser",
-    "train": "train a policy for a task with PPO",
+    "train": "train policies for a task by reinforcement learning",
+    "play": "show a trained policy",
 }
 
 

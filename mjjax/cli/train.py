@@ -1,52 +1,71 @@
-"""`mjjax train`: trains a policy for a task, and saves its learning curve."""
+"""`mjjax train`: trains policies for a task, and goes on with a training that was interrupted."""
 
 import argparse
-import csv
-import itertools
+import ast
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 import mjjax
 from mjjax.cli.arguments import UsageError, positive
 from mjjax.cli.caching import add_cache, use_cache
+from mjjax.cli.episodes import save_episode
 from mjjax.cli.progress import doing
-from mjjax.envs.train import Point, Trained, plot, training
+from mjjax.cli.runs import PLAYGROUND, Run
+from mjjax.training import ALGORITHMS, Point, Training, restore, save
+from mjjax.training.algorithms import check_settings
+from mjjax.training.log import Log
+from mjjax.training.training import POINTS
 
-PLAYGROUND = "playground:"  # before the name of an environment of MuJoCo Playground
+STEPS = 2_000_000
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
-        "Trains a policy with PPO (rejax), on CPU or GPU, and prints its learning curve, "
-        "whose points are mean returns of 64 test episodes. This command needs mjjax[train]."
+        "Trains policies by reinforcement learning (rejax), on CPU or GPU, and prints the learning "
+        "curve, whose points are mean returns of 64 test episodes. This command needs mjjax[train]."
     )
     parser.epilog = (
         f"The tasks are {', '.join(mjjax.envs.TASKS)}, and Gymnasium's own: "
-        f"{', '.join(mjjax.envs.GYMNASIUM_TASKS)}. With --out, curve.png, curve.csv and "
-        "policy.npz are saved in DIR; mjjax.envs.train.Policy.load reads policy.npz. "
-        f"{PLAYGROUND}NAME trains in an environment of MuJoCo Playground, if it is installed."
+        f"{', '.join(mjjax.envs.GYMNASIUM_TASKS)}. {PLAYGROUND}NAME trains in an environment of "
+        "MuJoCo Playground, if it is installed, and MODULE:CLASS in one of your own. The folder of "
+        "--out has curve.csv, curve.png, TensorBoard's events, policy.npz, which `mjjax play` and "
+        "mjjax.training.Policy.load read, and checkpoints, from which --resume goes on."
     )
-    parser.add_argument("task", help="name of the task")
+    parser.add_argument("task", nargs="?", help="name of the task, or MODULE:CLASS")
+    parser.add_argument("--algorithm", choices=[*ALGORITHMS], help="ppo if nothing is said")
+    parser.add_argument("--seed", type=int, metavar="S", help="first random seed (0)")
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="random seed (%(default)s)"
+        "--seeds", type=positive, metavar="K", help="number of seeds, trained in one program (1)"
     )
     parser.add_argument(
         "--steps",
         type=positive,
-        default=2_000_000,
         metavar="N",
-        help="number of steps, counted over all worlds (%(default)s)",
+        help=f"steps in all worlds of a seed together ({STEPS:,})",
+    )
+    parser.add_argument("--worlds", type=positive, metavar="W", help="worlds of a seed")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the algorithm, such as learning_rate=3e-4; a wrong key lists all",
     )
     parser.add_argument(
-        "--worlds", type=positive, default=256, metavar="W", help="number of worlds (%(default)s)"
+        "--every",
+        type=positive,
+        metavar="N",
+        help="steps between tests, which are points of the curve and checkpoints (a tenth)",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the results")
+    parser.add_argument(
+        "--resume", type=Path, metavar="DIR", help="go on from the newest checkpoint in a folder"
     )
     parser.add_argument(
-        "--points", type=positive, default=10, help="number of points on the curve (%(default)s)"
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder in which to save the curve and the policy"
+        "--video", action="store_true", help="save a video of an episode at each point, in DIR"
     )
     add_cache(parser)
     parser.set_defaults(run=_train)
@@ -54,49 +73,114 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _train(args: argparse.Namespace) -> None:
     use_cache(args)
+    run, folder = _asked(args)
+    env = run.environment()
     try:
-        env = _made(args.task)
-    except (ImportError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    states = training(env, args.seed, args.steps, points=args.points, num_envs=args.worlds)
-    done, interrupt = None, None
-    try:
-        with doing("compiling, and training to the first point"):
-            done = next(states)
-        with tqdm(total=args.steps, unit="step", desc="training", disable=None) as bar:
-            for reached in itertools.chain([done], states):
-                done, point = reached, reached.curve[-1]
-                bar.update(point.steps - bar.n)
-                bar.write(
-                    f"{point.steps:10,} steps {point.seconds:6.0f} s  return {point.mean:8.1f} "
-                    f"+- {point.std:.1f}  length {point.length:.0f}"
-                )
+        check_settings(run.algorithm, run.settings)
     except ImportError as error:
         raise UsageError(f"{error}: pip install 'mjjax[train]'") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    shape = {"every": run.every, "seed": run.seed, "seeds": run.seeds}
+    training = Training(env, run.steps, algorithm=run.algorithm, **shape, **run.settings)
+    if args.resume:
+        restore(training, args.resume)
+    log = Log(folder, training, run.seed) if folder else None
+    if folder:
+        run.save(folder)
+    try:
+        _advance(training, env, folder if args.video else None, log, folder)
     except KeyboardInterrupt:
-        steps = done.curve[-1].steps if done else 0
-        interrupt = KeyboardInterrupt(f"after {steps:,} of {args.steps:,} steps")
-    if args.out and done:
-        _save(done, args)
-    if interrupt:
-        raise interrupt
+        raise KeyboardInterrupt(_interrupted(training, folder)) from None
+    finally:
+        if log:
+            log.close(f"{run.task}, {run.algorithm}")
+    if folder:
+        print(f"saved       {folder}: curve.csv, curve.png, policy.npz; `mjjax play {folder}`")
 
 
-def _made(task: str) -> mjjax.envs.Environment:
-    """The environment of a task of mjjax, or of Playground."""
-    if not task.startswith(PLAYGROUND):
-        return mjjax.envs.make(task)
-    from mjjax.playground import load
+def _asked(args: argparse.Namespace) -> tuple[Run, Path | None]:
+    """What the command line asks for, and the folder of the training."""
+    if args.resume:
+        given = ("task", "algorithm", "seed", "seeds", "worlds", "every", "out")
+        wrong = [name for name in given if getattr(args, name) is not None]
+        if wrong or args.set:
+            raise UsageError(f"--resume goes on as before, so it takes no {(wrong or ['set'])[0]}")
+        run = Run.load(args.resume)
+        return run._replace(steps=args.steps or run.steps), args.resume
+    if args.task is None:
+        raise UsageError("a task is needed, or --resume DIR")
+    if args.video and not args.out:
+        raise UsageError("--video needs --out DIR")
+    settings = _settings(args.set)
+    if args.worlds:
+        settings["num_envs"] = args.worlds
+    steps = args.steps or STEPS
+    every = args.every or -(-steps // POINTS)
+    algorithm, seed, seeds = args.algorithm or "ppo", args.seed or 0, args.seeds or 1
+    return Run(args.task, algorithm, steps, every, seed, seeds, settings), args.out
 
-    with doing("loading Playground"):
-        return load(task.removeprefix(PLAYGROUND))
+
+def _settings(texts: list[str]) -> dict[str, Any]:
+    """Values by key, of arguments KEY=VALUE."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text}: write KEY=VALUE")
+        try:
+            found[key] = ast.literal_eval(value)
+        except (SyntaxError, ValueError):
+            raise UsageError(f"--set {text}: {value!r} is no number or tuple") from None
+    return found
 
 
-def _save(done: Trained, args: argparse.Namespace) -> None:
-    plot(done.curve, args.out / "curve.png", f"{args.task}, seed {args.seed}")
-    done.policy.save(args.out / "policy.npz")
-    with (args.out / "curve.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([Point._fields, *done.curve])
-    print(f"saved       {args.out}: curve.png, curve.csv, policy.npz")
+def _advance(
+    training: Training,
+    env: mjjax.envs.Environment,
+    videos: Path | None,
+    log: Log | None,
+    folder: Path | None,
+) -> None:
+    """Trains to the end; every point is printed and saved as soon as it is there."""
+    with tqdm(
+        total=training.steps,
+        initial=training.made_steps,
+        unit="step",
+        desc="training",
+        disable=None,
+    ) as bar:
+        while not training.finished:
+            if not training.compiled:
+                with doing("compiling, and training to the next point"):
+                    points = training.advance()
+            else:
+                points = training.advance()
+            bar.update(training.made_steps - bar.n)
+            bar.write(_line(points))
+            if log:
+                log.write()
+            if folder:
+                save(training, folder)
+            if videos:
+                save_episode(env, training.best.policy, videos / f"{training.made_steps}.gif")
+
+
+def _line(points: list[Point]) -> str:
+    """A point of the curve, or the mean of the points of all seeds."""
+    mean, std, length = (
+        sum(getattr(point, name) for point in points) / len(points)
+        for name in ("mean", "std", "length")
+    )
+    text = (
+        f"{points[0].steps:10,} steps {points[0].seconds:6.0f} s  return {mean:8.1f} +- {std:.1f}"
+    )
+    seeds = "" if len(points) == 1 else "  seeds " + " ".join(f"{p.mean:.1f}" for p in points)
+    return f"{text}  length {length:.0f}{seeds}"
+
+
+def _interrupted(training: Training, folder: Path | None) -> str:
+    text = f"after {training.made_steps:,} of {training.steps:,} steps"
+    if folder and training.made_steps:
+        return f"{text}; `mjjax train --resume {folder}` goes on"
+    return text

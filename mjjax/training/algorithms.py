@@ -1,0 +1,162 @@
+"""The algorithms of rejax, with our settings and our policy.
+
+rejax's state is a pytree that its functions take and return, so a training can stop after any call
+and go on from there.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from mjjax.envs.environment import Environment, Params
+from mjjax.training.policy import Policy
+
+TEST_WORLDS = 64
+# What every algorithm begins with.
+_SHARED: dict[str, Any] = {
+    "hidden_layer_sizes": (64, 64),
+    "normalize_observations": True,
+}
+# Settings for all tasks, by algorithm.
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "ppo": _SHARED
+    | {
+        "num_envs": 256,
+        "num_steps": 64,
+        "num_minibatches": 8,
+        "num_epochs": 4,
+        "learning_rate": 1e-3,
+        "gamma": 0.98,  # with 0.99 the return of the swing-up falls by a third after its maximum
+        "gae_lambda": 0.95,
+        "ent_coef": 0.0,
+        "max_grad_norm": 0.5,
+        "normalize_rewards": True,
+    },
+    "sac": _SHARED
+    | {
+        "num_envs": 64,
+        "num_epochs": 32,  # updates after a step of all worlds
+        "batch_size": 256,
+        "buffer_size": 500_000,
+        "fill_buffer": 8_192,
+        "learning_rate": 1e-3,
+        "gamma": 0.98,
+        "polyak": 0.995,
+    },
+}
+# Fields of rejax's classes that are not settings.
+_INNER = {"env", "env_params", "eval_callback", "eval_freq", "skip_initial_evaluation"}
+_INNER |= {"total_timesteps", "actor", "critic"}
+
+
+def settings_of(algorithm: str) -> dict[str, Any]:
+    """All settings of an algorithm, by name, with their values if nothing is said.
+
+    Raises:
+        ImportError: rejax is missing.
+        ValueError: there is no such algorithm.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"no algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}")
+    fields = dataclasses.fields(_class(algorithm))
+    known = {f.name: f.default for f in fields if f.name not in _INNER}
+    return known | ALGORITHMS[algorithm]
+
+
+def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
+    """Refuses settings that an algorithm does not have.
+
+    Raises:
+        ImportError: rejax is missing.
+        ValueError: there is no such algorithm or setting.
+    """
+    known = settings_of(algorithm)
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"{algorithm} has no setting {name!r}; it has {', '.join(known)}")
+
+
+def made(
+    algorithm: str, env: Environment, params: Params, steps: int, settings: Mapping[str, Any]
+) -> Any:
+    """The algorithm, which makes `steps` steps in a call and then tests its policy.
+
+    Raises:
+        ImportError: rejax is missing.
+        ValueError: there is no such algorithm or setting.
+    """
+    check_settings(algorithm, settings)
+    chosen = ALGORITHMS[algorithm] | dict(settings)
+    from rejax.evaluate import evaluate
+
+    longest = int(params.max_steps_in_episode)
+
+    def test(algorithm: Any, state: Any, key: Array) -> tuple[Array, Array]:
+        act = algorithm.make_act(state)
+        return evaluate(act, key, algorithm.env, algorithm.env_params, TEST_WORLDS, longest)
+
+    network = {"activation": "tanh", "hidden_layer_sizes": chosen.pop("hidden_layer_sizes")}
+    return (
+        _class(algorithm)
+        .create(
+            env=env,
+            env_params=params,
+            total_timesteps=steps,
+            eval_freq=steps,
+            skip_initial_evaluation=True,
+            agent_kwargs=network,
+            **chosen,
+        )
+        .replace(eval_callback=test)
+    )
+
+
+def steps_of_iteration(algorithm: Any) -> int:
+    """Steps of the environments, together, in an iteration."""
+    return algorithm.num_envs * getattr(algorithm, "num_steps", 1)
+
+
+def annealed(algorithm: Any, steps: int) -> Any:
+    """PPO with a learning rate that falls to zero, so that a good policy stays good."""
+    if not hasattr(algorithm, "num_minibatches"):
+        return algorithm
+    import optax
+
+    iterations = -(-steps // steps_of_iteration(algorithm))
+    updates = iterations * algorithm.num_epochs * algorithm.num_minibatches
+    rate = optax.linear_schedule(float(algorithm.learning_rate), 0.0, updates)
+    return algorithm.replace(learning_rate=rate)
+
+
+def policy_of(state: Any) -> Policy:
+    """The policy in a state of an algorithm."""
+    network, seen = state.actor_ts.params["params"], state.obs_rms_state
+    hidden = sorted(network["features"], key=lambda name: int(name.rpartition("_")[2]))
+    dense = [*(network["features"][name] for name in hidden), network["action_mean"]]
+    layers = [(layer["kernel"], layer["bias"]) for layer in dense]
+    # Only SAC has a temperature, and ends its network by tanh.
+    return Policy(seen.mean, jnp.sqrt(seen.var + 1e-8), layers, hasattr(state, "alpha_ts"))
+
+
+def staggered(state: Any, params: Params, key: Array) -> Any:
+    """The state with worlds that are at different times of their episodes.
+
+    If all began at once, the learner would see one part of the episode after the other.
+    """
+    worlds = state.env_state
+    longest = params.max_steps_in_episode
+    times = jax.random.randint(key, worlds.time.shape, 0, longest, jnp.int32)
+    return state.replace(env_state=worlds.replace(time=times))
+
+
+def _class(algorithm: str) -> Any:
+    import rejax
+
+    found = getattr(rejax, algorithm.upper())
+    assert inspect.isclass(found)
+    return found

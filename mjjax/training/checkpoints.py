@@ -1,0 +1,90 @@
+"""Checkpoints of a training, written by Orbax: whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mjjax.training.training import Point, Trained, Training
+
+FOLDER = "checkpoints"
+KEPT = 2  # the newest, and one for the case that its disk fails
+
+
+def save(training: Training, folder: str | os.PathLike[str]) -> None:
+    """Writes a checkpoint into `checkpoints` of a folder, and removes old ones.
+
+    Args:
+        training: training.
+        folder: folder of the training.
+
+    Raises:
+        OSError: the folder cannot be written into.
+    """
+    import orbax.checkpoint as ocp
+
+    curves = [[list(point) for point in result.curve] for result in training.results]
+    with _manager(folder) as manager:
+        manager.save(
+            training.made_steps,
+            args=ocp.args.Composite(
+                arrays=ocp.args.StandardSave(_arrays(training)),
+                curves=ocp.args.JsonSave({"curves": curves}),
+            ),
+        )
+
+
+def restore(training: Training, folder: str | os.PathLike[str]) -> None:
+    """Continues a training from the newest checkpoint in a folder.
+
+    Args:
+        training: a training with the same environment, algorithm, settings and number of seeds. Its
+            number of steps may be larger.
+        folder: folder of the training that was saved.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint.
+        ValueError: the checkpoint is of another training.
+    """
+    import orbax.checkpoint as ocp
+
+    with _manager(folder) as manager:
+        newest = manager.latest_step()
+        if newest is None:
+            raise FileNotFoundError(f"{Path(folder) / FOLDER} has no checkpoint")
+        wanted = _arrays(training)
+        found = manager.restore(
+            newest,
+            args=ocp.args.Composite(
+                arrays=ocp.args.StandardRestore(wanted), curves=ocp.args.JsonRestore()
+            ),
+        )
+    # Orbax places arrays on devices, which makes another program of the next call.
+    arrays = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), found.arrays)
+    keys = jax.tree.map(_is_key, training.state)
+    state = jax.tree.map(
+        lambda x, key: jax.random.wrap_key_data(x) if key else x, arrays["state"], keys
+    )
+    curves = [[Point(*point) for point in curve] for curve in found.curves["curves"]]
+    policies = arrays["policies"]
+    training.continue_from(state, [Trained(*x) for x in zip(policies, curves, strict=True)])
+
+
+def _arrays(training: Training) -> dict[str, Any]:
+    """All arrays of a training; keys are kept as numbers."""
+    plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, training.state)
+    return {"state": plain, "policies": [result.policy for result in training.results]}
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _manager(folder: str | os.PathLike[str]) -> Any:
+    import orbax.checkpoint as ocp
+
+    options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, enable_async_checkpointing=False)
+    return ocp.CheckpointManager(Path(folder).absolute() / FOLDER, options=options)

@@ -1,0 +1,71 @@
+"""An episode of a policy, for pictures and pages."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from mjjax.envs.environment import Environment, Params
+
+_MOVES = ("qpos", "mocap_pos", "mocap_quat")
+
+
+class Episode(NamedTuple):
+    """What an episode of n steps was.
+
+    Attributes:
+        moves: `qpos`, `mocap_pos` and `mocap_quat` after each step, (n, ...).
+        rewards: (n,) rewards.
+        interval: time of a step [s].
+    """
+
+    moves: dict[str, np.ndarray]
+    rewards: np.ndarray
+    interval: float
+
+
+def episode(
+    env: Environment,
+    policy: Callable[[Array], Array],
+    key: Array,
+    params: Params | None = None,
+) -> Episode:
+    """Runs a policy up to the end of an episode.
+
+    Args:
+        env: environment.
+        policy: function from an observation to an action.
+        key: key of the start.
+        params: parameters of the environment.
+    """
+    params = env.default_params if params is None else params
+    moves, rewards, ended = _run(env, policy, int(params.max_steps_in_episode), key, params)
+    ends = np.flatnonzero(ended)
+    count = ends[0] + 1 if len(ends) else len(rewards)
+    kept = {name: np.asarray(x)[:count] for name, x in moves.items() if x.shape[1]}
+    return Episode(kept, np.asarray(rewards)[:count], env.dt)
+
+
+def _run(env: Environment, policy: Any, steps: int, key: Array, params: Params) -> Any:
+    @jax.jit
+    def run(key: Array, params: Params) -> Any:
+        starting, going = jax.random.split(key)
+        start = env.reset_env(starting, params)
+
+        def one(carry: tuple[Array, Any], key: Array) -> tuple[Any, Any]:
+            obs, state = carry
+            obs, state, reward, done, _ = env.step_env(key, state, policy(obs), params)
+            return (obs, state), (state, reward, done)
+
+        _, (states, rewards, ended) = jax.lax.scan(one, start, jax.random.split(going, steps))
+
+        def moved(state: Any) -> dict[str, Array]:
+            data = env.data(state, params)
+            return {name: jnp.reshape(getattr(data, name), -1) for name in _MOVES}
+
+        return jax.vmap(moved)(states), rewards, ended
+
+    return run(key, params)
