@@ -135,8 +135,6 @@ class CamLightType(IntEnum):
 
 
 class LightType(IntEnum):
-    """Kinds of lights (`mjtLightType`)."""
-
     SPOT = 0
     DIRECTIONAL = 1
     POINT = 2
@@ -144,16 +142,12 @@ class LightType(IntEnum):
 
 
 class TextureType(IntEnum):
-    """Kinds of textures (`mjtTexture`)."""
-
     FLAT = 0
     CUBE = 1
     SKYBOX = 2
 
 
 class ProjectionType(IntEnum):
-    """Projections of cameras (`mjtProjection`)."""
-
     PERSPECTIVE = 0
     ORTHOGRAPHIC = 1
 
@@ -200,8 +194,6 @@ class TrnType(IntEnum):
 
 
 class SleepPolicy(IntEnum):
-    """Whether a tree may sleep (`mjtSleepPolicy`)."""
-
     AUTO = 0
     AUTO_NEVER = 1
     AUTO_ALLOWED = 2
@@ -211,8 +203,6 @@ class SleepPolicy(IntEnum):
 
 
 class SleepState(IntEnum):
-    """Whether a body is awake (`mjtSleepState`)."""
-
     STATIC = -1
     ASLEEP = 0
     AWAKE = 1
@@ -315,8 +305,6 @@ class Stage(IntEnum):
 
 
 class ConDataField(IntEnum):
-    """What a contact sensor reports of a contact (`mjtConDataField`)."""
-
     FOUND = 0
     FORCE = 1
     TORQUE = 2
@@ -327,8 +315,6 @@ class ConDataField(IntEnum):
 
 
 class RayDataField(IntEnum):
-    """What a sensor of distances reports of a ray (`mjtRayDataField`)."""
-
     DIST = 0
     DIR = 1
     ORIGIN = 2

@@ -29,6 +29,7 @@ LAYERS = (
     "render",
     "view",
     "envs",
+    "training",
     "api",
     "__init__",
     "mjx",

@@ -43,9 +43,9 @@ def test_physics_does_not_speak_of_the_machine(path: str) -> None:
     assert not lines or path == "pipeline/devices.py"
 
 
-# These call JAX's own loops: the room that wraps them, the command line and the viewer, which run
-# whole programs and measure peers, and the module that looks for loops of users.
-OWN_LOOPS = ("cli/", "view/", "xla/", "pipeline/refit.py")
+# These call JAX's own loops: the room that wraps them, the command line, training and the viewer,
+# which run whole programs and measure peers, and the module that looks for loops of users.
+OWN_LOOPS = ("cli/", "training/", "view/", "xla/", "pipeline/refit.py")
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if not m.startswith(OWN_LOOPS)])
