@@ -371,12 +371,12 @@ def results_page() -> str:
         *_speeds(),
         *_gymnasium(),
         "## MuJoCo Playground's environments\n",
-        f"{len(_read('playground'))} of Playground's 54 environments were measured so far. "
-        "Each runs unmodified on mjjax and on MJX: 32 worlds with random actions, on two cores of a "
-        "CPU, in single precision, beside other programs: the times are rough. The "
-        "fourth column is the largest difference of any observation after 20 steps. If it is "
-        "more than 0.001, the last column says why. Meshes are "
-        "replaced by boxes on both sides, because Playground would download them.\n",
+        f"{len(_read('playground'))} of Playground's 54 environments were measured so far. Each "
+        "runs unmodified on mjjax and on MJX: 32 worlds with random actions, on two cores of a "
+        "CPU, in single precision, beside other programs: the times are rough. The fourth column "
+        "is the largest difference of any observation after 20 steps. If it is more than 0.001, "
+        "the last column says why. Meshes are replaced by boxes on both sides, because Playground "
+        "would download them.\n",
         playground_table(),
     ]
     return "\n".join(lines) + "\n"

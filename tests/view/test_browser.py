@@ -68,6 +68,17 @@ def until(page: Page, holds: object, what: str) -> np.ndarray:
     raise AssertionError(what)
 
 
+def settled(page: Page) -> np.ndarray:
+    """Pixels once they have stayed the same for a while: a camera may come in parts."""
+    last, same = blue(page), 0
+    while same < 4:
+        page.wait_for_timeout(300)
+        now = blue(page)
+        same = same + 1 if overlap(now, last) > 0.98 else 0
+        last = now
+    return last
+
+
 def pendulum() -> mjjax.Model:
     return mjjax.Model.from_xml_string(cli.embedded()["double_pendulum"])
 
@@ -167,7 +178,8 @@ def test_window_has_cameras_and_groups_and_saves(
         far = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
         page.get_by_role("combobox", name="Camera").click(force=True)
         page.get_by_role("option", name="near").click(force=True)
-        close = until(page, lambda pixels: overlap(pixels, far) < 0.5, "the camera is not used")
+        until(page, lambda pixels: overlap(pixels, far) < 0.5, "the camera is not used")
+        close = settled(page)
         drag(page, 100, 350, down=-160)
         page.mouse.up()
         until(page, lambda pixels: overlap(pixels, close) > 0.9, "the view is not set back")
