@@ -55,13 +55,15 @@ def restore(training: Training, folder: str | os.PathLike[str]) -> None:
         newest = manager.latest_step()
         if newest is None:
             raise FileNotFoundError(f"{Path(folder) / FOLDER} has no checkpoint")
-        wanted = _arrays(training)
-        found = manager.restore(
-            newest,
-            args=ocp.args.Composite(
-                arrays=ocp.args.StandardRestore(wanted), curves=ocp.args.JsonRestore()
-            ),
-        )
+        arrays = ocp.args.StandardRestore(_arrays(training))
+        wanted = ocp.args.Composite(arrays=arrays, curves=ocp.args.JsonRestore())
+        try:
+            found = manager.restore(newest, args=wanted)
+        except ValueError as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(
+                f"the checkpoint in {folder} is of a training with other settings: {reason}"
+            ) from error
     # Orbax places arrays on devices, which makes another program of the next call.
     arrays = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), found.arrays)
     keys = jax.tree.map(_is_key, training.state)

@@ -69,6 +69,14 @@ for algorithm, settings in {"ppo": small, "sac": few}.items():
     again = Policy.load(folder + "/policy.npz")
     assert (again(obs) == policy(obs)).all() and again(obs).shape == (1,)
     assert jnp.abs(again(1e6 * obs)).max() <= 1
+
+# a training with other settings does not take these numbers
+try:
+    restore(Training(env, 256, every=128, algorithm="ppo", **small), folder + "/ppo")
+except ValueError as error:
+    assert "with other settings" in str(error)
+else:
+    raise AssertionError("taken")
 print("trained")
 """
 

@@ -48,7 +48,7 @@ def test_commands_keep_programs_unless_told_not_to(
     add_cache(parser)
     use_cache(parser.parse_args(given))
     assert bool(calls) == (not given)
-    assert ("not kept: no room" in capsys.readouterr().err) == (not given)
+    assert ("not kept on disk: no room" in capsys.readouterr().err) == (not given)
 
 
 def test_a_program_is_traced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
