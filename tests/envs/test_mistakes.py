@@ -243,7 +243,7 @@ def test_models_that_randomize_refuses(case: str) -> None:
 @pytest.mark.parametrize("worlds", [0, 2.5, -1])
 def test_numbers_of_worlds_that_are_none(worlds: Any) -> None:
     """A number of worlds is whole and positive."""
-    with pytest.raises((TypeError, ValueError), match="randomize: worlds (is|must be)"):
+    with pytest.raises((TypeError, ValueError), match=r"randomize: worlds (is|must be)"):
         mjjax.envs.randomize(arm(), lambda m, k: m, jax.random.key(0), worlds)
 
 
