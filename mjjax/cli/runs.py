@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +69,7 @@ def _environment(task: str) -> mjjax.envs.Environment:
     module, colon, name = task.partition(":")
     if not colon:
         return mjjax.envs.make(task)
+    sys.path.insert(0, "")  # the current folder, which Python leaves out for installed commands
     found = getattr(importlib.import_module(module), name, None)
     if not (isinstance(found, type) and issubclass(found, mjjax.envs.Environment)):
         raise ValueError(f"{module} has no class {name!r} of an mjjax.envs.Environment")

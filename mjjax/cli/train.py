@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from mjjax.cli.arguments import UsageError, positive
 from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.episodes import save_episode
 from mjjax.cli.progress import doing
-from mjjax.cli.runs import PLAYGROUND, Run
+from mjjax.cli.runs import FILE, PLAYGROUND, Run
 from mjjax.training import ALGORITHMS, Point, Training, restore, save
 from mjjax.training.algorithms import check_settings
 from mjjax.training.log import Log
@@ -110,6 +111,8 @@ def _asked(args: argparse.Namespace) -> tuple[Run, Path | None]:
         return run._replace(steps=args.steps or run.steps), args.resume
     if args.task is None:
         raise UsageError("a task is needed, or --resume DIR")
+    if args.out and (args.out / FILE).exists():
+        raise UsageError(f"{args.out} has a training: --resume {args.out}, or name another folder")
     if args.video and not args.out:
         raise UsageError("--video needs --out DIR")
     settings = _settings(args.set)
@@ -151,10 +154,8 @@ def _advance(
         disable=None,
     ) as bar:
         while not training.finished:
-            if not training.compiled:
-                with doing("compiling, and training to the next point"):
-                    points = training.advance()
-            else:
+            wait = doing("compiling, and training to the next point")
+            with nullcontext() if training.compiled else wait:
                 points = training.advance()
             bar.update(training.made_steps - bar.n)
             bar.write(_line(points))

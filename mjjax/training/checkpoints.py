@@ -11,7 +11,7 @@ import numpy as np
 from mjjax.training.training import Point, Trained, Training
 
 FOLDER = "checkpoints"
-KEPT = 2  # the newest, and one for the case that its disk fails
+KEPT = 2  # the newest, and the one before, to which a user returns by deleting the newest
 
 
 def save(training: Training, folder: str | os.PathLike[str]) -> None:

@@ -1,11 +1,13 @@
 """A trained policy, as a function that needs nothing but JAX."""
 
+import io
 import os
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mjjax.core.files import write_atomic
 from mjjax.core.struct import PyTree, static
 
 
@@ -40,7 +42,9 @@ class Policy(PyTree):
             for kind, x in zip("wb", layer, strict=True)
         }
         whole = {"mean": self.mean, "std": self.std, "squashed": self.squashed}
-        np.savez(path, allow_pickle=False, **whole, **arrays)
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, **whole, **arrays)
+        write_atomic(path, content.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Policy":

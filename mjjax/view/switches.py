@@ -31,7 +31,7 @@ class Switches:
                 self._key.on_update(self._on_reset)
             if nworld > 1:
                 worlds = tuple(str(i) for i in range(nworld))
-                hint = "whose controls the sliders are; its cameras and bodies are meant below"
+                hint = "the world to which sliders, cameras and the tracked body belong"
                 self._world = gui.add_dropdown("World", (_ALL, *worlds), hint=hint)
         step.on_click(self._on_step)
         reset.on_click(self._on_reset)
@@ -43,7 +43,7 @@ class Switches:
 
     @property
     def speed(self) -> float:
-        """How fast they should, beside real time."""
+        """How fast they should run, in multiples of real time."""
         return self._speed.value
 
     @property

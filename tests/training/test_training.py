@@ -179,6 +179,7 @@ MISTAKES = {
     "FOLDER is no folder": "play FOLDER",
     "has no policy yet": "play STARTED",
     "has no checkpoint": "train --resume STARTED",
+    "STARTED has a training": "train pendulum --out STARTED",
 }
 
 
@@ -196,6 +197,18 @@ def test_a_mistake_is_one_line(
     assert cli.main(MISTAKES[message].split()) == 2
     said = [x for x in capsys.readouterr().err.splitlines() if "mjjax: error" in x]
     assert len(said) == 1 and message in said[0]
+
+
+def test_a_class_in_the_current_folder_is_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MODULE:CLASS is found in the current folder, as the installed command is started there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    text = "from mjjax.envs import TASKS\n\n\nclass Mine(TASKS['pendulum']): ...\n"
+    (tmp_path / "my_task_here.py").write_text(text, encoding="utf-8")
+    env = Run("my_task_here:Mine", "ppo", 256, 128, 0, 1, {}).environment()
+    assert type(env).__name__ == "Mine"
 
 
 def test_an_episode_ends_where_it_ends() -> None:
