@@ -94,7 +94,7 @@ def mujoco_table() -> str:
 
     lines = ["| `mujoco` | in mjjax |", "|---|---|"]
     done: set[str] = set()
-    for name in sorted(x for x in dir(mujoco) if re.match(r"mj[a-z]?_", x)):
+    for name in _functions_of(mujoco):
         shown, here = counterpart(name)
         if shown not in done:
             lines.append(f"| `{shown}` | {_cell(here)} |")
@@ -102,6 +102,11 @@ def mujoco_table() -> str:
     return "\n".join(lines)
 
 
+def _functions_of(mujoco: Any) -> list[str]:
+    return sorted(name for name in dir(mujoco) if re.match(r"mj[a-z]?_", name))
+
+
+@functools.cache
 def counterpart(name: str) -> tuple[str, str]:
     """What a function of `mujoco` is here, and under which name or pattern the table has it."""
     import mjjax
@@ -124,7 +129,7 @@ def mujoco_names() -> dict[str, list[str]]:
     import mujoco
 
     found: dict[str, list[str]] = {}
-    for name in sorted(x for x in dir(mujoco) if re.match(r"mj[a-z]?_", x)):
+    for name in _functions_of(mujoco):
         if match := re.match(r"`(mjjax[\w.]+)(`(,|$)|\()", counterpart(name)[1]):
             found.setdefault(match[1], []).append(name)
     return found
@@ -424,7 +429,7 @@ def _speeds() -> Iterator[str]:
     from benchmarks.figure import ENGINES, MODELS
 
     for path in sorted(DATA.glob("benchmarks-*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _read(path.stem)
         machine = found["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in machine["versions"].items())
         devices = ", ".join(sorted(set(machine["devices"])))

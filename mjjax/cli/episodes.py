@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jax
-import numpy as np
 from tqdm import tqdm
 
 import mjjax
@@ -35,9 +34,8 @@ def save_episode(
     count = len(done.rewards)
     stride = max(1, round(1 / (FPS * done.interval)))
     data = mjjax.make_data(env.model)
-    shapes = {name: np.shape(getattr(data, name)) for name in done.moves}
     shots = (
-        data.replace(**{name: x[k].reshape(shapes[name]) for name, x in done.moves.items()})
+        data.replace(**{name: x[k] for name, x in done.moves.items()})
         for k in range(0, count, stride)
     )
     bar = tqdm(shots, total=-(-count // stride), unit="frame", disable=None, leave=False)
@@ -47,8 +45,4 @@ def save_episode(
 
 def page(env: mjjax.envs.Environment, done: Episode) -> str:
     """A page that plays an episode."""
-    data, count = mjjax.make_data(env.model), len(done.rewards)
-    shaped = {
-        name: x.reshape(count, *np.shape(getattr(data, name))) for name, x in done.moves.items()
-    }
-    return mjjax.view.html(env.model, shaped, interval=done.interval)
+    return mjjax.view.html(env.model, done.moves, interval=done.interval)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -45,7 +44,7 @@ def episode(
     moves, rewards, ended = _run(env, policy, int(params.max_steps_in_episode), key, params)
     ends = np.flatnonzero(ended)
     count = ends[0] + 1 if len(ends) else len(rewards)
-    kept = {name: np.asarray(x)[:count] for name, x in moves.items() if x.shape[1]}
+    kept = {name: np.asarray(x)[:count] for name, x in moves.items()}
     return Episode(kept, np.asarray(rewards)[:count], env.dt)
 
 
@@ -64,7 +63,7 @@ def _run(env: Environment, policy: Any, steps: int, key: Array, params: Params) 
 
         def moved(state: Any) -> dict[str, Array]:
             data = env.data(state, params)
-            return {name: jnp.reshape(getattr(data, name), -1) for name in _MOVES}
+            return {name: getattr(data, name) for name in _MOVES}
 
         return jax.vmap(moved)(states), rewards, ended
 
