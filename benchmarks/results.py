@@ -1,7 +1,8 @@
 """`python -m benchmarks.results`: measures what the page of results and the README's figure show.
 
 Every part is a command of its own, which this one calls with the models and the files of the page.
-Playground's part goes on where it was interrupted. A GPU's part must be run on that machine.
+The parts of Playground and of training go on where they were interrupted. A GPU's part must be run
+on that machine.
 """
 
 import argparse
@@ -62,7 +63,12 @@ def playground(_: Path) -> list[str]:
     return ["benchmarks.playground", "--json", str(DATA / "playground.json")]
 
 
-PARTS = {f.__name__: f for f in (conformance, speed, gymnasium, playground)}
+def training(_: Path) -> list[str]:
+    """Learning curves of mjjax's tasks."""
+    return ["benchmarks.training"]
+
+
+PARTS = {f.__name__: f for f in (conformance, speed, gymnasium, playground, training)}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -375,6 +375,7 @@ def results_page() -> str:
         *_agreement(),
         *_speeds(),
         *_gymnasium(),
+        *_training(),
         "## MuJoCo Playground's environments\n",
         f"{len(_read('playground'))} of Playground's 54 environments were measured so far. Each "
         "runs unmodified on mjjax and on MJX: 32 worlds with random actions, on two cores of a "
@@ -474,6 +475,42 @@ def _gymnasium() -> Iterator[str]:
             f"| {row['compile']:.0f} | {row['speed']:,.0f} | {row['gymnasium']:,.0f} |"
         )
     yield ""
+
+
+def _training() -> Iterator[str]:
+    """Learning curves of mjjax's tasks."""
+    from benchmarks.training import final, reached
+
+    rows = _read("training")
+    dates = sorted({row["date"] for row in rows})
+    yield f"## Training, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}\n"
+    yield (
+        "Learning curves with the settings of `mjjax train`, on two cores of a CPU. Each training "
+        "ran alone, and its times include compilation. A line is a seed; a point is the mean "
+        "return of 64 test episodes with random actions.\n"
+    )
+    yield "![Returns against steps and time, by task and algorithm](pictures/training.svg)\n"
+    yield "| task | algorithm | seeds | steps | s | return at the end | s to PPO's |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for row in rows:
+        groups.setdefault((row["task"], row["algorithm"]), []).append(row)
+    for (task, algorithm), group in groups.items():
+        ends = [final(row) for row in group]
+        steps, seconds = (sum(row["curve"][-1][k] for row in group) / len(group) for k in (0, 1))
+        wanted = sum(map(final, groups[task, "ppo"])) / len(groups[task, "ppo"])
+        points = [reached(row, wanted) for row in group]
+        times = ", ".join(f"{point[1]:.0f}" if point else "-" for point in points)
+        returns = ", ".join(f"{end:,.0f}" for end in ends)
+        yield (
+            f"| {task} | {algorithm.upper()} | {len(group)} | {steps:,.0f} | {seconds:.0f} "
+            f"| {returns} | {times if algorithm != 'ppo' else ''} |"
+        )
+    yield ""
+    yield (
+        "The return at the end is the mean of the last three points. The last column has, for each "
+        "seed, the time in which it first reaches the mean of PPO's returns at the end.\n"
+    )
 
 
 def refresh(source: Path) -> None:

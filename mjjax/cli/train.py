@@ -2,7 +2,7 @@
 
 import argparse
 import ast
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "mjjax.training.Policy.load read, and checkpoints, from which --resume goes on."
     )
     parser.add_argument("task", nargs="?", help="name of the task, or MODULE:CLASS")
-    parser.add_argument("--algorithm", choices=[*ALGORITHMS], help="ppo if nothing is said")
+    parser.add_argument(
+        "--algorithm",
+        choices=[*ALGORITHMS],
+        help="ppo (if nothing is said), sac, or shac, which uses the gradients of the simulator",
+    )
     parser.add_argument("--seed", type=int, metavar="S", help="first random seed (0)")
     parser.add_argument(
         "--seeds", type=positive, metavar="K", help="number of seeds, trained in one program (1)"
@@ -90,7 +94,7 @@ def _train(args: argparse.Namespace) -> None:
     if folder:
         run.save(folder)
     try:
-        _advance(training, env, folder if args.video else None, log, folder)
+        _advance(training, env, folder if args.video else None, log)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_interrupted(training, folder)) from None
     finally:
@@ -143,7 +147,6 @@ def _advance(
     env: mjjax.envs.Environment,
     videos: Path | None,
     log: Log | None,
-    folder: Path | None,
 ) -> None:
     """Trains to the end; every point is printed and saved as soon as it is there."""
     with tqdm(
@@ -153,16 +156,16 @@ def _advance(
         desc="training",
         disable=None,
     ) as bar:
+        first: AbstractContextManager[object] = doing("compiling, and training to the next point")
         while not training.finished:
-            wait = doing("compiling, and training to the next point")
-            with nullcontext() if training.compiled else wait:
+            with first:
                 points = training.advance()
+            first = nullcontext()
             bar.update(training.made_steps - bar.n)
             bar.write(_line(points))
             if log:
                 log.write()
-            if folder:
-                save(training, folder)
+                save(training, log.folder)
             if videos:
                 save_episode(env, training.best.policy, videos / f"{training.made_steps}.gif")
 

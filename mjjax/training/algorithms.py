@@ -47,6 +47,19 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "gamma": 0.98,
         "polyak": 0.995,
     },
+    "shac": _SHARED
+    | {
+        "num_envs": 64,
+        "num_steps": 8,
+        "num_minibatches": 2,
+        "num_epochs": 8,  # of the critic
+        "learning_rate": 1e-3,
+        "critic_learning_rate": 2e-3,
+        "gamma": 0.98,
+        "gae_lambda": 0.8,
+        "max_grad_norm": 1.0,
+        "normalize_rewards": True,
+    },
 }
 # Fields of rejax's classes that are not settings.
 _INNER = {"env", "env_params", "eval_callback", "eval_freq", "skip_initial_evaluation"}
@@ -121,13 +134,18 @@ def steps_of_iteration(algorithm: Any) -> int:
 
 
 def annealed(algorithm: Any, steps: int) -> Any:
-    """PPO with a learning rate that falls to zero, so that a good policy stays good."""
-    if not hasattr(algorithm, "num_minibatches"):
-        return algorithm
+    """An algorithm with a learning rate that falls to zero, so that a good policy stays good.
+
+    SAC, which learns from steps of long ago too, keeps its rate.
+    """
+    updates = -(-steps // steps_of_iteration(algorithm))
+    match type(algorithm).__name__:
+        case "SAC":
+            return algorithm
+        case "PPO":
+            updates *= algorithm.num_epochs * algorithm.num_minibatches
     import optax
 
-    iterations = -(-steps // steps_of_iteration(algorithm))
-    updates = iterations * algorithm.num_epochs * algorithm.num_minibatches
     rate = optax.linear_schedule(float(algorithm.learning_rate), 0.0, updates)
     return algorithm.replace(learning_rate=rate)
 
@@ -135,11 +153,15 @@ def annealed(algorithm: Any, steps: int) -> Any:
 def policy_of(state: Any) -> Policy:
     """The policy in a state of an algorithm."""
     network, seen = state.actor_ts.params["params"], state.obs_rms_state
-    hidden = sorted(network["features"], key=lambda name: int(name.rpartition("_")[2]))
-    dense = [*(network["features"][name] for name in hidden), network["action_mean"]]
+    features = network["features"]
+    count = sum(name.startswith("Dense") for name in features)
+    dense = [*(features[f"Dense_{k}"] for k in range(count)), network["action_mean"]]
     layers = [(layer["kernel"], layer["bias"]) for layer in dense]
-    # Only SAC has a temperature, and ends its network by tanh.
-    return Policy(seen.mean, jnp.sqrt(seen.var + 1e-8), layers, hasattr(state, "alpha_ts"))
+    scales = [features.get(f"LayerNorm_{k}") for k in range(count)]
+    norms = [(norm["scale"], norm["bias"]) for norm in scales if norm]
+    # PPO clips its actions. The others end their networks by tanh.
+    squashed = bool(norms) or hasattr(state, "alpha_ts")
+    return Policy(seen.mean, jnp.sqrt(seen.var + 1e-8), layers, norms, squashed)
 
 
 def staggered(state: Any, params: Params, key: Array) -> Any:
@@ -156,4 +178,6 @@ def staggered(state: Any, params: Params, key: Array) -> Any:
 def _class(algorithm: str) -> Any:
     import rejax
 
-    return getattr(rejax, algorithm.upper())
+    from mjjax.training.shac import SHAC
+
+    return SHAC if algorithm == "shac" else getattr(rejax, algorithm.upper())

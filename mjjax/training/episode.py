@@ -1,5 +1,6 @@
 """An episode of a policy, for pictures and pages."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, Params
 
 _MOVES = ("qpos", "mocap_pos", "mocap_quat")
@@ -41,30 +43,30 @@ def episode(
         params: parameters of the environment.
     """
     params = env.default_params if params is None else params
-    moves, rewards, ended = _run(env, policy, int(params.max_steps_in_episode), key, params)
+    if not isinstance(policy, PyTree):
+        policy = jax.tree_util.Partial(policy)
+    moves, rewards, ended = _run(env, int(params.max_steps_in_episode), policy, key, params)
     ends = np.flatnonzero(ended)
     count = ends[0] + 1 if len(ends) else len(rewards)
     kept = {name: np.asarray(x)[:count] for name, x in moves.items()}
     return Episode(kept, np.asarray(rewards)[:count], env.dt)
 
 
-def _run(env: Environment, policy: Any, steps: int, key: Array, params: Params) -> Any:
-    @jax.jit
-    def run(key: Array, params: Params) -> Any:
-        starting, going = jax.random.split(key)
-        start = env.reset_env(starting, params)
+# A policy that is a tree is an argument, so the next policy of a training compiles nothing.
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _run(env: Environment, steps: int, policy: Any, key: Array, params: Params) -> Any:
+    starting, going = jax.random.split(key)
+    start = env.reset_env(starting, params)
 
-        def one(carry: tuple[Array, Any], key: Array) -> tuple[Any, Any]:
-            obs, state = carry
-            obs, state, reward, done, _ = env.step_env(key, state, policy(obs), params)
-            return (obs, state), (state, reward, done)
+    def one(carry: tuple[Array, Any], key: Array) -> tuple[Any, Any]:
+        obs, state = carry
+        obs, state, reward, done, _ = env.step_env(key, state, policy(obs), params)
+        return (obs, state), (state, reward, done)
 
-        _, (states, rewards, ended) = jax.lax.scan(one, start, jax.random.split(going, steps))
+    _, (states, rewards, ended) = jax.lax.scan(one, start, jax.random.split(going, steps))
 
-        def moved(state: Any) -> dict[str, Array]:
-            data = env.data(state, params)
-            return {name: getattr(data, name) for name in _MOVES}
+    def moved(state: Any) -> dict[str, Array]:
+        data = env.data(state, params)
+        return {name: getattr(data, name) for name in _MOVES}
 
-        return jax.vmap(moved)(states), rewards, ended
-
-    return run(key, params)
+    return jax.vmap(moved)(states), rewards, ended

@@ -12,11 +12,16 @@ import numpy as np
 from mjjax.core.files import write_atomic
 from mjjax.training.training import Point, Training
 
-_LOGGED = ("mean", "std", "length")  # of a point, in TensorBoard
+# Numbers of a point, by their names in TensorBoard.
+_LOGGED = {"return/mean": "mean", "return/std": "std", "episode/length": "length"}
 
 
 class Log:
-    """The files of a training in a folder; each is whole after every point."""
+    """The files of a training in a folder; each is whole after every point.
+
+    Attributes:
+        folder: the folder.
+    """
 
     def __init__(self, folder: Path, training: Training, seed: int):
         """Begins to write, after the steps that the training has made.
@@ -29,7 +34,7 @@ class Log:
         from tensorboardX import SummaryWriter
 
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._training, self._seed = folder, training, seed
+        self.folder, self._training, self._seed = folder, training, seed
         # Events after the checkpoint, of a training that was killed, are not shown twice.
         begin = training.made_steps + 1
         self._writers: list[Any] = [
@@ -41,16 +46,16 @@ class Log:
         """Writes what the last point of the curve has brought."""
         for writer, result in zip(self._writers, self._training.results, strict=True):
             point = result.curve[-1]
-            for name in _LOGGED:
-                writer.add_scalar(f"return/{name}", getattr(point, name), point.steps)
+            for tag, name in _LOGGED.items():
+                writer.add_scalar(tag, getattr(point, name), point.steps)
             writer.flush()
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(("seed", *Point._fields))
         for k, result in enumerate(self._training.results):
             rows.writerows((self._seed + k, *point) for point in result.curve)
-        write_atomic(self._folder / "curve.csv", text.getvalue().encode())
-        self._training.best.policy.save(self._folder / "policy.npz")
+        write_atomic(self.folder / "curve.csv", text.getvalue().encode())
+        self._training.best.policy.save(self.folder / "policy.npz")
 
     def close(self, title: str) -> None:
         """Ends with a picture of the learning curve."""
@@ -58,7 +63,7 @@ class Log:
             writer.close()
         curves = [result.curve for result in self._training.results]
         if curves[0]:
-            plot(curves, self._folder / "curve.png", title)
+            plot(curves, self.folder / "curve.png", title)
 
 
 def plot(curves: Sequence[Sequence[Point]], path: str | os.PathLike[str], title: str) -> None:

@@ -53,7 +53,6 @@ class Training:
         state: everything on which the next point depends: networks, optimizers, worlds and keys.
         results: best policy and learning curve of each seed.
         steps: steps of the environment after which it ends, in all worlds of a seed together.
-        compiled: whether its program is compiled, which the first point has to wait for.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Training:
             env: environment.
             steps: steps of the environment, in all worlds of a seed together; rounded up to whole
                 points of the learning curve.
-            algorithm: `"ppo"` or `"sac"`.
+            algorithm: `"ppo"`, `"sac"` or `"shac"`.
             every: steps between points of the learning curve, a tenth of `steps` by default.
             seed: first seed of the policy, the starts and the actions.
             seeds: number of seeds.
@@ -115,7 +114,6 @@ class Training:
         self.results = [Trained(policy, []) for policy in self._policies()]
         self._highest = np.full(seeds, -np.inf)
         self._seconds = 0.0
-        self.compiled = False
 
     @property
     def made_steps(self) -> int:
@@ -139,7 +137,6 @@ class Training:
         self.state, tested = self._advance(self._algorithm, self.state)
         lengths, returns = (np.asarray(x).reshape(self._seeds, -1) for x in tested)
         self._seconds += time.perf_counter() - begin
-        self.compiled = True
         steps = int(np.ravel(self.state.global_step)[0])
         points = [
             Point(steps, self._seconds, *map(float, (r.mean(), r.std(), n.mean())))

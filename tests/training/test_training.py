@@ -48,7 +48,7 @@ assert np.isfinite([p.mean for p in points]).all()
 plot([done.curve, done.curve], folder + "/curve.png", "two seeds")
 
 # two seeds in one program differ, and continue from a checkpoint bit by bit
-for algorithm, settings in {"ppo": small, "sac": few}.items():
+for algorithm, settings in {"ppo": small, "sac": few, "shac": small}.items():
     def made():
         return Training(env, 256, every=128, algorithm=algorithm, seeds=2, **settings)
 
@@ -102,7 +102,7 @@ def said_by(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.slow
 def test_seeds_train_in_parallel_and_go_on(tmp_path: Path) -> None:
-    """Reports, seeds, both algorithms, checkpoints and the file of a policy."""
+    """Reports, seeds, all algorithms, checkpoints and the file of a policy."""
     assert said_by(in_a_process("-c", PROGRAM, str(tmp_path))) == "trained\n"
     assert (tmp_path / "curve.png").stat().st_size > 5_000
 
@@ -140,8 +140,8 @@ class Fake(Training):
 
     def __init__(self, *_: Any, **__: Any) -> None:
         ones = jnp.ones(3)
-        policy = Policy(ones, ones, [(jnp.eye(3), ones)])
-        self.state, self.steps, self.compiled = {"x": ones}, 384, True
+        policy = Policy(ones, ones, [(jnp.eye(3), ones)], [])
+        self.state, self.steps = {"x": ones}, 384
         self.results, self._highest = [Trained(policy, [])], np.zeros(1)
 
     def advance(self) -> list[Point]:
