@@ -79,7 +79,8 @@ def trained(task: str, algorithm: str, seed: int) -> list[list[float]]:
     points = []
     while not training.finished:
         (point,) = training.advance()
-        points.append([point.steps, round(point.seconds, 1), round(point.mean, 2), point.std])
+        numbers = (round(x, 2) for x in (point.seconds, point.mean, point.std))
+        points.append([point.steps, *numbers])
     return points
 
 

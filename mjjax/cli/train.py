@@ -12,6 +12,7 @@ import mjjax
 from mjjax.cli.arguments import UsageError, positive
 from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.episodes import save_episode
+from mjjax.cli.hosts import add_hosts, is_first, join, lost_process
 from mjjax.cli.progress import doing
 from mjjax.cli.runs import FILE, PLAYGROUND, Run
 from mjjax.training import ALGORITHMS, Point, Training, restore, save
@@ -72,6 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--video", action="store_true", help="save a video of an episode at each point, in DIR"
     )
+    add_hosts(parser)
     add_cache(parser)
     parser.set_defaults(run=_train)
 
@@ -79,6 +81,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _train(args: argparse.Namespace) -> None:
     use_cache(args)
     run, folder = _asked(args)
+    join(args)
     env = run.environment()
     try:
         check_settings(run.algorithm, run.settings)
@@ -90,17 +93,18 @@ def _train(args: argparse.Namespace) -> None:
     training = Training(env, run.steps, algorithm=run.algorithm, **shape, **run.settings)
     if args.resume:
         restore(training, args.resume)
-    log = Log(folder, training, run.seed) if folder else None
-    if folder:
-        run.save(folder)
+    log = Log(folder, training, run.seed) if folder and is_first() else None
+    if log:
+        run.save(log.folder)
     try:
-        _advance(training, env, folder if args.video else None, log)
+        with lost_process(lambda: _interrupted(training, folder)):
+            _advance(training, env, folder, log, args.video)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_interrupted(training, folder)) from None
     finally:
         if log:
             log.close(f"{run.task}, {run.algorithm}")
-    if folder:
+    if log:
         print(f"saved       {folder}: curve.csv, curve.png, policy.npz; `mjjax play {folder}`")
 
 
@@ -145,16 +149,18 @@ def _settings(texts: list[str]) -> dict[str, Any]:
 def _advance(
     training: Training,
     env: mjjax.envs.Environment,
-    videos: Path | None,
+    folder: Path | None,
     log: Log | None,
+    video: bool,
 ) -> None:
     """Trains to the end; every point is printed and saved as soon as it is there."""
+    first_process = is_first()
     with tqdm(
         total=training.steps,
         initial=training.made_steps,
         unit="step",
         desc="training",
-        disable=None,
+        disable=None if first_process else True,
     ) as bar:
         first: AbstractContextManager[object] = doing("compiling, and training to the next point")
         while not training.finished:
@@ -162,12 +168,15 @@ def _advance(
                 points = training.advance()
             first = nullcontext()
             bar.update(training.made_steps - bar.n)
-            bar.write(_line(points))
+            if first_process:
+                bar.write(_line(points))
             if log:
                 log.write()
-                save(training, log.folder)
-            if videos:
-                save_episode(env, training.best.policy, videos / f"{training.made_steps}.gif")
+            if folder:
+                save(training, folder)
+            if video and log:
+                path = log.folder / f"{training.made_steps}.gif"
+                save_episode(env, training.best.policy, path)
 
 
 def _line(points: list[Point]) -> str:

@@ -14,6 +14,7 @@ from jax import Array
 
 from mjjax.envs.environment import Environment, Params
 from mjjax.training.policy import Policy
+from mjjax.training.spread import run_worlds, spread
 
 TEST_WORLDS = 64
 # What every algorithm begins with.
@@ -64,6 +65,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 # Fields of rejax's classes that are not settings.
 _INNER = {"env", "env_params", "eval_callback", "eval_freq", "skip_initial_evaluation"}
 _INNER |= {"total_timesteps", "actor", "critic"}
+# Fields of their states that a policy consists of.
+_OF_POLICY = ("actor_ts", "obs_rms_state")
 
 
 def settings_of(algorithm: str) -> dict[str, Any]:
@@ -100,18 +103,14 @@ def made(
 
     Raises:
         ImportError: rejax is missing.
-        ValueError: there is no such algorithm or setting.
+        ValueError: there is no such algorithm or setting, or devices cannot share the worlds.
     """
     check_settings(algorithm, settings)
     chosen = ALGORITHMS[algorithm] | dict(settings)
-    from rejax.evaluate import evaluate
-
-    longest = int(params.max_steps_in_episode)
-
-    def test(algorithm: Any, state: Any, key: Array) -> tuple[Array, Array]:
-        act = algorithm.make_act(state)
-        return evaluate(act, key, algorithm.env, algorithm.env_params, TEST_WORLDS, longest)
-
+    worlds, devices = chosen["num_envs"], jax.device_count()
+    if worlds % devices:
+        more = -(-worlds // devices) * devices
+        raise ValueError(f"{devices} devices cannot share {worlds} worlds; {more} they can")
     network = {"activation": "tanh", "hidden_layer_sizes": chosen.pop("hidden_layer_sizes")}
     return (
         _class(algorithm)
@@ -124,8 +123,28 @@ def made(
             agent_kwargs=network,
             **chosen,
         )
-        .replace(eval_callback=test)
+        .replace(eval_callback=tested)
     )
+
+
+def tested(algorithm: Any, state: Any, key: Array) -> tuple[Array, Array]:
+    """Lengths and returns of `TEST_WORLDS` episodes, in worlds of their own."""
+    from rejax.evaluate import evaluate_single
+
+    others = {x.name: None for x in dataclasses.fields(state) if x.name not in _OF_POLICY}
+    longest = algorithm.env_params.max_steps_in_episode
+
+    def test(given: tuple[Any, Any], keys: Array) -> tuple[Array, Array]:
+        algorithm, state = given
+        act = algorithm.make_act(state)
+
+        def episode(key: Array) -> Any:
+            return evaluate_single(act, algorithm.env, algorithm.env_params, key, longest)
+
+        return jax.vmap(episode)(keys)
+
+    given = algorithm, state.replace(**others)
+    return run_worlds(test, given, jax.random.split(key, TEST_WORLDS))
 
 
 def steps_of_iteration(algorithm: Any) -> int:
@@ -180,4 +199,4 @@ def _class(algorithm: str) -> Any:
 
     from mjjax.training.shac import SHAC
 
-    return SHAC if algorithm == "shac" else getattr(rejax, algorithm.upper())
+    return spread(SHAC if algorithm == "shac" else getattr(rejax, algorithm.upper()))

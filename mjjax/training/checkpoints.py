@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mjjax.training.spread import on_each
 from mjjax.training.training import Point, Trained, Training
 
 FOLDER = "checkpoints"
@@ -64,21 +65,29 @@ def restore(training: Training, folder: str | os.PathLike[str]) -> None:
             raise ValueError(
                 f"the checkpoint in {folder} is of a training with other settings: {reason}"
             ) from error
-    # Orbax places arrays on devices, which makes another program of the next call.
-    arrays = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), found.arrays)
-    keys = jax.tree.map(_is_key, training.state)
-    state = jax.tree.map(
-        lambda x, key: jax.random.wrap_key_data(x) if key else x, arrays["state"], keys
-    )
+    state = _placed(found.arrays["state"], training.state)
+    policies = _placed(found.arrays["policies"], [result.policy for result in training.results])
     curves = [[Point(*point) for point in curve] for curve in found.curves["curves"]]
-    policies = arrays["policies"]
     training.continue_from(state, [Trained(*x) for x in zip(policies, curves, strict=True)])
 
 
 def _arrays(training: Training) -> dict[str, Any]:
-    """All arrays of a training; keys are kept as numbers."""
+    """All numbers of a training, whole and on the host, so that other devices can go on."""
     plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, training.state)
-    return {"state": plain, "policies": [result.policy for result in training.results]}
+    whole = jax.jit(lambda x: x, out_shardings=on_each())(plain)
+    policies = [result.policy for result in training.results]
+    return jax.tree.map(np.asarray, {"state": whole, "policies": policies})
+
+
+def _placed(found: Any, like: Any) -> Any:
+    """The numbers, on the devices of `like`."""
+
+    def place(x: Any, y: jax.Array) -> jax.Array:
+        if _is_key(y):
+            return jax.jit(jax.random.wrap_key_data, out_shardings=y.sharding)(np.asarray(x))
+        return jax.device_put(np.asarray(x), y.sharding)
+
+    return jax.tree.map(place, found, like)
 
 
 def _is_key(x: Any) -> bool:

@@ -13,6 +13,7 @@ from mjjax.core.representation import represent
 from mjjax.envs.environment import Environment, Params
 from mjjax.training.algorithms import annealed, made, policy_of, staggered, steps_of_iteration
 from mjjax.training.policy import Policy
+from mjjax.training.spread import on_each, settled, shardings
 
 POINTS = 10  # of a learning curve, if nothing is said
 
@@ -47,7 +48,9 @@ class Trained(NamedTuple):
 class Training:
     """A training that goes on from where it is, by one point of the learning curve in a call.
 
-    With several seeds, all of them are trained in one program.
+    With several seeds, all of them are trained in one program. All devices take part, each with
+    its share of the worlds. After `jax.distributed.initialize`, these are the devices of all
+    processes, which then make the same calls.
 
     Attributes:
         state: everything on which the next point depends: networks, optimizers, worlds and keys.
@@ -82,7 +85,8 @@ class Training:
 
         Raises:
             ImportError: rejax is missing.
-            ValueError: a number is less than 1, or there is no such algorithm or setting.
+            ValueError: a number is less than 1, there is no such algorithm or setting, or the
+                devices cannot share the worlds evenly.
         """
         for name, number in (("steps", steps), ("every", every or 1), ("seeds", seeds)):
             if number < 1:
@@ -97,8 +101,9 @@ class Training:
         # The optimizer keeps the numbers of the algorithm, which is not traced here.
         starting = annealed(self._algorithm, self.steps)
         start = functools.partial(_start, starting, params)
-        keys = [jax.random.key(seed + k) for k in range(seeds)]
-        self.state = start(keys[0]) if seeds == 1 else jax.vmap(start)(jnp.stack(keys))
+        keys = jnp.stack([jax.random.key(seed + k) for k in range(seeds)])
+        # rejax's state is a tree whose kind is made when its program is traced.
+        begun = jax.jit(start)(keys[0]) if seeds == 1 else jax.jit(jax.vmap(start))(keys)
 
         def advance(algorithm: Any, state: Any) -> Any:
             def train(state: Any) -> Any:
@@ -106,11 +111,11 @@ class Training:
 
             return train(state) if seeds == 1 else jax.vmap(train)(state)
 
-        self._advance = jax.jit(advance, donate_argnums=1)
-        # rejax begins with numbers of Python, and with arrays that stand in two places. With arrays
-        # of their own and of the final types, the program is compiled once and may be given them.
-        after, _ = jax.eval_shape(self._advance, self._algorithm, self.state)
-        self.state = jax.tree.map(lambda x, to: jnp.array(x, to.dtype), self.state, after)
+        after, _ = jax.eval_shape(advance, self._algorithm, begun)
+        places = shardings(begun, seeds)
+        self.state = settled(begun, after, places)
+        kept = (places, on_each())
+        self._advance = jax.jit(advance, donate_argnums=1, out_shardings=kept)
         self.results = [Trained(policy, []) for policy in self._policies()]
         self._highest = np.full(seeds, -np.inf)
         self._seconds = 0.0
@@ -147,7 +152,7 @@ class Training:
             policy, curve = self.results[k]
             if point.mean >= self._highest[k]:
                 self._highest[k] = point.mean
-                policy = jax.tree.map(jnp.copy, policies[k])  # the state itself is donated
+                policy = policies[k]
             self.results[k] = Trained(policy, [*curve, point])
         return points
 
@@ -158,10 +163,12 @@ class Training:
         self._seconds = results[0].curve[-1].seconds
 
     def _policies(self) -> list[Policy]:
+        """Copies of the policies of all seeds; the state itself is donated to the next call."""
+        # They go by way of the host, because a process alone cannot use arrays of many processes.
+        found = jax.tree.map(np.array, policy_of(self.state))
         if self._seeds == 1:
-            return [policy_of(self.state)]
-        stacked = policy_of(self.state)
-        return [jax.tree.map(lambda x, k=k: x[k], stacked) for k in range(self._seeds)]
+            return [jax.tree.map(jnp.asarray, found)]
+        return [jax.tree.map(lambda x, k=k: jnp.asarray(x[k]), found) for k in range(self._seeds)]
 
 
 def _start(algorithm: Any, params: Params, key: jax.Array) -> Any:

@@ -1,0 +1,72 @@
+"""Commands that run on several hosts as one program, by `jax.distributed`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import jax
+
+from mjjax.cli.arguments import UsageError, positive
+
+AUTO = "auto"
+# A process that says nothing for so long is taken as dead.
+SILENCE_S = 30
+
+
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments with which the processes find each other."""
+    group = parser.add_argument_group(
+        "several hosts", "run the same command on each host, with a --process of its own"
+    )
+    group.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help=f"address of process 0; '{AUTO}' on SLURM, on TPU pods and under mpirun",
+    )
+    group.add_argument("--processes", type=positive, metavar="N", help="number of processes")
+    group.add_argument("--process", type=int, metavar="I", help="number of this process, from 0")
+
+
+def join(args: argparse.Namespace) -> None:
+    """Meets the other processes, if the command line says that there are any."""
+    given = [args.processes is not None, args.process is not None]
+    if args.coordinator is None:
+        if any(given):
+            raise UsageError("--processes and --process need --coordinator HOST:PORT")
+        return
+    if args.coordinator == AUTO:
+        options = {}
+    elif all(given):
+        options = {
+            "coordinator_address": args.coordinator,
+            "num_processes": args.processes,
+            "process_id": args.process,
+        }
+    else:
+        raise UsageError("--coordinator HOST:PORT needs --processes and --process")
+    try:
+        jax.distributed.initialize(**options, heartbeat_timeout_seconds=SILENCE_S)
+    except (RuntimeError, ValueError) as error:
+        raise UsageError(f"the processes do not find each other: {error}") from None
+
+
+def is_first() -> bool:
+    """Whether this process writes and reports for all."""
+    return jax.process_index() == 0
+
+
+@contextmanager
+def lost_process(advice: Callable[[], str]) -> Iterator[None]:
+    """Ends this process with a message when another one has ended in the middle of the work."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if jax.process_count() == 1:
+            raise
+        reason = str(error).splitlines()[0]
+        print(f"mjjax: error: another process has ended {advice()}: {reason}", file=sys.stderr)
+        # The end of JAX would wait for the process that is no longer there.
+        sys.stderr.flush()
+        os._exit(2)
