@@ -1,6 +1,6 @@
 """Training on several devices, of one host or of many: each of them steps its part of the worlds.
 
-Networks are the same on all devices. XLA adds their gradients up where a batch of learning has
+Networks are the same on all devices. Their gradients are added up where a batch of learning has
 steps of several devices.
 """
 

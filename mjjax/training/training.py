@@ -95,27 +95,14 @@ class Training:
         every = every or -(-steps // POINTS)
         self._algorithm = made(algorithm, env, params, every, settings)
         size = steps_of_iteration(self._algorithm)
-        self._every = -(-every // size) * size
-        self.steps = -(-steps // self._every) * self._every
+        every = -(-every // size) * size
+        self.steps = -(-steps // every) * every
         self._seeds = seeds
         # The optimizer keeps the numbers of the algorithm, which is not traced here.
         starting = annealed(self._algorithm, self.steps)
         start = functools.partial(_start, starting, params)
         keys = jnp.stack([jax.random.key(seed + k) for k in range(seeds)])
-        # rejax's state is a tree whose kind is made when its program is traced.
-        begun = jax.jit(start)(keys[0]) if seeds == 1 else jax.jit(jax.vmap(start))(keys)
-
-        def advance(algorithm: Any, state: Any) -> Any:
-            def train(state: Any) -> Any:
-                return algorithm.train(train_state=state)
-
-            return train(state) if seeds == 1 else jax.vmap(train)(state)
-
-        after, _ = jax.eval_shape(advance, self._algorithm, begun)
-        places = shardings(begun, seeds)
-        self.state = settled(begun, after, places)
-        kept = (places, on_each())
-        self._advance = jax.jit(advance, donate_argnums=1, out_shardings=kept)
+        self.state, self._advance = _program(self._algorithm, start, keys)
         self.results = [Trained(policy, []) for policy in self._policies()]
         self._highest = np.full(seeds, -np.inf)
         self._seconds = 0.0
@@ -174,6 +161,25 @@ class Training:
 def _start(algorithm: Any, params: Params, key: jax.Array) -> Any:
     starting, staggering = jax.random.split(key)
     return staggered(algorithm.init_state(starting), params, staggering)
+
+
+def _program(
+    algorithm: Any, start: Callable[[jax.Array], Any], keys: jax.Array
+) -> tuple[Any, Callable[[Any, Any], Any]]:
+    """The first state of a training with these keys, one per seed, and what advances it."""
+    several = len(keys) > 1
+
+    def advance(algorithm: Any, state: Any) -> Any:
+        def train(state: Any) -> Any:
+            return algorithm.train(train_state=state)
+
+        return jax.vmap(train)(state) if several else train(state)
+
+    begun = jax.jit(jax.vmap(start))(keys) if several else jax.jit(start)(keys[0])
+    after, _ = jax.eval_shape(advance, algorithm, begun)
+    places = shardings(begun, len(keys))
+    kept = (places, on_each())
+    return settled(begun, after, places), jax.jit(advance, donate_argnums=1, out_shardings=kept)
 
 
 def train(

@@ -172,9 +172,9 @@ def test_mjcf_needs_no_jax(path: str) -> None:
 
 
 def test_one_module_imports_flax() -> None:
-    """Keeps the choice of the dataclass library in one place."""
+    """Keeps the choice of the dataclass library in one place; policies are networks of flax too."""
     users = [p for p in MODULES if any(n.split(".")[0] == "flax" for n in imports(p))]
-    assert users == ["core/struct.py"]
+    assert [p for p in users if layer(p) != "training"] == ["core/struct.py"]
 
 
 @pytest.mark.parametrize("path", MODULES)
