@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import jax
+from jax.experimental import multihost_utils
 
 from mjjax.cli.arguments import UsageError, positive
 
@@ -48,6 +49,9 @@ def join(args: argparse.Namespace) -> None:
         raise UsageError("--coordinator HOST:PORT needs --processes and --process")
     try:
         jax.distributed.initialize(**options, heartbeat_timeout_seconds=SILENCE_S)
+        # Gloo waits for 30 s where processes first exchange numbers. Now they are here together;
+        # later one of them may still be compiling.
+        multihost_utils.sync_global_devices("mjjax")
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"the processes do not find each other: {error}") from None
 
