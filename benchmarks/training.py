@@ -70,18 +70,15 @@ def runs(tasks: Sequence[str]) -> Iterator[tuple[str, str, int]]:
 def trained(task: str, algorithm: str, seed: int) -> list[list[float]]:
     """Points of a learning curve: steps, seconds, mean and deviation of the returns."""
     import mjjax
-    from mjjax.training import Training
+    from mjjax.training import train
 
     steps = (COMPARED | LONG)[task][algorithm]
-    training = Training(
-        mjjax.envs.make(task), steps, algorithm=algorithm, seed=seed, every=-(-steps // POINTS)
-    )
-    points = []
-    while not training.finished:
-        (point,) = training.advance()
-        numbers = (round(x, 2) for x in (point.seconds, point.mean, point.std))
-        points.append([point.steps, *numbers])
-    return points
+    every = -(-steps // POINTS)
+    found = train(mjjax.envs.make(task), seed, steps, algorithm=algorithm, every=every)
+    return [
+        [point.steps, *(round(x, 2) for x in (point.seconds, point.mean, point.std))]
+        for point in found.curve
+    ]
 
 
 def final(row: dict[str, Any]) -> float:

@@ -65,7 +65,7 @@ def shard_worlds(model: Model, batch: Batch, devices: int | None = None) -> tupl
     Raises:
         ValueError: there are not that many devices, or they cannot share the worlds evenly.
     """
-    mesh = _mesh(devices)
+    mesh = mesh_of_worlds(devices)
     worlds = {np.shape(x)[0] if np.ndim(x) else None for x in jax.tree.leaves(batch)}
     own = mesh.local_mesh.size
     if len(worlds) > 1 or any(n is None or n % own for n in worlds):
@@ -105,7 +105,7 @@ def jit_worlds(
         devices: how many of `jax.devices()` to use; all by default, as for `shard_worlds`.
         options: options of `jax.jit`, such as `donate_argnums`.
     """
-    mesh = _mesh(devices)
+    mesh = mesh_of_worlds(devices)
 
     def spread(model: Model, batch: Any, *rest: Any) -> Any:
         worlds = jax.tree.leaves(batch)[0].shape[0]
@@ -150,7 +150,8 @@ def _with_elements(tree: Any) -> tuple[list[Any], Callable[[list[Any], int | Non
     return [x for x in leaves if x.size], back
 
 
-def _mesh(count: int | None) -> Mesh:
+def mesh_of_worlds(count: int | None = None) -> Mesh:
+    """The first `count` devices, all by default, in one axis `worlds`."""
     found = jax.devices()
     if count is not None and not 1 <= count <= len(found):
         raise ValueError(f"{count} devices asked for, but JAX has {len(found)}")

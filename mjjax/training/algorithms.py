@@ -132,11 +132,11 @@ def tested(algorithm: Any, state: Any, key: Array) -> tuple[Array, Array]:
     from rejax.evaluate import evaluate_single
 
     others = {x.name: None for x in dataclasses.fields(state) if x.name not in _OF_POLICY}
-    longest = algorithm.env_params.max_steps_in_episode
 
     def test(given: tuple[Any, Any], keys: Array) -> tuple[Array, Array]:
         algorithm, state = given
         act = algorithm.make_act(state)
+        longest = algorithm.env_params.max_steps_in_episode
 
         def episode(key: Array) -> Any:
             return evaluate_single(act, algorithm.env, algorithm.env_params, key, longest)

@@ -97,10 +97,9 @@ class SHAC(OnPolicyMixin, NormalizeObservationsMixin, NormalizeRewardsMixin, Alg
     def train_iteration(self, ts: Any) -> Any:
         """Runs a window, makes a step of the actor along its gradient, and fits the critic."""
         key, running, shuffling = jax.random.split(ts.rng, 3)
-
         derivative = jax.grad(self.loss, has_aux=True)
         gradient, (ran, window) = derivative(ts.actor_ts.params, ts, running)
-        # A step of one world that has no finite derivative must not end the training.
+        # Where a derivative is not finite, the policy's parameters stay as they are for a window.
         gradient = jax.tree.map(lambda x: where(jnp.isfinite(x), x, 0), gradient)
         actor = ts.actor_ts.apply_gradients(grads=gradient)
         critic = self._fitted(ts, window, shuffling)

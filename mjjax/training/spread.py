@@ -10,12 +10,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from mjjax.pipeline.devices import jit_worlds
+from mjjax.pipeline.devices import jit_worlds, mesh_of_worlds
 
 # Fields of a state of rejax's algorithms that have a leading dimension of worlds.
 _OF_WORLDS = ("env_state", "last_obs", "last_done")
@@ -49,7 +48,7 @@ def run_worlds(function: Callable[[Any, Array], Any], shared: Any, keys: Array) 
 
 def shardings(state: Any, seeds: int) -> Any:
     """Where each array of a state is: its worlds on all devices, the rest on each."""
-    shared = NamedSharding(_mesh(), P("worlds") if seeds == 1 else P(None, "worlds"))
+    shared = NamedSharding(mesh_of_worlds(), P("worlds") if seeds == 1 else P(None, "worlds"))
 
     def where(name: str) -> Any:
         place = shared if name in _OF_WORLDS else on_each()
@@ -60,11 +59,7 @@ def shardings(state: Any, seeds: int) -> Any:
 
 def on_each() -> NamedSharding:
     """Whole on each device."""
-    return NamedSharding(_mesh(), P())
-
-
-def _mesh() -> Mesh:
-    return Mesh(np.asarray(jax.devices()), ("worlds",))
+    return NamedSharding(mesh_of_worlds(), P())
 
 
 def settled(state: Any, types: Any, places: Any) -> Any:
