@@ -6,9 +6,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from mjjax.cli.arguments import CommandParser, UsageError, embedded
+from mjjax.cli.arguments import CommandParser, embedded, told
 from mjjax.cli.progress import doing
-from mjjax.core.errors import MjcfError, UnsupportedFeature
 
 __all__ = ["embedded", "main"]
 
@@ -30,12 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parser(argv[0] if argv else "").parse_args(argv)
         args.run(args)
-    except (UsageError, OSError, MjcfError, UnsupportedFeature) as error:
-        print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt as interrupt:
-        print("mjjax: interrupted", *interrupt.args, file=sys.stderr)
-        return 130
+    except (Exception, KeyboardInterrupt) as error:
+        status = told(error)
+        if status is None:
+            raise
+        return status
     return 0
 
 

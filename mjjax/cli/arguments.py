@@ -1,8 +1,11 @@
 """What a command line is made of before JAX is loaded: its errors, numbers and model names."""
 
 import argparse
+import sys
 from importlib import resources
 from typing import NoReturn
+
+from mjjax.core.errors import MjcfError, UnsupportedFeature
 
 
 class UsageError(Exception):
@@ -14,6 +17,18 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def told(error: BaseException) -> int | None:
+    """Says in a line what ended a command; returns its exit status, or None for a bug of ours."""
+    match error:
+        case UsageError() | OSError() | MjcfError() | UnsupportedFeature():
+            print("mjjax: error: " + " ".join(str(error).split()), file=sys.stderr)
+            return 2
+        case KeyboardInterrupt():
+            print("mjjax: interrupted", *error.args, file=sys.stderr)
+            return 130
+    return None
 
 
 def positive(text: str) -> int:

@@ -29,7 +29,8 @@ def save_episode(
     with doing("running an episode"):
         done = episode(env, policy, jax.random.key(seed))
     if path.suffix == ".html":
-        write_atomic(path, page(env, done).encode())
+        page = mjjax.view.html(env.model, done.moves, interval=done.interval)
+        write_atomic(path, page.encode())
         return done
     count = len(done.rewards)
     stride = max(1, round(1 / (FPS * done.interval)))
@@ -41,8 +42,3 @@ def save_episode(
     bar = tqdm(shots, total=-(-count // stride), unit="frame", disable=None, leave=False)
     save_video((smooth_picture(env.model, shot, camera, *size) for shot in bar), path)
     return done
-
-
-def page(env: mjjax.envs.Environment, done: Episode) -> str:
-    """A page that plays an episode."""
-    return mjjax.view.html(env.model, done.moves, interval=done.interval)

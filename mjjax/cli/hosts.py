@@ -3,13 +3,14 @@
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import jax
 from jax.experimental import multihost_utils
 
-from mjjax.cli.arguments import UsageError, positive
+from mjjax.cli.arguments import UsageError, positive, told
 
 AUTO = "auto"
 # A process that says nothing for so long is taken as dead.
@@ -62,15 +63,29 @@ def is_first() -> bool:
 
 
 @contextmanager
-def lost_process(advice: Callable[[], str]) -> Iterator[None]:
-    """Ends this process with a message when another one has ended in the middle of the work."""
+def together(advice: Callable[[], str]) -> Iterator[None]:
+    """Ends this process at once if its work fails: the end of JAX would wait for the others.
+
+    Args:
+        advice: what to do if another process has ended, which this one finds out by an error.
+    """
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except BaseException as error:
         if jax.process_count() == 1:
             raise
-        reason = str(error).splitlines()[0]
-        print(f"mjjax: error: another process has ended {advice()}: {reason}", file=sys.stderr)
-        # The end of JAX would wait for the process that is no longer there.
+        status = told(_of_others(error, advice))
+        if status is None:
+            traceback.print_exc()
+            status = 1
+        sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(2)
+        os._exit(status)
+
+
+def _of_others(error: BaseException, advice: Callable[[], str]) -> BaseException:
+    """A sentence for an error that comes from the end of another process; others as they are."""
+    reason = str(error).partition("\n")[0]
+    if not isinstance(error, jax.errors.JaxRuntimeError) or "RESOURCE_EXHAUSTED" in reason:
+        return error
+    return UsageError("; ".join(filter(None, ("another process has ended", advice(), reason))))

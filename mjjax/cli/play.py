@@ -1,26 +1,22 @@
 """`mjjax play`: shows a trained policy."""
 
 import argparse
-import http.server
 from pathlib import Path
 
-import jax
-
-from mjjax.cli.arguments import UsageError
+import mjjax
+from mjjax.cli.arguments import UsageError, positive
 from mjjax.cli.caching import add_cache, use_cache
-from mjjax.cli.episodes import page, save_episode
+from mjjax.cli.episodes import save_episode
 from mjjax.cli.pictures import add_camera, check_file, check_size, check_video, chosen
-from mjjax.cli.progress import doing
 from mjjax.cli.runs import Run
 from mjjax.training import Policy
-from mjjax.training.episode import Episode, episode
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.description = (
-        "Runs an episode of the policy in a folder that `mjjax train --out` has written, and plays "
-        "it in a browser on this machine, or writes a file."
+        "Shows in a browser on this machine what the policy does that is in a folder of "
+        "`mjjax train --out`; drag a body to pull on it. With -o it writes an episode to a file."
     )
     parser.add_argument("folder", type=Path, help="folder of the training")
     parser.add_argument("--seed", type=int, default=0, help="seed of the start (%(default)s)")
@@ -30,6 +26,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="write a page (.html, with mjjax[view]) or a video (.gif, or .mp4 with mjjax[video])",
+    )
+    parser.add_argument(
+        "--worlds", type=positive, default=1, metavar="N", help="worlds to show (%(default)s)"
     )
     parser.add_argument(
         "--port", type=int, default=8080, metavar="P", help="port of the page (%(default)s)"
@@ -54,13 +53,12 @@ def _play(args: argparse.Namespace) -> None:
             camera = chosen(env.model, "camera", args.camera)
             size = args.width, args.height
             done = save_episode(env, policy, args.out, seed=args.seed, camera=camera, size=size)
-            print(_said(done))
+            count, seconds = len(done.rewards), len(done.rewards) * done.interval
+            print(f"return {done.rewards.sum():.1f} in {count} steps ({seconds:.1f} s)")
             print(f"saved       {args.out}")
             return
-        with doing("running an episode"):
-            done = episode(env, policy, jax.random.key(args.seed))
-        print(_said(done))
-        _serve(page(env, done).encode(), args.port)
+        settings = {"nworld": args.worlds, "seed": args.seed, "port": args.port}
+        mjjax.view.watch(env, policy, **settings)
     except ImportError as error:
         raise UsageError(str(error)) from None
 
@@ -70,26 +68,3 @@ def _policy(folder: Path) -> Policy:
         return Policy.load(folder / "policy.npz")
     except FileNotFoundError:
         raise UsageError(f"{folder} has no policy yet: train longer") from None
-
-
-def _said(done: Episode) -> str:
-    count = len(done.rewards)
-    return f"return {done.rewards.sum():.1f} in {count} steps ({count * done.interval:.1f} s)"
-
-
-def _serve(content: bytes, port: int) -> None:
-    """Shows a page on this machine, until it is interrupted."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing about requests."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}  Ctrl-C ends it", flush=True)
-        server.serve_forever()

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import mjjax
 from mjjax.cli.arguments import UsageError
+from mjjax.cli.models import load as load_model
 from mjjax.cli.progress import doing
 from mjjax.core.files import write_atomic
 
+_MODELS = (".xml", ".urdf")
 PLAYGROUND = "playground:"  # before the name of an environment of MuJoCo Playground
 FILE = "run.json"
 
@@ -19,7 +21,7 @@ class Run(NamedTuple):
     """What a training was asked for.
 
     Attributes:
-        task: task of mjjax, of Playground, or a class.
+        task: task of mjjax or of Playground, a class, or a file of a model.
         algorithm: name of the algorithm.
         steps: steps in all.
         every: steps between points of the learning curve.
@@ -56,11 +58,31 @@ class Run(NamedTuple):
         """The environment of its task."""
         try:
             return _environment(self.task)
+        except KeyError as error:  # no such keyframe
+            raise UsageError(error.args[0]) from None
         except (ImportError, ValueError) as error:
             raise UsageError(str(error)) from None
 
 
+def task_of(text: str) -> str:
+    """A task as it is written down: the path of a model does not depend on the current folder."""
+    path, _ = _model_file(text)
+    return text.replace(str(path), str(path.absolute()), 1) if path else text
+
+
+def _model_file(task: str) -> tuple[Path | None, str]:
+    """The file and the keyframe of a task that is MODEL.xml or MODEL.xml:KEYFRAME."""
+    for text, keyframe in ((task, ""), task.rpartition(":")[::2]):
+        if Path(text).suffix in _MODELS:
+            return Path(text), keyframe
+    return None, ""
+
+
 def _environment(task: str) -> mjjax.envs.Environment:
+    path, keyframe = _model_file(task)
+    if path:
+        key = int(keyframe) if keyframe.isdecimal() else keyframe or 0
+        return mjjax.envs.Hold(load_model(str(path)), key)
     if task.startswith(PLAYGROUND):
         from mjjax.playground import load
 

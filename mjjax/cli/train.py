@@ -12,11 +12,12 @@ import mjjax
 from mjjax.cli.arguments import UsageError, positive
 from mjjax.cli.caching import add_cache, use_cache
 from mjjax.cli.episodes import save_episode
-from mjjax.cli.hosts import add_hosts, is_first, join, lost_process
+from mjjax.cli.hosts import add_hosts, is_first, join, together
 from mjjax.cli.progress import doing
-from mjjax.cli.runs import FILE, PLAYGROUND, Run
+from mjjax.cli.runs import FILE, PLAYGROUND, Run, task_of
 from mjjax.training import ALGORITHMS, Point, Training, restore, save
 from mjjax.training.algorithms import check_settings
+from mjjax.training.checkpoints import FOLDER as CHECKPOINTS
 from mjjax.training.log import Log
 from mjjax.training.training import POINTS
 
@@ -32,11 +33,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         f"The tasks are {', '.join(mjjax.envs.TASKS)}, and Gymnasium's own: "
         f"{', '.join(mjjax.envs.GYMNASIUM_TASKS)}. {PLAYGROUND}NAME trains in an environment of "
-        "MuJoCo Playground, if it is installed, and MODULE:CLASS in one of your own. The folder of "
+        "MuJoCo Playground, if it is installed, and MODULE:CLASS in one of your own. MODEL.xml and "
+        "MODEL.xml:KEYFRAME learn to keep the pose of a keyframe (mjjax.envs.Hold). The folder of "
         "--out has curve.csv, curve.png, TensorBoard's events, policy.npz, which `mjjax play` and "
         "mjjax.training.Policy.load read, and checkpoints, from which --resume goes on."
     )
-    parser.add_argument("task", nargs="?", help="name of the task, or MODULE:CLASS")
+    parser.add_argument("task", nargs="?", help="name of a task, MODULE:CLASS or MODEL.xml")
     parser.add_argument(
         "--algorithm",
         choices=[*ALGORITHMS],
@@ -82,6 +84,12 @@ def _train(args: argparse.Namespace) -> None:
     use_cache(args)
     run, folder = _asked(args)
     join(args)
+    with together(lambda: _going_on(folder)):
+        _run(run, folder, args)
+
+
+def _run(run: Run, folder: Path | None, args: argparse.Namespace) -> None:
+    """Makes the training, brings it to its end, and writes into its folder."""
     env = run.environment()
     try:
         check_settings(run.algorithm, run.settings)
@@ -97,10 +105,11 @@ def _train(args: argparse.Namespace) -> None:
     if log:
         run.save(log.folder)
     try:
-        with lost_process(lambda: _interrupted(training, folder)):
-            _advance(training, env, folder, log, args.video)
+        _advance(training, env, folder, log, args.video)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_interrupted(training, folder)) from None
+        steps = f"after {training.made_steps:,} of {training.steps:,} steps"
+        advice = _going_on(folder)
+        raise KeyboardInterrupt(f"{steps}; {advice}" if advice else steps) from None
     finally:
         if log:
             log.close(f"{run.task}, {run.algorithm}")
@@ -129,7 +138,7 @@ def _asked(args: argparse.Namespace) -> tuple[Run, Path | None]:
     steps = args.steps or STEPS
     every = args.every or -(-steps // POINTS)
     algorithm, seed, seeds = args.algorithm or "ppo", args.seed or 0, args.seeds or 1
-    return Run(args.task, algorithm, steps, every, seed, seeds, settings), args.out
+    return Run(task_of(args.task), algorithm, steps, every, seed, seeds, settings), args.out
 
 
 def _settings(texts: list[str]) -> dict[str, Any]:
@@ -189,11 +198,13 @@ def _line(points: list[Point]) -> str:
         f"{points[0].steps:10,} steps {points[0].seconds:6.0f} s  return {mean:8.1f} +- {std:.1f}"
     )
     seeds = "" if len(points) == 1 else "  seeds " + " ".join(f"{p.mean:.1f}" for p in points)
-    return f"{text}  length {length:.0f}{seeds}"
+    skipped = sum(point.skipped for point in points)
+    left_out = f"  skipped {skipped} updates, gradient not finite" if skipped else ""
+    return f"{text}  length {length:.0f}{seeds}{left_out}"
 
 
-def _interrupted(training: Training, folder: Path | None) -> str:
-    text = f"after {training.made_steps:,} of {training.steps:,} steps"
-    if folder and training.made_steps:
-        return f"{text}; `mjjax train --resume {folder}` goes on"
-    return text
+def _going_on(folder: Path | None) -> str:
+    """How to go on from a checkpoint, if there is one."""
+    if folder is None or not any((folder / CHECKPOINTS).glob("*")):
+        return ""
+    return f"`mjjax train --resume {folder}` goes on"

@@ -35,6 +35,7 @@ from mjjax.xla.loops import scan
 from mjjax.xla.namespace import Array, namespace, where
 from mjjax.xla.polynomials import constant_bilinear, constant_quadratic
 
+PLACES = ("qpos", "mocap_pos", "mocap_quat")  # fields of `Data` that decide where everything is
 FEW_ROUNDS = 2  # up to so many rounds of pointer doubling need no loop
 
 

@@ -14,6 +14,7 @@ from mjjax.envs.parts import reading
 from mjjax.envs.randomize import randomize, vectorize, world_axes
 from mjjax.envs.spaces import Box
 from mjjax.envs.tasks import TASKS
+from mjjax.envs.tasks.hold import Hold
 
 __all__ = [
     "GYMNASIUM_TASKS",
@@ -21,6 +22,7 @@ __all__ = [
     "Box",
     "EnvState",
     "Environment",
+    "Hold",
     "Params",
     "make",
     "randomize",

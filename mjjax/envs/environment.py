@@ -94,9 +94,9 @@ class Environment:
     """MJCF of sensors that the task adds to it."""
     weights: ClassVar[Mapping[str, float]]
     """Factor of each term of the reward."""
-    frame_skip: ClassVar[int] = 4
+    frame_skip: int = 4
     """Steps of the simulator in a step of the environment."""
-    episode: ClassVar[int] = 500
+    episode: int = 500
     """Number of steps after which an episode ends."""
     remembered: ClassVar[tuple[str, ...]] = ()
     """Results in `Data` that `terms` reads of the step before."""

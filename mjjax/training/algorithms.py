@@ -14,7 +14,7 @@ from jax import Array
 
 from mjjax.envs.environment import Environment, Params
 from mjjax.training.policy import Policy
-from mjjax.training.spread import run_worlds, spread
+from mjjax.training.spread import check_worlds, chosen, run_worlds, spread
 
 TEST_WORLDS = 64
 # What every algorithm begins with.
@@ -84,16 +84,20 @@ def settings_of(algorithm: str) -> dict[str, Any]:
 
 
 def check_settings(algorithm: str, settings: Mapping[str, Any]) -> None:
-    """Refuses settings that an algorithm does not have.
+    """Refuses settings that an algorithm does not have, and worlds that devices cannot share.
 
     Raises:
         ImportError: rejax is missing.
-        ValueError: there is no such algorithm or setting.
+        ValueError: there is no such algorithm or setting, or devices cannot share the worlds.
     """
     known = settings_of(algorithm)
     for name in settings:
         if name not in known:
             raise ValueError(f"{algorithm} has no setting {name!r}; it has {', '.join(known)}")
+    worlds, devices = (known | dict(settings))["num_envs"], jax.device_count()
+    if worlds % devices:
+        more = -(-worlds // devices) * devices
+        raise ValueError(f"{devices} devices cannot share {worlds} worlds; {more} they can")
 
 
 def made(
@@ -106,14 +110,11 @@ def made(
         ValueError: there is no such algorithm or setting, or devices cannot share the worlds.
     """
     check_settings(algorithm, settings)
-    chosen = ALGORITHMS[algorithm] | dict(settings)
-    worlds, devices = chosen["num_envs"], jax.device_count()
-    if worlds % devices:
-        more = -(-worlds // devices) * devices
-        raise ValueError(f"{devices} devices cannot share {worlds} worlds; {more} they can")
-    network = {"activation": "tanh", "hidden_layer_sizes": chosen.pop("hidden_layer_sizes")}
+    values = ALGORITHMS[algorithm] | dict(settings)
+    check_worlds(params, values["num_envs"])
+    network = {"activation": "tanh", "hidden_layer_sizes": values.pop("hidden_layer_sizes")}
     return (
-        _class(algorithm)
+        spread(_class(algorithm), params)
         .create(
             env=env,
             env_params=params,
@@ -121,7 +122,7 @@ def made(
             eval_freq=steps,
             skip_initial_evaluation=True,
             agent_kwargs=network,
-            **chosen,
+            **values,
         )
         .replace(eval_callback=tested)
     )
@@ -132,19 +133,13 @@ def tested(algorithm: Any, state: Any, key: Array) -> tuple[Array, Array]:
     from rejax.evaluate import evaluate_single
 
     others = {x.name: None for x in dataclasses.fields(state) if x.name not in _OF_POLICY}
+    act = algorithm.make_act(state.replace(**others))
 
-    def test(given: tuple[Any, Any], keys: Array) -> tuple[Array, Array]:
-        algorithm, state = given
-        act = algorithm.make_act(state)
-        longest = algorithm.env_params.max_steps_in_episode
+    def episode(params: Params, key: Array) -> Any:
+        return evaluate_single(act, algorithm.env, params, key, params.max_steps_in_episode)
 
-        def episode(key: Array) -> Any:
-            return evaluate_single(act, algorithm.env, algorithm.env_params, key, longest)
-
-        return jax.vmap(episode)(keys)
-
-    given = algorithm, state.replace(**others)
-    return run_worlds(test, given, jax.random.split(key, TEST_WORLDS))
+    params = chosen(algorithm.env_params, TEST_WORLDS)
+    return run_worlds(episode, params, jax.random.split(key, TEST_WORLDS))
 
 
 def steps_of_iteration(algorithm: Any) -> int:
@@ -199,4 +194,4 @@ def _class(algorithm: str) -> Any:
 
     from mjjax.training.shac import SHAC
 
-    return spread(SHAC if algorithm == "shac" else getattr(rejax, algorithm.upper()))
+    return SHAC if algorithm == "shac" else getattr(rejax, algorithm.upper())

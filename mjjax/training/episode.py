@@ -9,9 +9,8 @@ import numpy as np
 from jax import Array
 
 from mjjax.core.struct import PyTree
+from mjjax.dynamics.kinematics import PLACES
 from mjjax.envs.environment import Environment, Params
-
-_MOVES = ("qpos", "mocap_pos", "mocap_quat")
 
 
 class Episode(NamedTuple):
@@ -67,6 +66,6 @@ def _run(env: Environment, steps: int, policy: Any, key: Array, params: Params) 
 
     def moved(state: Any) -> dict[str, Array]:
         data = env.data(state, params)
-        return {name: getattr(data, name) for name in _MOVES}
+        return {name: getattr(data, name) for name in PLACES}
 
     return jax.vmap(moved)(states), rewards, ended

@@ -79,7 +79,7 @@ class SHAC(OnPolicyMixin, NormalizeObservationsMixin, NormalizeRewardsMixin, Alg
 
     @register_init
     def initialize_networks(self, key: Array) -> dict[str, Any]:
-        """States of the networks and of their optimizers."""
+        """States of the networks and optimizers, and how many gradients were not finite."""
         acting, valuing = jax.random.split(key)
         obs = jnp.zeros(self.env.observation_space(self.env_params).shape)
 
@@ -92,6 +92,7 @@ class SHAC(OnPolicyMixin, NormalizeObservationsMixin, NormalizeRewardsMixin, Alg
         return {
             "actor_ts": trained(self.actor.init(acting, obs, acting), self.learning_rate),
             "critic_ts": trained(self.critic.init(valuing, obs), self.critic_learning_rate),
+            "skipped": jnp.zeros((), jnp.int32),
         }
 
     def train_iteration(self, ts: Any) -> Any:
@@ -99,11 +100,16 @@ class SHAC(OnPolicyMixin, NormalizeObservationsMixin, NormalizeRewardsMixin, Alg
         key, running, shuffling = jax.random.split(ts.rng, 3)
         derivative = jax.grad(self.loss, has_aux=True)
         gradient, (ran, window) = derivative(ts.actor_ts.params, ts, running)
-        # Where a derivative is not finite, the policy's parameters stay as they are for a window.
-        gradient = jax.tree.map(lambda x: where(jnp.isfinite(x), x, 0), gradient)
-        actor = ts.actor_ts.apply_gradients(grads=gradient)
-        critic = self._fitted(ts, window, shuffling)
-        return self._measured(ran, window).replace(rng=key, actor_ts=actor, critic_ts=critic)
+        # One world with a derivative that is not finite would end the training of all.
+        usable = jnp.isfinite(optax.global_norm(gradient))
+        moved = ts.actor_ts.apply_gradients(grads=gradient)
+        changes = {
+            "rng": key,
+            "actor_ts": jax.tree.map(lambda new, old: where(usable, new, old), moved, ts.actor_ts),
+            "critic_ts": self._fitted(ts, window, shuffling),
+            "skipped": ts.skipped + ~usable,
+        }
+        return self._measured(ran, window).replace(**changes)
 
     def loss(self, params: Any, ts: Any, key: Array) -> tuple[Array, tuple[Any, Window]]:
         """The negative mean return of a policy in a window, the state after it, and the window."""

@@ -27,6 +27,8 @@ class Point(NamedTuple):
         mean: mean of the returns.
         std: standard deviation of the returns.
         length: mean number of steps of an episode.
+        skipped: number of updates of the policy so far that were left out, because their gradient
+            was not finite; only SHAC counts them.
     """
 
     steps: int
@@ -34,6 +36,7 @@ class Point(NamedTuple):
     mean: float
     std: float
     length: float
+    skipped: int = 0
 
 
 class Trained(NamedTuple):
@@ -80,13 +83,14 @@ class Training:
             every: steps between points of the learning curve, a tenth of `steps` by default.
             seed: first seed of the policy, the starts and the actions.
             seeds: number of seeds.
-            params: parameters of the environment.
+            params: parameters of the environment. With a value per world, as `envs.randomize` makes
+                them, each world is trained in and tested with its own.
             settings: settings of the algorithm that replace those in `ALGORITHMS`.
 
         Raises:
             ImportError: rejax is missing.
-            ValueError: a number is less than 1, there is no such algorithm or setting, or the
-                devices cannot share the worlds evenly.
+            ValueError: a number is less than 1, there is no such algorithm or setting, the devices
+                cannot share the worlds evenly, or `params` are of another number of worlds.
         """
         for name, number in (("steps", steps), ("every", every or 1), ("seeds", seeds)):
             if number < 1:
@@ -130,9 +134,10 @@ class Training:
         lengths, returns = (np.asarray(x).reshape(self._seeds, -1) for x in tested)
         self._seconds += time.perf_counter() - begin
         steps = int(np.ravel(self.state.global_step)[0])
+        skipped = np.broadcast_to(getattr(self.state, "skipped", 0), self._seeds)
         points = [
-            Point(steps, self._seconds, *map(float, (r.mean(), r.std(), n.mean())))
-            for r, n in zip(returns, lengths, strict=True)
+            Point(steps, self._seconds, float(r.mean()), float(r.std()), float(n.mean()), int(k))
+            for r, n, k in zip(returns, lengths, skipped, strict=True)
         ]
         policies = self._policies()
         for k, point in enumerate(points):

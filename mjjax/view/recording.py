@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import jax
 import numpy as np
 
+from mjjax.dynamics.kinematics import PLACES
 from mjjax.model.data import Data
 from mjjax.model.model import Model
 from mjjax.pipeline.make_data import make_data
@@ -14,8 +15,6 @@ from mjjax.view.server import started
 from mjjax.view.views import View
 from mjjax.view.world import Frame, frame
 from mjjax.xla.namespace import Array
-
-_MOVES = ("qpos", "mocap_pos", "mocap_quat")  # fields that decide where everything is
 
 
 class Page(str):
@@ -55,7 +54,7 @@ def html(
         ImportError: viser is not installed.
         ValueError: the trajectory has no `qpos`, or its shape is wrong.
     """
-    moves = {name: np.asarray(trajectory[name]) for name in _MOVES if name in trajectory}
+    moves = {name: np.asarray(trajectory[name]) for name in PLACES if name in trajectory}
     if "qpos" not in moves or moves["qpos"].ndim not in (2, 3):
         raise ValueError("a trajectory has qpos (nstep, nq) or (nworld, nstep, nq)")
     if moves["qpos"].shape[-1] != model.nq:

@@ -1,8 +1,7 @@
 """The switches that run the worlds: play, speed, step, reset, keyframe."""
 
+from collections.abc import Sequence
 from typing import Any
-
-from mjjax.model.structure import Structure
 
 _FASTEST = 4.0
 _ALL = "all"
@@ -15,10 +14,9 @@ class Switches:
         status: text above the switches, with `content`.
     """
 
-    def __init__(self, gui: Any, s: Structure, nworld: int, playing: bool):
+    def __init__(self, gui: Any, keyframes: Sequence[str], nworld: int, playing: bool):
         self._reset, self._single = False, False
-        names = s.names["key"]
-        self._keys = {name or f"keyframe {i}": i for i, name in enumerate(names)}
+        self._keys = {name or f"keyframe {i}": i for i, name in enumerate(keyframes)}
         self._key, self._world = None, None
         with gui.add_folder("Simulation"):
             self.status = gui.add_markdown("compiling ...")

@@ -3,15 +3,13 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from mjjax import cli
-from mjjax.xla.compiling import as_flags, known_options
+from tests.training.processes import said_by, started
 
 PROGRAM = """
 import sys
@@ -68,28 +66,14 @@ def address() -> str:
         return f"localhost:{free.getsockname()[1]}"
 
 
-def started(*command: str) -> subprocess.Popen[str]:
-    """A process of Python, whose programs compile soon."""
-    return subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"XLA_FLAGS": as_flags(known_options())},
-    )
-
-
 @pytest.mark.slow
 def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     """Three updates on two processes give one's parameters; one goes on from their checkpoint."""
     meeting = address()
     both = [started("-c", PROGRAM, str(tmp_path), meeting, "2", str(i)) for i in range(2)]
     for process in both:
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors[-3000:]
-    one = started("-c", PROGRAM, str(tmp_path), meeting, "1", "0")
-    _, errors = one.communicate(timeout=300)
-    assert one.returncode == 0, errors[-3000:]
+        said_by(process)
+    said_by(started("-c", PROGRAM, str(tmp_path), meeting, "1", "0"))
 
 
 @pytest.mark.slow
@@ -108,6 +92,17 @@ def test_a_killed_process_ends_the_other(tmp_path: Path) -> None:
     said = [line for line in errors.splitlines() if line.startswith("mjjax: error")]
     assert first.returncode == 2 and len(said) == 1, errors[-3000:]
     assert "another process has ended" in said[0] and f"--resume {tmp_path}" in said[0]
+
+
+@pytest.mark.slow
+def test_an_error_in_one_process_ends_both() -> None:
+    """A mistake in the command of one host leaves no other host waiting."""
+    rest = f"--worlds 8 --coordinator {address()} --processes 2 --process"
+    first = started(*f"-m mjjax train pendulum {rest} 0".split())
+    second = started(*f"-m mjjax train cartpole {rest} 1".split())
+    for process, said in ((second, "no task 'cartpole'"), (first, "another process has ended")):
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 2 and said in errors, errors[-3000:]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,26 @@ def test_states_of_a_failure_are_worth_nothing(pendulum: tuple[Any, Any]) -> Non
     assert 20 * sizes[True] < sizes[False]
 
 
+def test_a_gradient_that_is_not_finite_changes_no_policy(
+    pendulum: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One bad window is left out and counted; the policy and its optimizer stay as they are."""
+    algorithm, state = pendulum
+    good = type(algorithm).loss
+
+    def bad(self: Any, params: Any, *given: Any) -> Any:
+        loss, rest = good(self, params, *given)
+        bias = params["params"]["action_mean"]["bias"]
+        return loss + jnp.sqrt(bias - jax.lax.stop_gradient(bias)).sum(), rest
+
+    monkeypatch.setattr(type(algorithm), "loss", bad)
+    after = jax.jit(algorithm.train_iteration)(state)
+    assert after.skipped == 1 and state.skipped == 0
+    same = jax.tree.map(lambda x, y: bool((x == y).all()), after.actor_ts, state.actor_ts)
+    assert all(jax.tree.leaves(same))
+    assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(after.critic_ts.params))
+
+
 def test_a_saved_policy_is_the_actor_without_noise(pendulum: tuple[Any, Any]) -> None:
     """`Policy` computes what the network computes, from the same numbers."""
     from mjjax.training.networks import Actor

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from mjjax import cli, envs
 from mjjax.cli.runs import Run
 from mjjax.training import Point, Policy, Trained, Training
 from mjjax.training.episode import episode
-from mjjax.xla.compiling import as_flags, known_options
+from tests.training.processes import said_by, started
 
 # Of packages that rejax imports.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -70,6 +69,24 @@ for algorithm, settings in {"ppo": small, "sac": few, "shac": small}.items():
     assert (again(obs) == policy(obs)).all() and again(obs).shape == (1,)
     assert jnp.abs(again(1e6 * obs)).max() <= 1
 
+# worlds with models of their own, which tests use too; another number of them is refused
+def heavier(model, key):
+    return mjjax.set_const(model.replace(body_mass=model.body_mass * (1 + jax.random.uniform(key))))
+
+models = [envs.randomize(env.model, heavier, jax.random.key(7), n) for n in (8, 4)]
+params, too_few = (env.default_params.replace(model=model) for model in models)
+returns = {}
+for name, given in {"own": params, "same": None}.items():
+    training = Training(env, 128, params=given, **small)
+    returns[name] = training.advance()[0].mean
+assert returns["own"] != returns["same"]
+try:
+    Training(env, 128, params=too_few, **small)
+except ValueError as error:
+    assert "parameters are of 4 worlds, but num_envs is 8" in str(error)
+else:
+    raise AssertionError("taken")
+
 # a training with other settings does not take these numbers
 try:
     restore(Training(env, 256, every=128, algorithm="ppo", **small), folder + "/ppo")
@@ -81,29 +98,10 @@ print("trained")
 """
 
 
-def in_a_process(*command: str) -> subprocess.Popen[str]:
-    """A process of Python, whose programs compile soon."""
-    environment = os.environ | {"XLA_FLAGS": as_flags(known_options())}
-    return subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def said_by(process: subprocess.Popen[str]) -> str:
-    """What a process says until it ends without an error."""
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors[-3000:]
-    return out
-
-
 @pytest.mark.slow
 def test_seeds_train_in_parallel_and_go_on(tmp_path: Path) -> None:
     """Reports, seeds, all algorithms, checkpoints and the file of a policy."""
-    assert said_by(in_a_process("-c", PROGRAM, str(tmp_path))) == "trained\n"
+    assert said_by(started("-c", PROGRAM, str(tmp_path))) == "trained\n"
     assert (tmp_path / "curve.png").stat().st_size > 5_000
 
 
@@ -112,20 +110,20 @@ def test_a_killed_training_goes_on(tmp_path: Path) -> None:
     """SIGKILL after the first checkpoint: resumed, curve and policy are those without it."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     main = ("-m", "mjjax")
-    said_by(in_a_process(*main, *COMMAND.split(), str(whole)))
-    process = in_a_process(*main, *COMMAND.split(), str(killed))
+    said_by(started(*main, *COMMAND.split(), str(whole)))
+    process = started(*main, *COMMAND.split(), str(killed))
     while not (killed / "checkpoints/128").exists():
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    assert "mjjax play" in said_by(in_a_process(*main, "train", "--resume", str(killed)))
+    assert "mjjax play" in said_by(started(*main, "train", "--resume", str(killed)))
     assert curve(whole) == curve(killed) and len(curve(whole)) == 4
     x, y = (Policy.load(folder / "policy.npz") for folder in (whole, killed))
     assert all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()), x, y)))
     assert list((killed / "tensorboard/seed 0").glob("events*"))
     video = tmp_path / "episode.gif"
-    shown = in_a_process(*main, "play", str(killed), "-o", str(video), "--width", "80")
+    shown = started(*main, "play", str(killed), "-o", str(video), "--width", "80")
     assert "in 250 steps (10.0 s)" in said_by(shown) and video.stat().st_size > 10_000
 
 

@@ -16,6 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import mjjax
 from mjjax import cli
+from mjjax.view.running import Running, Worlds
 from mjjax.view.server import started
 from mjjax.view.viewer import Viewer
 
@@ -111,10 +112,10 @@ def test_wrong_trajectories_are_errors() -> None:
 
 
 @contextlib.contextmanager
-def window(page: Page, model: mjjax.Model) -> Iterator[Viewer]:
+def window(page: Page, worlds: Running) -> Iterator[Viewer]:
     """The window of `mjjax view` with worlds that do not run yet, open in the browser."""
     with started(None) as server:
-        viewer = Viewer(server, model, playing=False)
+        viewer = Viewer(server, worlds, playing=False)
         done = threading.Event()
 
         def run() -> None:
@@ -137,7 +138,7 @@ def window(page: Page, model: mjjax.Model) -> Iterator[Viewer]:
 @pytest.mark.feature("A175", "A179")
 def test_window_runs_pauses_resets_and_pulls(page: Page) -> None:
     """In the window of `mjjax view` running worlds move, and the switches have their effect."""
-    with window(page, pendulum()) as viewer:
+    with window(page, Worlds(pendulum())) as viewer:
         level = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
         page.get_by_label("Play").click(force=True)
         until(page, lambda pixels: overlap(pixels, level) < 0.5, "nothing moves")
@@ -174,7 +175,7 @@ def test_window_has_cameras_and_groups_and_saves(
     monkeypatch.chdir(tmp_path)
     near = '<worldbody><camera name="near" pos="0 -1.2 1.4" euler="90 0 0"/>'
     xml = cli.embedded()["double_pendulum"].replace("<worldbody>", near, 1)
-    with window(page, mjjax.Model.from_xml_string(xml)):
+    with window(page, Worlds(mjjax.Model.from_xml_string(xml))):
         far = until(page, lambda pixels: pixels.sum() > 200, "nothing is seen")
         page.get_by_role("combobox", name="Camera").click(force=True)
         page.get_by_role("option", name="near").click(force=True)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import mjjax
+from mjjax import envs
+from mjjax.view.running import Episodes
 from mjjax.view.world import NO_PULL, Pull, advance
 from tests.oracle_tools import load, stack
 
@@ -47,3 +49,34 @@ def test_steps_pull_and_show() -> None:
     assert seen.touching.sum(axis=1).tolist() == [1, 0]
     assert advance._cache_size() == 1  # the hand and the number of steps run the same program
     assert bool(jnp.isfinite(jax.tree.leaves(after)[0]).all())
+
+
+@pytest.mark.slow
+@pytest.mark.feature("A175")
+def test_a_policy_acts_is_pulled_and_starts_again() -> None:
+    """What a policy is shown doing is what `env.step` does; a hand on one world moves only it."""
+    env = envs.make("pendulum")
+    worlds = Episodes(env, lambda obs: jnp.full(1, 0.3, obs.dtype), nworld=2)
+    obs, state, _ = worlds._worlds
+    for _ in range(3):
+        worlds.advance(None, NO_PULL, 1)
+        keys = jax.random.split(jax.random.key(0), 2)
+        acts = jnp.full((2, 1), 0.3)
+        obs, state, *_ = jax.vmap(env.step, in_axes=(0, 0, 0, None))(
+            keys, state, acts, env.default_params
+        )
+    np.testing.assert_allclose(worlds._worlds.obs, obs, atol=1e-12)
+    assert worlds.notes(0)[0].endswith("after 3 steps")
+
+    hand = Pull(np.array(1, np.int32), np.array(1, np.int32), np.zeros(3), np.array([9.0, 0, 0]))
+    free = jax.tree.map(lambda x: x, worlds._worlds)
+    worlds.advance(None, NO_PULL, 1)
+    alone, worlds._worlds = worlds._worlds.obs, free
+    worlds.advance(None, hand, 1)
+    pulled = worlds._worlds.obs
+    np.testing.assert_array_equal(pulled[0], alone[0])
+    assert jnp.abs(pulled[1] - alone[1]).max() > 1e-3
+
+    left = env.episode - 4
+    worlds.advance(None, NO_PULL, left)  # to the end of the episodes
+    assert worlds.notes(1)[0] == "return 0.0 after 0 steps"
