@@ -56,7 +56,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "num_epochs": 8,  # of the critic
         "learning_rate": 1e-3,
         "critic_learning_rate": 2e-3,
-        "gamma": 0.98,
+        "gamma": 0.99,
         "gae_lambda": 0.8,
         "max_grad_norm": 1.0,
         "normalize_rewards": True,

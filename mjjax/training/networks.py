@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax import Array
 
-LOG_STD = -1.5  # of the noise at the start, before the tanh
+LOG_STD = -0.5  # of the noise at the start, before the tanh
 
 
 class Layers(nn.Module):
