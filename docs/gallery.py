@@ -1,21 +1,18 @@
 """Makes the pictures of the gallery: `python docs/gallery.py [NAME ...]`.
 
 A model gets a picture of a moment of a motion with random controls. A notebook gets the last figure
-that it shows: the notebook runs here as its reader runs it.
+that is stored in it (`docs/notebooks.py` runs notebooks).
 """
 
+import base64
 import io
 import json
 import sys
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
-import jax
 import jax.numpy as jnp
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 
@@ -30,7 +27,6 @@ QUALITY = 85
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Makes the pictures that the command line names, or all."""
-    matplotlib.use("Agg")
     wanted = sys.argv[1:] if argv is None else argv
     PICTURES.mkdir(exist_ok=True)
     models = sorted(Path(str(resources.files("mjjax") / "assets")).glob("*.xml"))
@@ -59,24 +55,11 @@ def of_model(path: Path) -> Image.Image:
 
 
 def of_notebook(path: Path) -> Image.Image:
-    """The last figure of a notebook."""
-    figures: list[bytes] = []
-
-    def keep(*_: Any, **__: Any) -> None:
-        file = io.BytesIO()
-        plt.gcf().savefig(file, dpi=90, bbox_inches="tight")  # as notebooks show it
-        figures.append(file.getvalue())
-        plt.close("all")
-
-    plt.show = keep
+    """The last figure that is stored in a notebook."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    names: dict[str, Any] = {"__name__": "__main__"}
-    before = jax.config.read("jax_enable_x64")
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)
-    jax.config.update("jax_enable_x64", before)
-    picture = Image.open(io.BytesIO(figures[-1]))
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    figures = [x["data"]["image/png"] for x in outputs if "image/png" in x.get("data", {})]
+    picture = Image.open(io.BytesIO(base64.b64decode(figures[-1])))
     picture.thumbnail((2 * SIZE[0], SIZE[1]), Image.Resampling.LANCZOS)
     return picture
 

@@ -1,4 +1,4 @@
-"""`python -m docs.notebooks [NAME...]`: runs notebooks and stores their outputs in them.
+"""Runs notebooks and stores their outputs in them: `python docs/notebooks.py [NAME ...]`.
 
 A notebook then says in its first cell how its outputs were made. Pages that play are left out,
 because they are large. It needs nbclient and ipykernel, which are in `mjjax[docs]`.

@@ -1,14 +1,15 @@
 """Notebooks, and the code of the README and the tour, run as they are, in fresh processes."""
 
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
+from docs.notebooks import SOURCE, code_cells, code_hash
 from mjjax.xla.compiling import as_flags, known_options
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +36,7 @@ ROBOT = """
   <sensor><gyro site="s"/></sensor>
 </mujoco>
 """
+LARGEST = 500_000  # bytes of a notebook with its outputs
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -51,17 +53,21 @@ def run(tmp_path: Path, parts: list[str], **variables: str) -> str:
     return result.stdout
 
 
-def code_cells(path: Path) -> list[dict]:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_outputs_are_stripped(path: Path) -> None:
-    """Keeps pictures and run counts out of the history of the repository."""
-    cells = code_cells(path)
-    assert cells
-    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+def test_stored_outputs_are_of_this_code(path: Path) -> None:
+    """Whoever changes a notebook runs it again; it opens in Colab and says where it was run."""
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    again = f"python docs/notebooks.py {path.stem}"
+    assert notebook.metadata.get("mjjax", {}).get("code") == code_hash(notebook), again
+    cells = code_cells(notebook)
+    assert all(cell.execution_count for cell in cells), again
+    assert cells[-1].outputs[-1].text.endswith("all as expected\n")
+    assert "pip" in cells[0].source and not cells[0].outputs
+    first = notebook.cells[0].source.splitlines()
+    assert first[0].startswith("# ") and f"{SOURCE}/{path.name}" in first[2]
+    assert first[-1].startswith("*The stored outputs were made on")
+    assert path.stat().st_size < LARGEST
 
 
 @pytest.mark.slow
@@ -70,7 +76,8 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     """Notebooks run to their end, where they assert their numbers."""
     # most of a notebook's programs run once; these options halve the time of their compilation
     flags = as_flags(known_options())
-    out = run(tmp_path, ["".join(x["source"]) for x in code_cells(path)], XLA_FLAGS=flags)
+    cells = code_cells(nbformat.read(path, as_version=4))
+    out = run(tmp_path, [cell.source for cell in cells], XLA_FLAGS=flags)
     assert out.endswith("all as expected\n")
 
 

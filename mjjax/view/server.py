@@ -1,9 +1,10 @@
 """Servers of viser."""
 
 import contextlib
-import io
 from collections.abc import Iterator
 from typing import Any
+
+import rich
 
 
 @contextlib.contextmanager
@@ -26,6 +27,12 @@ def started(port: int | None) -> Iterator[Any]:
             server.stop()
 
 
-def _silence() -> contextlib.redirect_stdout[io.StringIO]:
-    """Hides what viser prints at start and stop, which our users need not know."""
-    return contextlib.redirect_stdout(io.StringIO())
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Hides what viser prints at start and stop by rich, on terminals and in notebooks."""
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
