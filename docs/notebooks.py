@@ -5,19 +5,20 @@ because they are large. It needs nbclient and ipykernel, which are in `mjjax[doc
 """
 
 import hashlib
+import os
 import platform
 import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import jax
 import nbformat
 from nbclient import NotebookClient
-
-import mjjax
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 COLAB = "https://colab.research.google.com"
@@ -29,10 +30,12 @@ LIMIT_S = 3600.0
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the notebooks that the command line names, or all."""
     wanted = sys.argv[1:] if argv is None else argv
-    for path in sorted(FOLDER.glob("*.ipynb")):
-        if not wanted or path.stem in wanted:
-            print(path.stem, end=" ", flush=True)
-            print(f"{execute(path):.0f} s", flush=True)
+    if "SMOKE" in os.environ:
+        raise SystemExit("SMOKE is set: these would be the outputs of a short run")
+    paths = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
+    for name in wanted or paths:
+        print(name, end=" ", flush=True)
+        print(f"{execute(paths[name]):.0f} s", flush=True)
     return 0
 
 
@@ -40,7 +43,8 @@ def execute(path: Path) -> float:
     """Runs a notebook and writes it with its outputs; returns the seconds that it took."""
     notebook = nbformat.read(path, as_version=4)
     begin = time.perf_counter()
-    NotebookClient(notebook, timeout=LIMIT_S, record_timing=False).execute()
+    client = NotebookClient(notebook, timeout=LIMIT_S, record_timing=False, kernel_name="python3")
+    client.execute(cwd=tempfile.gettempdir())
     seconds = time.perf_counter() - begin
     for cell in code_cells(notebook):
         cell.outputs = [stored(output) for output in cell.outputs if not is_stderr(output)]
@@ -61,7 +65,7 @@ def code_cells(notebook: Any) -> list[Any]:
 
 
 def code_hash(notebook: Any) -> str:
-    """A number that changes with the code, so that outputs of other code are found out."""
+    """A hash of the code; another one than the stored one shows that outputs are of other code."""
     text = "\0".join(cell.source for cell in code_cells(notebook))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -80,11 +84,11 @@ def stored(output: Any) -> Any:
 
 def origin(seconds: float) -> str:
     """A sentence on how outputs were made."""
-    device = jax.devices()[0]
-    cores = f"{len(jax.devices())} x {device.device_kind}"
-    if device.platform == "cpu":
-        cores = f"{mjjax.pipeline.devices.cores()} cores of an {platform.machine()} CPU"
-    versions = f"mjjax {mjjax.__version__}, JAX {jax.__version__}"
+    # In a process of its own: this one must leave the memory of a GPU to the next notebook.
+    command = [sys.executable, "-c", "import jax; print(jax.devices()[0].device_kind)"]
+    kind = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    cores = f"{os.cpu_count()} cores of an {platform.machine()} CPU" if kind == "cpu" else kind
+    versions = f"mjjax {metadata.version('mjjax')}, JAX {metadata.version('jax')}"
     date = time.strftime("%Y-%m-%d")
     return f"*The stored outputs were made on {date} on {cores} in {seconds:.0f} s ({versions}).*"
 

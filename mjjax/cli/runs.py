@@ -81,7 +81,7 @@ def _model_file(task: str) -> tuple[Path | None, str]:
 def _environment(task: str) -> mjjax.envs.Environment:
     path, keyframe = _model_file(task)
     if path:
-        key = int(keyframe) if keyframe.isdecimal() else keyframe or 0
+        key = int(keyframe) if keyframe.isdecimal() else keyframe or None
         return mjjax.envs.Hold(load_model(str(path)), key)
     if task.startswith(PLAYGROUND):
         from mjjax.playground import load

@@ -4,7 +4,7 @@ import array
 import dataclasses
 import numbers
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -169,3 +169,8 @@ def _cast(spec: Any, value: Any, dtype: np.dtype) -> Any:
         if isinstance(value, jax.Array)
         else (value.astype(dtype))
     )
+
+
+def as_tree(function: Callable[..., Any]) -> Any:
+    """A function as an argument of compiled programs; one that is a pytree stays as it is."""
+    return jax.tree_util.Partial(function) if jax.tree_util.all_leaves([function]) else function

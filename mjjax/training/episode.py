@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from mjjax.core.struct import PyTree
+from mjjax.core.convert import as_tree
 from mjjax.dynamics.kinematics import PLACES
 from mjjax.envs.environment import Environment, Params
 
@@ -42,9 +42,8 @@ def episode(
         params: parameters of the environment.
     """
     params = env.default_params if params is None else params
-    if not isinstance(policy, PyTree):
-        policy = jax.tree_util.Partial(policy)
-    moves, rewards, ended = _run(env, int(params.max_steps_in_episode), policy, key, params)
+    longest = int(params.max_steps_in_episode)
+    moves, rewards, ended = _run(env, longest, as_tree(policy), key, params)
     ends = np.flatnonzero(ended)
     count = ends[0] + 1 if len(ends) else len(rewards)
     kept = {name: np.asarray(x)[:count] for name, x in moves.items()}

@@ -84,7 +84,7 @@ class Training:
             seed: first seed of the policy, the starts and the actions.
             seeds: number of seeds.
             params: parameters of the environment. With a value per world, as `envs.randomize` makes
-                them, each world is trained in and tested with its own.
+                them, each world is trained in with its own; tests take the first 64.
             settings: settings of the algorithm that replace those in `ALGORITHMS`.
 
         Raises:

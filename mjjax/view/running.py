@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mjjax.core.convert import as_tree
 from mjjax.core.enums import WarningType
-from mjjax.core.struct import PyTree
 from mjjax.envs.environment import Environment, EnvState, Params
 from mjjax.model.data import Data
 from mjjax.model.model import Model
@@ -21,7 +21,7 @@ from mjjax.xla.namespace import where
 
 
 class Running(Protocol):
-    """Worlds that run in steps.
+    """What a window can step and show.
 
     Attributes:
         model: their model.
@@ -71,11 +71,8 @@ class Worlds:
         self._controls = Controls(gui, self.model, np.asarray(self._start.ctrl))
 
     def reset(self, key: int | None) -> None:
-        self._batch = self._start
-        if key is not None:
-            again = jax.jit(jax.vmap(lambda data: reset_data(self.model, data, key)))
-            self._batch = again(self._start)
-            self._controls.reset(np.asarray(self._batch.ctrl))
+        self._batch = self._start if key is None else _at_key(self.model, self._start, key)
+        self._controls.reset(np.asarray(self._batch.ctrl))
 
     def frames(self) -> Frame:
         return jax.device_get(_frames(self.model, self._batch))
@@ -98,11 +95,13 @@ class Playing(NamedTuple):
         obs: observations.
         state: states.
         earned: (nworld,) sums of the rewards since the starts of the episodes.
+        last: (nworld,) returns of the last episodes that ended, not a number before that.
     """
 
     obs: Any
     state: EnvState
     earned: Array
+    last: Array
 
 
 class Episodes:
@@ -111,10 +110,15 @@ class Episodes:
     keyframes = False
 
     def __init__(
-        self, env: Environment, policy: Callable[[Any], Any], nworld: int = 1, seed: int = 0
+        self,
+        env: Environment,
+        policy: Callable[[Any], Any],
+        nworld: int = 1,
+        seed: int = 0,
+        params: Params | None = None,
     ):
-        self._env, self._params = env, env.default_params
-        self._policy = policy if isinstance(policy, PyTree) else jax.tree_util.Partial(policy)
+        self._env, self._params = env, env.default_params if params is None else params
+        self._policy = as_tree(policy)
         self.model, self.nworld, self.interval = self._params.model, nworld, env.dt
         self._key = jax.random.key(seed)
         self.reset(None)
@@ -126,7 +130,8 @@ class Episodes:
         del key
         keys = self._keys()
         obs, state = jax.vmap(self._env.reset, in_axes=(0, None))(keys, self._params)
-        self._worlds = Playing(obs, state, jnp.zeros(self.nworld))
+        none = jnp.zeros(self.nworld)
+        self._worlds = Playing(obs, state, none, none / none)
 
     def frames(self) -> Frame:
         return jax.device_get(_episode_frames(self._env, self._params, self._worlds.state))
@@ -139,8 +144,9 @@ class Episodes:
         return self.frames()
 
     def notes(self, world: int) -> list[str]:
-        steps = int(self._worlds.state.time[world])
-        return [f"return {float(self._worlds.earned[world]):.1f} after {steps} steps"]
+        steps, last = int(self._worlds.state.time[world]), float(self._worlds.last[world])
+        lines = [f"return {float(self._worlds.earned[world]):.1f} after {steps} steps"]
+        return lines if np.isnan(last) else [*lines, f"return of the last episode {last:.1f}"]
 
     def _keys(self) -> Array:
         self._key, key = jax.random.split(self._key)
@@ -154,12 +160,13 @@ def _act(
     """A step of all worlds by a policy, while a hand pulls on one of them."""
 
     def one(key: Array, at: Playing, world: Array) -> Playing:
-        data = pulled(params.model, env.data(at.state, params), pull, world == pull.world)
-        physics = {name: getattr(data, name) for name in at.state.physics}
-        obs, state, reward, done, _ = env.step(
-            key, at.state.replace(physics=physics), policy(at.obs), params
-        )
-        return Playing(obs, state, where(done, 0, at.earned + reward))
+        state = at.state
+        if "xfrc_applied" in state.physics:
+            data = pulled(params.model, env.data(state, params), pull, world == pull.world)
+            state = state.replace(physics=state.physics | {"xfrc_applied": data.xfrc_applied})
+        obs, state, reward, done, _ = env.step(key, state, policy(at.obs), params)
+        earned = at.earned + reward
+        return Playing(obs, state, where(done, 0, earned), where(done, earned, at.last))
 
     return jax.vmap(one)(keys, worlds, jnp.arange(len(keys), dtype=jnp.int32))
 
@@ -167,6 +174,11 @@ def _act(
 @functools.partial(jax.jit, static_argnums=0)
 def _episode_frames(env: Environment, params: Params, states: EnvState) -> Frame:
     return jax.vmap(lambda state: frame(params.model, env.data(state, params)))(states)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _at_key(model: Model, batch: Data, key: int) -> Data:
+    return jax.vmap(lambda data: reset_data(model, data, key))(batch)
 
 
 @jax.jit

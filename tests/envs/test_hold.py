@@ -48,9 +48,9 @@ def test_the_pose_is_worth_most_wherever_it_is() -> None:
     turn = np.array([0.8, 0, 0, 0.6])
 
     def at(qpos: np.ndarray) -> tuple[jax.Array, jax.Array]:
-        moved = data.replace(qpos=jnp.asarray(qpos), ctrl=jnp.ones(1))
+        moved = data.replace(qpos=jnp.asarray(qpos), ctrl=env.control(env.model, jnp.zeros(1)))
         terms = env.terms(env.model, moved, moved)
-        assert terms["effort"] == 0  # 1 is the middle of the range
+        assert moved.ctrl == 2 and terms["effort"] == 0
         return env.observe(env.model, moved), terms["there"]
 
     away = pose.copy()
@@ -64,6 +64,13 @@ def test_the_pose_is_worth_most_wherever_it_is() -> None:
         other = pose.copy()
         other[change] += 0.1
         assert at(other)[1] < 0.99
+
+
+def test_actions_reach_from_the_pose_to_the_ends() -> None:
+    """Action zero gives the controls of the keyframe, -1 and 1 those of the range."""
+    env = Hold(mjjax.Model.from_xml_string(XML), "up")
+    found = [float(env.control(env.model, jnp.full(1, a))[0]) for a in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    np.testing.assert_allclose(found, [-2, -0.5, 1, 2.5, 4])
 
 
 def test_velocities_of_a_free_body_are_seen_in_its_frame() -> None:

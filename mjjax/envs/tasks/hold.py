@@ -11,6 +11,8 @@ from mjjax.envs.parts import near, shaken
 from mjjax.math import quat
 from mjjax.model.data import Data
 from mjjax.model.model import Model
+from mjjax.pipeline.make_data import reset_data
+from mjjax.xla.namespace import where
 
 _STEP_S, _EPISODE_S = 0.02, 5.0  # about how long a step and an episode take
 
@@ -18,13 +20,16 @@ _STEP_S, _EPISODE_S = 0.02, 5.0  # about how long a step and an episode take
 class Hold(Environment):
     """Keep a pose: that of a keyframe of any model.
 
-    r = 0.5 exp(-(d/0.5)^2) + 0.5 exp(-(d/0.1)^2) - 0.01 mean(a^2), with the root mean square d of
-    the differences from the pose, and the action a. The differences are angles of hinges [rad],
+    r = 0.5 exp(-(d/0.5)^2) + 0.5 exp(-(d/0.1)^2) - 0.01 mean(u^2), with the root mean square d of
+    the differences from the pose, and the differences u of the controls from those of the pose, in
+    parts of their ranges. The differences are angles of hinges [rad],
     positions of slides [m], rotation vectors of balls [rad], and of each free body its height [m]
     and the direction of gravity in its frame: it may be anywhere and face any way.
 
-    An observation has these differences, the velocities (of free bodies in their own frames) and
-    the activations of actuators. An episode starts near the pose, and ends after about 5 s.
+    An action of zero gives the controls of the keyframe; -1 and 1 are the ends of their ranges. An
+    observation has the differences, the velocities (of free bodies in their own frames) and the
+    activations of actuators. An episode starts near the pose and ends after about 5 s; a fall does
+    not end it.
 
     Args:
         model: model, whose actuators have ranges of their controls.
@@ -34,7 +39,7 @@ class Hold(Environment):
 
     weights = {"close": 0.5, "there": 0.5, "effort": -0.01}
 
-    def __init__(self, model: Model | None = None, keyframe: str | int = 0):
+    def __init__(self, model: Model | None = None, keyframe: str | int | None = None):
         super().__init__(model)
         s, ranges = self.model.structure, np.asarray(self.model.actuator_ctrlrange)
         if not s.nu:
@@ -47,8 +52,10 @@ class Hold(Environment):
         step = float(self.model.opt.timestep)
         self.frame_skip = max(1, round(_STEP_S / step))
         self.episode = round(_EPISODE_S / self.dt)
-        self._key = s.id_of("key", keyframe) if isinstance(keyframe, str) else keyframe
-        if s.nkey and not 0 <= self._key < s.nkey:
+        first = 0 if s.nkey else None
+        named = s.id_of("key", keyframe) if isinstance(keyframe, str) else keyframe
+        self._key = first if named is None else named
+        if self._key is not None and not 0 <= self._key < s.nkey:
             raise ValueError(f"there is no keyframe {keyframe}; the model has {s.nkey}")
         # places in qpos and qvel of what counts
         kinds = list(zip(s.jnt_type, s.jnt_qposadr, s.jnt_dofadr, strict=True))
@@ -58,13 +65,22 @@ class Hold(Environment):
 
     def pose(self, model: Model) -> Array:
         """The pose to keep, as `qpos`."""
-        return model.key_qpos[self._key] if model.structure.nkey else model.qpos0
+        return model.qpos0 if self._key is None else model.key_qpos[self._key]
 
     def start(self, key: Array, model: Model, data: Data) -> Data:
-        data = data.replace(qpos=self.pose(model))
-        if model.structure.nkey:
-            data = data.replace(ctrl=model.key_ctrl[self._key], act=model.key_act[self._key])
+        if self._key is not None:
+            data = reset_data(model, data, self._key)
         return shaken(key, model, data, 0.03, 0.1)
+
+    def control(self, model: Model, action: Array) -> Array:
+        low, high, middle = self._range(model)
+        return middle + where(action < 0, action * (middle - low), action * (high - middle))
+
+    def _range(self, model: Model) -> tuple[Array, Array, Array]:
+        """Smallest and largest controls, and those of the pose."""
+        low, high = model.actuator_ctrlrange.T
+        held = (low + high) / 2 if self._key is None else model.key_ctrl[self._key]
+        return low, high, jnp.clip(held, low, high)
 
     def differences(self, model: Model, data: Data) -> Array:
         """How far the state is from the pose, see the class."""
@@ -87,7 +103,6 @@ class Hold(Environment):
     def terms(self, model: Model, before: Data, data: Data) -> dict[str, Array]:
         far = self.differences(model, data)
         distance = far / np.sqrt(len(far))
-        low, high = model.actuator_ctrlrange.T
-        action = (2 * data.ctrl - low - high) / (high - low)
-        effort = jnp.mean(jnp.square(action))
+        low, high, middle = self._range(model)
+        effort = jnp.mean(jnp.square((data.ctrl - middle) / (high - low)))
         return {"close": near(distance, 0.5), "there": near(distance, 0.1), "effort": effort}
