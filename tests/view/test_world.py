@@ -57,7 +57,7 @@ def test_a_policy_acts_is_pulled_and_starts_again() -> None:
     """What a policy is shown doing is what `env.step` does; a hand on one world moves only it."""
     env = envs.make("pendulum")
     worlds = Episodes(env, lambda obs: jnp.full(1, 0.3, obs.dtype), nworld=2)
-    obs, state, _ = worlds._worlds
+    obs, state = worlds._worlds.obs, worlds._worlds.state
     for _ in range(3):
         worlds.advance(None, NO_PULL, 1)
         keys = jax.random.split(jax.random.key(0), 2)
@@ -79,4 +79,5 @@ def test_a_policy_acts_is_pulled_and_starts_again() -> None:
 
     left = env.episode - 4
     worlds.advance(None, NO_PULL, left)  # to the end of the episodes
-    assert worlds.notes(1)[0] == "return 0.0 after 0 steps"
+    now, last = worlds.notes(1)
+    assert now == "return 0.0 after 0 steps" and last.startswith("return of the last episode")
