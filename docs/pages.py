@@ -485,7 +485,7 @@ def _training() -> Iterator[str]:
 
     rows = _read("training")
     dates = sorted({row["date"] for row in rows})
-    yield f"## Training, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}\n"
+    yield f"## Training, {' to '.join(dict.fromkeys((dates[0], dates[-1])))} {{ #training }}\n"
     yield (
         "Learning curves with the settings of `mjjax train`, on two cores of a CPU. Each training "
         "ran alone, and its times include compilation. A line is a seed; a point is the mean "

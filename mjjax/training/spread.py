@@ -62,7 +62,7 @@ def check_worlds(params: Params, worlds: int) -> None:
 def run_worlds(function: Callable[..., Any], params: Params, *given: Any) -> Any:
     """`function(params, *given)` of all worlds, of which each device computes its part.
 
-    If the devices cannot share the worlds evenly, XLA decides who computes what.
+    If the devices cannot share the worlds evenly, the compiler decides who computes what.
 
     Args:
         function: function of one world.
