@@ -25,7 +25,6 @@ FEATURES = DATA / "features.csv"
 MJX = DATA / "mjx.csv"  # the public names of `mujoco.mjx` 3.6.0
 MUJOCO = DATA / "mujoco.csv"  # functions of `mujoco` whose names are not ours; `*` stands for any
 EXAMPLES = Path(__file__).parent / "examples.py"
-COLAB = "https://colab.research.google.com/github/mjjax/mjjax/blob/main/notebooks"
 COLUMNS = ("id", "section", "capability", "C", "MJX", "Warp")
 ROW = re.compile(r"^\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 # The title of the page that shows a public name, by the folder that defines the name.
@@ -345,10 +344,12 @@ def gallery_page() -> str:
         "These are in the folder `notebooks`, with their outputs. The links open them in Colab.\n",
     ]
     cards = []
+    from docs.notebooks import SOURCE
+
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
         title = "".join(first["source"]).splitlines()[0].removeprefix("# ")
-        text = f"[{title}]({COLAB}/{path.name})"
+        text = f"[{title}]({SOURCE}/{path.name})"
         cards.append((path.stem, f"A figure of the notebook: {title}", text))
     return "\n".join([*lines, *_cards(cards)]) + "\n"
 

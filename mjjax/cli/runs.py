@@ -58,16 +58,16 @@ class Run(NamedTuple):
         """The environment of its task."""
         try:
             return _environment(self.task)
-        except KeyError as error:  # no such keyframe
-            raise UsageError(error.args[0]) from None
         except (ImportError, ValueError) as error:
             raise UsageError(str(error)) from None
 
 
 def task_of(text: str) -> str:
     """A task as it is written down: the path of a model does not depend on the current folder."""
-    path, _ = _model_file(text)
-    return text.replace(str(path), str(path.absolute()), 1) if path else text
+    path, keyframe = _model_file(text)
+    if path is None:
+        return text
+    return f"{path.absolute()}:{keyframe}" if keyframe else str(path.absolute())
 
 
 def _model_file(task: str) -> tuple[Path | None, str]:
@@ -82,7 +82,11 @@ def _environment(task: str) -> mjjax.envs.Environment:
     path, keyframe = _model_file(task)
     if path:
         key = int(keyframe) if keyframe.isdecimal() else keyframe or None
-        return mjjax.envs.Hold(load_model(str(path)), key)
+        model = load_model(str(path))
+        try:
+            return mjjax.envs.Hold(model, key)
+        except KeyError as error:  # there is no such keyframe
+            raise ValueError(error.args[0]) from None
     if task.startswith(PLAYGROUND):
         from mjjax.playground import load
 

@@ -24,7 +24,7 @@ class Running(Protocol):
     """What a window can step and show.
 
     Attributes:
-        model: their model.
+        model: model of the worlds.
         nworld: number of worlds.
         interval: time of a step [s].
         keyframes: whether a user can start them from a keyframe.
@@ -110,14 +110,9 @@ class Episodes:
     keyframes = False
 
     def __init__(
-        self,
-        env: Environment,
-        policy: Callable[[Any], Any],
-        nworld: int = 1,
-        seed: int = 0,
-        params: Params | None = None,
+        self, env: Environment, policy: Callable[[Any], Any], nworld: int = 1, seed: int = 0
     ):
-        self._env, self._params = env, env.default_params if params is None else params
+        self._env, self._params = env, env.default_params
         self._policy = as_tree(policy)
         self.model, self.nworld, self.interval = self._params.model, nworld, env.dt
         self._key = jax.random.key(seed)
@@ -130,8 +125,8 @@ class Episodes:
         del key
         keys = self._keys()
         obs, state = jax.vmap(self._env.reset, in_axes=(0, None))(keys, self._params)
-        none = jnp.zeros(self.nworld)
-        self._worlds = Playing(obs, state, none, none / none)
+        nothing, never = jnp.zeros(self.nworld), jnp.full(self.nworld, jnp.nan)
+        self._worlds = Playing(obs, state, nothing, never)
 
     def frames(self) -> Frame:
         return jax.device_get(_episode_frames(self._env, self._params, self._worlds.state))

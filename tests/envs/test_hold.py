@@ -125,7 +125,8 @@ def test_a_folder_remembers_where_its_model_is(
     """A training of a model goes on, and is played, from any folder."""
     monkeypatch.chdir(tmp_path)
     Path("robot.xml").write_text(XML, encoding="utf-8")
-    task = task_of("robot.xml:bent")
+    task = task_of("./robot.xml:bent")
+    assert task_of("./robot.xml") == task.removesuffix(":bent") == str(tmp_path / "robot.xml")
     monkeypatch.chdir("/")
     env = Run(task, "ppo", 256, 128, 0, 1, {}).environment()
     assert isinstance(env, Hold)

@@ -22,9 +22,9 @@ class Hold(Environment):
 
     r = 0.5 exp(-(d/0.5)^2) + 0.5 exp(-(d/0.1)^2) - 0.01 mean(u^2), with the root mean square d of
     the differences from the pose, and the differences u of the controls from those of the pose, in
-    parts of their ranges. The differences are angles of hinges [rad],
-    positions of slides [m], rotation vectors of balls [rad], and of each free body its height [m]
-    and the direction of gravity in its frame: it may be anywhere and face any way.
+    parts of their ranges. The differences from the pose are angles of hinges [rad], positions of
+    slides [m], rotation vectors of balls [rad], and of each free body its height [m] and the
+    direction of gravity in its frame: it may be anywhere and face any way.
 
     An action of zero gives the controls of the keyframe; -1 and 1 are the ends of their ranges. An
     observation has the differences, the velocities (of free bodies in their own frames) and the
