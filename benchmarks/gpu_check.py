@@ -107,7 +107,8 @@ def run(check: Check, worlds: int, platform: str, limit: float) -> dict[str, Any
         for file in (out, errors):
             file.seek(0)
         for line in out.read().splitlines():
-            found |= json.loads(line)
+            if line.startswith("{"):  # packages print lines of their own
+                found |= json.loads(line)
         if why:
             why["said"] = " ".join(errors.read().split())[-300:]
     return found | why
